@@ -74,7 +74,7 @@ fn one_turn_goes_and_what_came_after_it_stays() {
         revert(&mut world, &["1"], 0);
         assert_eq!(world.read("a"), lines(&[(5, "mine")]));
         let again = ours(&mut world, &["revert", "1", "--yes"], 0).stdout;
-        assert_eq!(again, "nothing that turn 1 changed is left to take back\n");
+        assert_eq!(again, "nothing that turn 1 changed in files is left to take back\n");
     }
 }
 

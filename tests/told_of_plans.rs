@@ -101,7 +101,7 @@ fn what_is_not_done_is_not_called_done() {
     assert!(more.stderr.contains("restore --continue` tries again"), "{}", more.stderr);
     fs::rename(&away, &held).unwrap();
     let done = ours(&mut world, &["restore", "--continue"], 0).stdout;
-    assert!(done.starts_with("finished the undo to ") && done.contains("undo with"), "{done}");
+    assert!(done.starts_with("finished the undo to ") && done.contains("redo with"), "{done}");
     assert_eq!(["a", "b"].map(|path| world.read(path)), ["first", "before"]);
 }
 

@@ -437,7 +437,8 @@ fn vacates(step: &Step) -> bool {
         Action::Restore => step.then.is_some_and(|then| {
             then.kind != now.kind && (then.kind == Kind::Directory || now.kind == Kind::Directory)
         }),
-        Action::Recreate | Action::Merge | Action::Keep(_) => false,
+        Action::Merge => now.kind == Kind::Directory,
+        Action::Recreate | Action::Keep(_) => false,
     }
 }
 

@@ -25,6 +25,9 @@ pub fn undo_target<'a>(
 ) -> Option<&'a Checkpoint> {
     let mut undone: Vec<&Checkpoint> =
         newest_first.iter().filter(|checkpoint| passed.contains(&checkpoint.id)).collect();
+    // An undo that went back further passed over the restores since: to take one back now would be to go
+    // forward.
+    let mut oldest = u64::MAX;
     for event in newest_first {
         let is_undone = undone.iter().any(|it| it.id == event.id || it.is_same_turn(event));
         match event.cause.reason {
@@ -36,12 +39,15 @@ pub fn undo_target<'a>(
             Reason::Call => (),
             // What an undo went to is where we are; look at what led there.
             Reason::BeforeRestore if verb(event) == Some(UNDO) => {
-                undone.push(of(event, newest_first)?);
+                let target = of(event, newest_first)?;
+                oldest = oldest.min(target.sequence);
+                undone.push(target);
             }
             // An undo that was done again is none.
             Reason::BeforeRestore if session.is_some() => {
                 undone.extend(of(event, newest_first).filter(|it| verb(it) == Some(UNDO)));
             }
+            Reason::BeforeRestore if event.sequence > oldest => (),
             // Whatever was done between an undo and its redo is in the redo's own checkpoint only.
             Reason::BeforeRestore => return Some(event),
         }
@@ -264,6 +270,15 @@ mod tests {
         let target = |session| undo_target(&all, &[], Some(session)).map(|it| it.sequence);
         assert_eq!([target("s"), target("other")], [Some(2), Some(3)]);
         assert_eq!(undo_target(&all, &[id(3)], None).map(|it| it.sequence), Some(2));
+    }
+
+    #[test]
+    fn a_restore_that_an_undo_passed_over_is_not_undone_later() {
+        let mut line = vec![turn(1, "a"), turn(2, "b"), restore(3, "restore", 1)];
+        // Somebody had put back by hand what it did.
+        line.push(restore(4, UNDO, 2));
+        assert_eq!(next(&mut line, UNDO), Some(1));
+        assert_eq!(next(&mut line, UNDO), None);
     }
 
     #[test]

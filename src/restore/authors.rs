@@ -29,15 +29,15 @@ impl Authorship {
     fn of(
         authors: BTreeMap<RelPath, Author>,
         changes: &[Change],
-        was_made: impl Fn(&RelPath) -> bool,
+        was_made: impl Fn(&Change) -> bool,
     ) -> Self {
         let is_new_file = |change: &&Change| {
             change.before.is_none() && change.after.is_some_and(|now| now.kind != Kind::Directory)
         };
-        let new = changes.iter().filter(is_new_file).map(|change| &change.path);
-        let theirs =
-            new.filter(|path| authors.get(*path).is_some_and(|author| author.is_another()));
-        let edited = theirs.filter(|path| was_made(path)).cloned().collect();
+        let is_theirs =
+            |change: &&Change| authors.get(&change.path).is_some_and(|author| author.is_another());
+        let theirs = changes.iter().filter(is_new_file).filter(is_theirs);
+        let edited = theirs.filter(|it| was_made(it)).map(|change| change.path.clone()).collect();
         Self { authors, edited }
     }
 }
@@ -151,7 +151,9 @@ impl Authors {
             Some((change.path.clone(), author))
         });
         let authors = authors.chain(made.map(|path| (path, Author::Agent))).chain(gone).collect();
-        Authorship::of(authors, changes, |path| self.knowledge.was_left(path))
+        Authorship::of(authors, changes, |change| {
+            self.knowledge.had_left_another(&change.path, &self.present(project, change))
+        })
     }
 }
 
@@ -215,7 +217,7 @@ pub(super) fn of_restore(
             }
         }
     }
-    Ok(Authorship::of(authors, changes, |path| made.contains(path)))
+    Ok(Authorship::of(authors, changes, |change| made.contains(&change.path)))
 }
 
 /// Whether a restore had to make a directory for what it merged, or put there instead.

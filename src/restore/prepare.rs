@@ -45,6 +45,8 @@ pub(crate) struct Prepared {
     pub(crate) nested_heads: Vec<NestedHead>,
     /// What differs outside the root and is held, but stays as it is without `--outside`.
     pub(crate) outside_left: Vec<PathBuf>,
+    /// Repositories that are gone or others, and that a revert leaves so.
+    pub(crate) repositories_left: Vec<PathBuf>,
     /// Repositories that are made again.
     pub(crate) repositories: Vec<RepositoryStep>,
     /// What of repositories is gone and stays so without `--repository`.
@@ -216,12 +218,16 @@ impl Restore<'_> {
         if request.reverts.is_some() {
             new_unheld.retain(is_touched);
         }
+        let stay = request.reverts.as_ref().map(|_| Repositories::left(self));
+        let told = stay.as_ref().unwrap_or(&repositories);
+        let repositories_left = stay.as_ref().map_or_else(Vec::new, Repositories::places);
         Ok(Prepared {
+            nested_heads: told.nested_heads(self),
+            lost: told.lost(self),
+            repositories_left,
             seen: seen_by_plan(project, &plan, &seen.scan),
             head: HeadPlan { moves, since },
             outside_left,
-            nested_heads: repositories.nested_heads(self),
-            lost: repositories.lost(self),
             losing: repositories.losing(project),
             repositories: repositories.steps,
             others: known.others,

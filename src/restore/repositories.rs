@@ -48,10 +48,16 @@ impl Repositories {
     ///
     /// Fails where one that works would be replaced by one that may be held in part only.
     pub(super) fn of(restore: Restore<'_>) -> Result<Self> {
+        if restore.request.reverts.is_some() { Ok(Self::none()) } else { Self::found(restore) }
+    }
+
+    /// The same where they stay as they are: to name them.
+    pub(super) fn left(restore: Restore<'_>) -> Self {
+        Self::found(restore).unwrap_or_else(|_| Self::none())
+    }
+
+    fn found(restore: Restore<'_>) -> Result<Self> {
         let Restore { project, checkpoint, request } = restore;
-        if request.reverts.is_some() {
-            return Ok(Self::none());
-        }
         let Ok(record) = project.record_of(checkpoint.id) else {
             return Ok(Self::none());
         };
@@ -70,6 +76,12 @@ impl Repositories {
         let of_others = of_others(restore, &steps);
         steps.retain(|step| !of_others.contains(&step.place));
         Ok(Self { record: Some(record), steps, elsewhere, of_others })
+    }
+
+    /// Where those are that would come back.
+    pub(super) fn places(&self) -> Vec<PathBuf> {
+        let steps = self.steps.iter().filter(|step| !step.is_removal());
+        steps.map(RepositoryStep::target).chain(self.elsewhere.iter().cloned()).collect()
     }
 
     /// What is gone of the repositories that stay.

@@ -19,12 +19,14 @@ pub(super) fn run(process: &mut Process<'_>, project: &Project, toward: Toward) 
     let (verb, id) = (&log.verb, log.of.short());
     let to = if verb == "revert" { "of" } else { "to" };
     let missed = ui::count(settled.outcome.missed.len() as u64, "path");
+    let back = if verb == "undo" { "redo" } else { "undo" };
     let text = match (toward, settled.is_over, settled.outcome.missed.is_empty()) {
         (Toward::After, true, true) => {
-            format!("finished the {verb} {to} {id}\nundo with: beforehand undo\n")
+            format!("finished the {verb} {to} {id}\n{back} with: beforehand {back}\n")
         }
         (Toward::After, true, false) => {
-            format!("finished the {verb} {to} {id}, but for {missed}\nundo with: beforehand undo\n")
+            let whole = format!("finished the {verb} {to} {id}, but for {missed}");
+            format!("{whole}\n{back} with: beforehand {back}\n")
         }
         (Toward::After, false, _) => {
             format!("the {verb} {to} {id} is not finished: {missed} not restored\n")

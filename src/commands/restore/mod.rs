@@ -349,8 +349,8 @@ fn carry(process: &mut Process<'_>, restore: Restore<'_>, consent: Consent) -> R
         return Ok(Carried { exit, went: exit == Exit::Ok && !consent.dry_run });
     }
     let report = restore.execute(process, &mut prepared, !consent.yes)?;
-    let way_back = if request.verb == "undo" { "redo" } else { "undo" };
-    let came = Came { shown: Shown { restore, prepared: &prepared }, report, way_back };
+    let shown = Shown { restore, prepared: &prepared };
+    let came = Came { shown, report, way_back: shown.way_back() };
     let exit = report::report(process, came, consent.json)?;
     Ok(Carried { exit, went: true })
 }

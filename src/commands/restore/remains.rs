@@ -37,12 +37,22 @@ pub(super) fn unchanged(shown: Shown<'_>) -> Vec<String> {
             "left: {path}/, a root of its own; add `-- {quoted}` to put back what is held of it"
         )
     });
+    let repositories = prepared.repositories_left.iter().map(|place| {
+        let place = place.strip_prefix(project.root.path()).unwrap_or(place);
+        let id = prepared.plan.of.short();
+        let (named, quoted) = (ui::path(place, project.home.as_deref()), project.argument(place));
+        format!(
+            "left: {named}, a repository that is gone or another one since; `beforehand restore {id} \
+             -- {quoted}` brings it back"
+        )
+    });
     let unheld = unheld_lines(project, &prepared.plan.not_covered, &prepared.moved).into_iter();
     let head = shown.head().filter(|_| prepared.head.is_lost()).into_iter();
     let new = at_most(ui::left_out(&prepared.new_unheld)).into_iter();
     let new = new.map(|line| format!("left: made since, and not held: {line}"));
     let steps = mid_turn_line(shown).into_iter().chain(inner_lines(project, prepared));
     inner
+        .chain(repositories)
         .chain(head)
         .chain(steps)
         .chain(damaged_lines(&prepared.damaged))
@@ -147,7 +157,7 @@ fn names(refs: &[String], stashes: usize) -> Vec<String> {
 }
 
 /// What goes with replaced repositories, a line each.
-pub(super) fn losing_lines(losing: &[repository::Losing]) -> String {
+pub(super) fn losing_lines(losing: &[repository::Losing], way_back: &str) -> String {
     let mut text = String::new();
     for losing in losing {
         for (branch, commits) in &losing.commits {
@@ -165,7 +175,7 @@ pub(super) fn losing_lines(losing: &[repository::Losing]) -> String {
             names.push("what is staged".to_owned());
         }
         if !names.is_empty() {
-            let back = "`beforehand undo` brings it back";
+            let back = format!("`beforehand {way_back}` brings it back");
             text.push_str(&format!("made since, goes: {}; {back}\n", names.join(", ")));
         }
         let changed = losing.changed.iter().map(|path| ui::escape(path.as_bytes()).into_owned());

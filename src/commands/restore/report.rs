@@ -147,7 +147,7 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
     text.push_str(&clashes_text(came));
     text.push_str(&forced_text(came, &conflicts));
     text.push_str(&kept_text(came));
-    text.push_str(&losing_lines(&prepared.losing));
+    text.push_str(&losing_lines(&prepared.losing, came.way_back));
     for line in remaining(came.shown) {
         text.push_str(&format!("{line}\n"));
     }
@@ -160,7 +160,8 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
         text.push_str(&format!("{line}\n"));
     }
     // What is not over is tried again or taken back, and no step of undo and redo.
-    if came.report.held.is_some() && came.report.is_settled {
+    let is_any = done > 0 || prepared.stages || prepared.head.moves.is_some();
+    if came.report.held.is_some() && came.report.is_settled && is_any {
         let back = came.way_back;
         text.push_str(&format!("{back} with: beforehand {back}\n"));
     }

@@ -62,7 +62,7 @@ pub(super) fn plan_text(shown: Shown<'_>) -> String {
     let Shown { restore: Restore { project, .. }, prepared } = shown;
     let plan = &prepared.plan;
     let mut text = repositories_text(project, &prepared.repositories);
-    text.push_str(&losing_lines(&prepared.losing));
+    text.push_str(&losing_lines(&prepared.losing, shown.way_back()));
     if plan.steps.is_empty() && plan.outside.steps.is_empty() {
         if text.is_empty() && !prepared.stages && prepared.head.moves.is_none() {
             let nothing_left = shown.nothing_left_words().map(|words| format!("{words}\n"));

@@ -54,6 +54,11 @@ impl Shown<'_> {
         format!("made in the middle of the turn, not by {}", self.doer())
     }
 
+    /// The command that takes it back.
+    pub(super) fn way_back(self) -> &'static str {
+        if self.restore.request.verb == "undo" { "redo" } else { "undo" }
+    }
+
     /// Whether one turn is taken back, and what came after it stays.
     pub(super) fn is_revert(self) -> bool {
         self.restore.request.reverts.is_some()
@@ -62,7 +67,8 @@ impl Shown<'_> {
     /// What is said where a reverted turn has left nothing.
     pub(super) fn nothing_left_words(self) -> Option<String> {
         let number = self.restore.turn_number();
-        self.is_revert().then(|| format!("nothing that turn {number} changed is left to take back"))
+        self.is_revert()
+            .then(|| format!("nothing that turn {number} changed in files is left to take back"))
     }
 
     /// Which turn builds on a reverted one at a path, and what may be done about it.
@@ -115,6 +121,7 @@ impl Shown<'_> {
             (_, Author::Unknown | Author::Unclear) => "not known who made it".to_owned(),
             (_, Author::Restore) => "put there by a restore".to_owned(),
             (Some(_), _) => format!("made since{}", self.not_by(author)),
+            (None, Author::Other) if self.is_revert() => "not made in this turn".to_owned(),
             (None, Author::Agent) => format!("made by {}", self.doer()),
             (None, Author::Session) => "made by another session".to_owned(),
             (None, Author::Other) => format!("not made by {}", self.doer()),

@@ -312,7 +312,13 @@ impl Knowledge {
             claims.filter(|(_, call)| first.after.is_some() && call.began < first.at)
         };
         let named = claims().find(|(_, call)| call.is_named);
-        if named.is_none() && claims().any(|(by, _)| by != first.by) {
+        // Something of another session's, left there while the call ran, may be in it.
+        let is_mixed = first.after.is_some_and(|call| {
+            let earlier = self.before(path, Some(first));
+            let mut others = earlier.filter(|it| matches!(it.by, By::Agent | By::Session));
+            others.any(|it| it.by != first.by && it.at > call.began)
+        });
+        if is_mixed || named.is_none() && claims().any(|(by, _)| by != first.by) {
             return Some(Author::Unclear);
         }
         let by = named.map_or(first.by, |(by, _)| by);
@@ -389,9 +395,7 @@ impl Knowledge {
     /// was seen there since, or what was has been taken back.
     pub fn was_removed_by_restore(&self, path: &RelPath) -> bool {
         let mut seen = self.seen(path);
-        while let Some((Seen { there: There::Nothing, by: By::Restore(then), .. }, before)) =
-            seen.split_last()
-        {
+        while let Some((Seen { by: By::Restore(then), .. }, before)) = vanished(seen) {
             if *then <= self.since {
                 return true;
             }
@@ -405,6 +409,23 @@ impl Knowledge {
         self.seen(path).last().is_some_and(|seen| seen.by == By::Agent && seen.there.is_any())
     }
 
+    /// Whether the agent had left something else at just this `path` before what is there now.
+    pub fn had_left_another(&self, path: &RelPath, here: &dyn Here) -> bool {
+        let first = self.origin(path, here).and_then(<[Seen]>::first);
+        let mut before = self.before(path, first);
+        before.any(|seen| seen.by == By::Agent && seen.there.is_any())
+    }
+
+    /// What was seen at `path` before something that was.
+    fn before<'s>(
+        &'s self,
+        path: &RelPath,
+        first: Option<&'s Seen>,
+    ) -> impl Iterator<Item = &'s Seen> {
+        let is_it = move |seen: &Seen| first.is_some_and(|first| std::ptr::eq(seen, first));
+        self.seen(path).iter().take_while(move |seen| !is_it(seen))
+    }
+
     /// Whether the agent left something at just this `path`, or saw it.
     pub fn was_left(&self, path: &RelPath) -> bool {
         self.seen(path).iter().any(|seen| seen.by == By::Agent && seen.there.is_any())
@@ -412,8 +433,7 @@ impl Knowledge {
 
     /// Whether the agent removed what was at `path`, or may have.
     pub fn was_removed(&self, path: &RelPath) -> bool {
-        let last = self.seen(path).last().filter(|seen| !seen.there.is_any());
-        match last.map(|seen| seen.by) {
+        match vanished(self.seen(path)).map(|(first, _)| first.by) {
             _ if self.is_lost => true,
             Some(by) => by == By::Agent,
             None => self.unseen(path, None).is_some(),
@@ -460,6 +480,13 @@ impl Knowledge {
         open.sort_by_key(|open| open.is_done);
         open.pop()
     }
+}
+
+/// Where nothing is any more, who saw that first, and what was seen before.
+fn vanished(seen: &[Seen]) -> Option<(&Seen, &[Seen])> {
+    let count = seen.iter().rev().take_while(|seen| !seen.there.is_any()).count();
+    let (before, since) = seen.split_at(seen.len() - count);
+    since.first().map(|first| (first, before))
 }
 
 /// Whether one of these calls can change what is at `path`.

@@ -17,7 +17,7 @@ use super::{
     side::{entry_at, top},
 };
 use crate::{
-    error::Result,
+    error::{Error, Result},
     fs::stat_path,
     left::{self, Caller, Doer, Side, TurnCalls, TurnLog},
     model::{Checkpoint, Entry, Kind, RelPath, Tree},
@@ -59,6 +59,12 @@ pub(super) fn revert(
     let name = left::author(by.agent, &by.session);
     let lines = left::read(&project.state.root(&project.root));
     let log = TurnLog::of(checkpoint, turn, &name, &lines, side);
+    if log.calls.is_empty() {
+        return Err(Error::other(
+            "what the turn did is not known: no call of it is in the log",
+            format!("`beforehand restore {}` goes back to before it", checkpoint.id.short()),
+        ));
+    }
     let mut since = project.store.list()?;
     since.retain(|other| other.sequence > checkpoint.sequence);
     since.reverse();
@@ -242,6 +248,9 @@ impl Revert<'_> {
                 reverted.put(Change { before: Some(entry), ..change }, Author::Other);
             }
             None if kind == Kind::Directory => {
+                // An undo knows it for the revert's own by that.
+                let digest = digest_then(self.restore.project, &entry);
+                reverted.digests.extend(digest.map(|digest| (path.clone(), digest)));
                 reverted.put(Change { before: Some(entry), ..change }, Author::Agent);
             }
             None => match self.held_elsewhere(wanted) {

@@ -84,7 +84,10 @@ impl Revert<'_> {
         let lost: Vec<(RelPath, Deed)> = outcomes
             .iter()
             .filter_map(|(path, outcome)| match (&outcome.deeds[..], outcome.now) {
-                ([only], None) if is_file(&only.after) => Some((path.clone(), only.clone())),
+                // What the turn made may have been copied: another name of it is not the turn's.
+                ([only], None) if is_file(&only.before) && is_file(&only.after) => {
+                    Some((path.clone(), only.clone()))
+                }
                 _ => None,
             })
             .collect();
@@ -114,9 +117,10 @@ impl Revert<'_> {
             let sides = [&after, &Some(here), &before];
             let now = changes.iter().find(|change| change.path == *path);
             let now = now.and_then(|change| change.after);
-            let (wanted, is_marked) = match self.source.three(&old, sides, self.markers) {
-                Ok((wanted, is_marked)) => (Ok(wanted), is_marked),
-                Err(clash) => (Err(clash), false),
+            // Where it does not fit, it may be another file.
+            let merged = self.source.three(&old, sides, self.markers);
+            let Ok((wanted, is_marked)) = merged.map(|(it, is_marked)| (Ok(it), is_marked)) else {
+                continue;
             };
             let deeds = vec![Deed { before: before.clone(), after: after.clone() }];
             outcomes.remove(&old);

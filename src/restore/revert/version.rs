@@ -254,27 +254,35 @@ fn is_noted(bytes: &[u8], id: Option<ContentId>, sha: Option<&str>) -> bool {
     }
 }
 
-/// How much of the lines of two texts is the same, of a hundred. Bytes that are no text are the same or not.
+/// Fewer lines in common prove nothing: many files are empty, or one word.
+const SHARED_MIN: usize = 3;
+
+/// How much of the lines of two texts is the same, of a hundred, blank ones left aside. Bytes that are no text
+/// are the same or not.
 pub(super) fn similarity(a: &[u8], b: &[u8]) -> usize {
-    if a == b {
+    if a == b && a.contains(&0) {
         return 100;
     }
-    if [a, b].iter().any(|bytes| bytes.contains(&0) || bytes.is_empty()) {
+    if [a, b].iter().any(|bytes| bytes.contains(&0)) {
         return 0;
     }
-    let lines = |bytes: &[u8]| bytes.split(|&byte| byte == b'\n').count();
+    let lines = |bytes: &'_ [u8]| -> Vec<Vec<u8>> {
+        let lines = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+        lines.filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect()
+    };
+    let [a, b] = [lines(a), lines(b)];
     let mut counts: BTreeMap<&[u8], usize> = BTreeMap::new();
-    for line in a.split(|&byte| byte == b'\n') {
+    for line in &a {
         *counts.entry(line).or_default() += 1;
     }
     let mut shared = 0;
-    for line in b.split(|&byte| byte == b'\n') {
-        if let Some(count) = counts.get_mut(line).filter(|count| **count > 0) {
+    for line in &b {
+        if let Some(count) = counts.get_mut(&line[..]).filter(|count| **count > 0) {
             *count -= 1;
             shared += 1;
         }
     }
-    shared * 100 / lines(a).max(lines(b))
+    if shared < SHARED_MIN { 0 } else { shared * 100 / a.len().max(b.len()) }
 }
 
 #[cfg(test)]
