@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     evidence::{begins, ends, event, ours, run, writes},
     support::{
+        real::git,
         temp::{chmod, link, on_disk, write},
         world::{Output, World},
     },
@@ -349,4 +350,74 @@ fn a_slash_command_reverts() {
     assert!(said.contains("took back 1 path of turn 2\nundo with: beforehand undo"), "{said}");
     assert_eq!(world.read("a"), lines(&[(9, "NINE")]));
     assert!(slash(&world, "a").starts_with("error: "));
+}
+
+/// Empty files, single words, a copy that a person made: none of them is what the turn made, renamed.
+#[test]
+fn what_is_only_alike_is_no_rename() {
+    for mut world in projects() {
+        world.write("word", "one\n");
+        world.write("gone", "keep\n");
+        run(&mut world, "one", "make", |world| {
+            for path in ["made/.keep", "empty"] {
+                world.write(path, "");
+            }
+            world.write("word", "two\n");
+            fs::remove_file(world.root().join("gone")).unwrap();
+            world.write("long", lines(&[]));
+        });
+        world.write("long.bak", lines(&[]));
+        world.write("mine/__init__.py", "");
+        world.write("other", "person\n");
+        for path in ["made/.keep", "empty", "word", "long"] {
+            fs::remove_file(world.root().join(path)).unwrap();
+        }
+        let done = revert(&mut world, &["1"], 3);
+        assert!(done.stdout.contains("word"), "{}", done.stdout);
+        assert_eq!(world.read("gone"), "keep\n");
+        let theirs = ["mine/__init__.py", "other", "long.bak"].map(|path| world.read(path));
+        assert_eq!(theirs, [String::new(), "person\n".to_owned(), lines(&[])]);
+    }
+}
+
+/// A person's directory, and a person's file, in the middle of the turn, that the agent put something else
+/// in the place of.
+#[test]
+fn what_was_replaced_in_mid_turn_comes_back_and_the_undo_is_exact() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", "the agent's");
+        fs::create_dir(world.root().join("dir")).unwrap();
+        world.write("file", "mine");
+        run(&mut world, "one", "rmdir dir; rm file; mkdir file", |world| {
+            fs::remove_dir(world.root().join("dir")).unwrap();
+            fs::remove_file(world.root().join("file")).unwrap();
+            world.write("dir", "the agent's");
+            world.write("file/x", "the agent's");
+        });
+        revert(&mut world, &["1"], 0);
+        assert_eq!([world.read("a"), world.read("file")], [lines(&[]), "mine".to_owned()]);
+        assert!(world.root().join("dir").is_dir());
+    }
+}
+
+/// What a revert leaves: a repository and a branch. And what it knows nothing of.
+#[test]
+fn what_a_revert_cannot_take_back_is_named() {
+    let mut world = crate::told_of_others::nested();
+    let line = "rm -rf sub/.git; git branch -D br; echo x > a";
+    git(&world, &world.root(), "git branch br");
+    run(&mut world, "one", line, |world| drop(git(world, &world.root(), line)));
+    for args in [&["revert", "1", "--dry-run"][..], &["revert", "1", "--yes"]] {
+        let told = ours(&mut world, args, 0).stdout;
+        assert!(told.contains("left: sub/.git, a repository that is gone"), "{told}");
+        assert!(told.contains("gone since: br; "), "{told}");
+    }
+    let logs = world.state().join("roots");
+    for path in on_disk(&logs).into_keys().map(|path| String::from_utf8(path).unwrap()) {
+        if path.contains("/left/log") {
+            fs::remove_file(logs.join(path)).unwrap();
+        }
+    }
+    let told = ours(&mut world, &["revert", "1", "--yes"], 1).stderr;
+    assert!(told.contains("what the turn did is not known"), "{told}");
 }
