@@ -400,3 +400,17 @@ fn two_sessions_at_once_have_a_turn_each() {
         assert_eq!((world.read("a"), world.read("b")), ("first".into(), "theirs".into()));
     }
 }
+
+/// The second session finds nothing changed since the checkpoint of the first, which then goes on.
+#[test]
+fn a_turn_keeps_its_beginning_when_another_session_begins_meanwhile() {
+    let mut world = project();
+    run(&mut world, "s/one", "make nothing", |_| ());
+    run(&mut world, "t/one", "make nothing", |_| ());
+    run(&mut world, "s/one", "make it", |world| world.write("a", "the agent's"));
+    run(&mut world, "s/one", "make more", |world| world.write("c", "the agent's"));
+    run(&mut world, "t/one", "make theirs", |world| world.write("b", "theirs"));
+    ours(&mut world, &["undo", "--session", "s", "--yes"], 3);
+    assert_eq!(["a", "b"].map(|path| world.read(path)), ["first", "theirs"]);
+    assert!(!world.root().join("c").exists());
+}

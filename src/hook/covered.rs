@@ -101,8 +101,8 @@ impl Hook<'_, '_> {
 
     /// Whether a checkpoint that the turn does not use yet is no beginning for it, although nothing in
     /// the root has changed since: a person asked for it, a restore took it, this is a program that a
-    /// person runs, or what a call of another turn does or did since, in another session or outside
-    /// the root, would count as this turn's.
+    /// person runs, or what a turn of another session does, or what was done outside the root since,
+    /// would count as this turn's.
     pub(super) fn is_anothers(
         &self,
         ledger: Option<&Ledger>,
@@ -122,8 +122,7 @@ impl Hook<'_, '_> {
         }
         let (agent, session) = (self.dialect.name(), &self.call.context.session.0);
         left::is_left_outside(&state.root(&reach.root), checkpoint.id)
-            || ledger::running_elsewhere(state, self.process.now, agent, session)
-                .contains(&checkpoint.id)
+            || ledger::used_elsewhere(state, agent, session).contains(&checkpoint.id)
     }
 
     /// How much is there of what an edit may mean, if all of that is held, or the agent's own. What

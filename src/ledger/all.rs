@@ -21,11 +21,8 @@ use crate::{
 
 /// Every use of a checkpoint that any session's ledger knows of, newest first.
 pub fn uses(state: &State) -> Vec<Use> {
-    let Ok(entries) = std::fs::read_dir(state.sessions()) else { return Vec::new() };
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let ledgers = paths.filter(|path| path.extension() == Some(OsStr::new("json")));
-    let mut uses: Vec<Use> =
-        ledgers.filter_map(|path| read(&path)).flat_map(Wire::into_uses).collect();
+    let ledgers = ledgers(state).into_iter().filter_map(|path| read(&path));
+    let mut uses: Vec<Use> = ledgers.flat_map(Wire::into_uses).collect();
     uses.sort_by_key(|used| std::cmp::Reverse(used.at));
     uses
 }
@@ -58,27 +55,24 @@ const RUNS_MAX: TimeDelta = TimeDelta::hours(24);
 
 /// The checkpoints that cover calls which began and were not seen to end.
 pub fn running(state: &State, now: DateTime<Utc>) -> BTreeSet<CheckpointId> {
-    running_but(state, now, None)
-}
-
-/// The same for the calls of other sessions than this one.
-pub fn running_elsewhere(
-    state: &State,
-    now: DateTime<Utc>,
-    agent: &str,
-    session: &str,
-) -> BTreeSet<CheckpointId> {
-    let own = hash_name(&[agent.as_bytes(), session.as_bytes()]);
-    running_but(state, now, Some(&own))
-}
-
-fn running_but(state: &State, now: DateTime<Utc>, but: Option<&str>) -> BTreeSet<CheckpointId> {
-    let Ok(entries) = std::fs::read_dir(state.sessions()) else { return BTreeSet::new() };
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let ledgers = paths.filter(|path| path.extension() == Some(OsStr::new("json")));
-    let others = ledgers.filter(|path| but.is_none() || path.file_stem() != but.map(OsStr::new));
-    let ledgers = others.filter_map(|path| read(&path));
+    let ledgers = ledgers(state).into_iter().filter_map(|path| read(&path));
     ledgers.flat_map(|wire| wire.running(now - RUNS_MAX)).collect()
+}
+
+/// The checkpoints that turns of other sessions than this one use: theirs may go on with no other.
+pub fn used_elsewhere(state: &State, agent: &str, session: &str) -> BTreeSet<CheckpointId> {
+    let own = hash_name(&[agent.as_bytes(), session.as_bytes()]);
+    let mut others = ledgers(state);
+    others.retain(|path| path.file_stem() != Some(OsStr::new(&own)));
+    let uses = others.into_iter().filter_map(|path| read(&path)).flat_map(Wire::into_uses);
+    uses.map(|used| used.checkpoint).collect()
+}
+
+/// The files of all sessions.
+fn ledgers(state: &State) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(state.sessions()) else { return Vec::new() };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths.filter(|path| path.extension() == Some(OsStr::new("json"))).collect()
 }
 
 /// Where the server of the agent of a session listened when it was last heard of.
@@ -104,9 +98,6 @@ pub fn covered_since(
 
 /// The ledgers that cannot be read. A newer beforehand's is none of them.
 pub fn damaged(state: &State) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(state.sessions()) else { return Vec::new() };
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let ledgers = paths.filter(|path| path.extension() == Some(OsStr::new("json")));
     let is_lost = |path: &PathBuf| {
         let bytes = read_small(path, SIZE_MAX_BYTES).ok().flatten();
         bytes.is_some_and(|bytes| is_lost(&bytes))
@@ -116,7 +107,7 @@ pub fn damaged(state: &State) -> Vec<PathBuf> {
         Found::Damaged => true,
         Found::Nothing | Found::Newer => false,
     };
-    ledgers.filter(|path| is_damaged(path) && !is_lost(path)).collect()
+    ledgers(state).into_iter().filter(|path| is_damaged(path) && !is_lost(path)).collect()
 }
 
 /// Reads bytes as a ledger and everything in it; for fuzz/.
