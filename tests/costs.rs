@@ -175,8 +175,13 @@ fn a_session_asks_once_whether_its_root_was_somewhere_else() {
     let world = settled();
     let payload = before(&world.root(), "new", "t", "Bash", &json!({ "command": "./build.sh" }));
     let Some(calls) = traced(&world, &payload) else { return };
-    let identity = |call: &str| call.starts_with("readlink state/") || call.contains("root.json");
-    assert_snapshot!(listed(of(&calls, identity)), @"1 readlink state/roots/HASH");
+    let identity =
+        |call: &str| call.starts_with("readlink state/roots/") || call.contains("root.json");
+    // What is saved then looks once more.
+    assert_snapshot!(listed(of(&calls, identity)), @r"
+    1 openat state/roots/HASH/root.json
+    1 readlink state/roots/HASH
+    ");
 }
 
 #[test]

@@ -122,7 +122,7 @@ impl Hook<'_, '_> {
         }
         let (agent, session) = (self.dialect.name(), &self.call.context.session.0);
         left::is_left_outside(&state.root(&reach.root), checkpoint.id)
-            || ledger::used_elsewhere(state, agent, session).contains(&checkpoint.id)
+            || ledger::is_used_elsewhere(state, self.process.now, checkpoint, (agent, session))
     }
 
     /// How much is there of what an edit may mean, if all of that is held, or the agent's own. What

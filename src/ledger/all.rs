@@ -59,13 +59,27 @@ pub fn running(state: &State, now: DateTime<Utc>) -> BTreeSet<CheckpointId> {
     ledgers.flat_map(|wire| wire.running(now - RUNS_MAX)).collect()
 }
 
-/// The checkpoints that turns of other sessions than this one use: theirs may go on with no other.
-pub fn used_elsewhere(state: &State, agent: &str, session: &str) -> BTreeSet<CheckpointId> {
+/// A turn that has used a checkpoint this long ago is over.
+const TURN_MAX: TimeDelta = TimeDelta::hours(24);
+
+/// Whether a turn of another session than this one uses a checkpoint, and may go on with no other.
+pub fn is_used_elsewhere(
+    state: &State,
+    now: DateTime<Utc>,
+    checkpoint: &Checkpoint,
+    (agent, session): (&str, &str),
+) -> bool {
     let own = hash_name(&[agent.as_bytes(), session.as_bytes()]);
+    let is_recent = |at: DateTime<Utc>| at > now - TURN_MAX;
+    // The other session's ledger may not have it yet.
+    let by = checkpoint.cause.by.as_ref().filter(|_| is_recent(checkpoint.taken_at));
+    if by.is_some_and(|by| by.session.0 != session) {
+        return true;
+    }
     let mut others = ledgers(state);
     others.retain(|path| path.file_stem() != Some(OsStr::new(&own)));
-    let uses = others.into_iter().filter_map(|path| read(&path)).flat_map(Wire::into_uses);
-    uses.map(|used| used.checkpoint).collect()
+    let mut uses = others.into_iter().filter_map(|path| read(&path)).flat_map(Wire::into_uses);
+    uses.any(|used| used.checkpoint == checkpoint.id && is_recent(used.at))
 }
 
 /// The files of all sessions.

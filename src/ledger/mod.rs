@@ -28,7 +28,7 @@ use crate::{
 };
 
 pub(crate) use all::parse_any;
-pub use all::{adopt, covered_since, damaged, running, server, used_elsewhere, uses};
+pub use all::{adopt, covered_since, damaged, is_used_elsewhere, running, server, uses};
 pub use open::Open;
 pub use refused::{RefusedIn, has_called, refused};
 pub use wire::Refused;

@@ -300,9 +300,11 @@ mod tests {
     #[test]
     fn texts_are_alike_by_their_lines() {
         assert_eq!(similarity(b"a\nb\nc\n", b"a\nb\nc\n"), 100);
-        assert_eq!(similarity(b"a\nb\nc\n", b"c\nb\nx\n"), 75, "the end of the last line counts");
-        assert_eq!(similarity(b"a\nb\n", b"x\ny\nz\n"), 25);
+        assert_eq!(similarity(b"a\nb\nc\nd\n", b"c\nb\n\na\nx"), 75, "in whatever order");
+        assert_eq!(similarity(b"a\nb\n", b"a\nb\n"), 0, "too few to tell");
+        assert_eq!(similarity(b"a\n\n\n\n", b"b\n\n\n\n"), 0);
+        assert_eq!(similarity(b"\0a\nb", b"\0a\nb"), 100);
         assert_eq!(similarity(b"\0a\nb", b"\0a\nc"), 0);
-        assert_eq!(similarity(b"", b"a"), 0);
+        assert_eq!(similarity(b"", b""), 0);
     }
 }
