@@ -1,5 +1,5 @@
 //! The private objects: file contents named by their SHA-256, shared by all roots. The small ones of
-//! a save are in one [`pack`], each large one is a file.
+//! a save are in one `pack`, each large one is a file.
 //!
 //! Files are written under a temporary name, synced, and then renamed. A save holds
 //! `objects.lock` shared, from before it first checks for an object until the record that needs it
