@@ -416,3 +416,16 @@ fn a_turn_keeps_its_beginning_when_another_session_begins_meanwhile() {
     assert_eq!(["a", "b"].map(|path| world.read(path)), ["first", "theirs"]);
     assert!(!world.root().join("c").exists());
 }
+
+/// The other session's file was made while the agent's command ran, and is as it was made.
+#[test]
+fn what_another_session_made_meanwhile_was_not_changed_since() {
+    let mut world = project();
+    prompts(&mut world, "t/zero");
+    begins(&mut world, "s/one", "make long");
+    writes(&mut world, "t/one", "theirs", "theirs");
+    world.write("mine", "the agent's");
+    ends(&mut world, "s/one", "make long");
+    let plan = ours(&mut world, &["undo", "--session", "s", "--dry-run"], 0).stdout;
+    assert!(plan.contains("theirs   made by another session"), "{plan}");
+}

@@ -57,12 +57,12 @@ struct Seen {
     there: There,
     by: By,
     /// The call after which it was looked at; `None` for what is known whatever ran meanwhile.
-    after: Option<Call>,
+    after: Option<Claim>,
 }
 
-/// A call that was looked at when it was done.
+/// What a call that was looked at has to say of a path.
 #[derive(Clone, Copy, Debug)]
-struct Call {
+struct Claim {
     /// When it began.
     began: i64,
     /// Whether its own words name the path.
@@ -172,14 +172,14 @@ impl Knowledge {
     }
 
     /// The call after which `line` was noted at a path.
-    fn call_at(&self, line: &Line, path: &str) -> Option<Call> {
+    fn call_at(&self, line: &Line, path: &str) -> Option<Claim> {
         let call = self.ending.get(&line.by)?;
         // Unknown, it began before the checkpoint.
         let Some((began, named)) = self.begun.get(&(line.by.clone(), call.clone())) else {
-            return Some(Call { began: self.since, is_named: false });
+            return Some(Claim { began: self.since, is_named: false });
         };
         let is_named = self.side.path(path).is_some_and(|path| named.contains(&path));
-        Some(Call { began: *began, is_named })
+        Some(Claim { began: *began, is_named })
     }
 
     fn add(&mut self, line: &Line, ours: bool, since: &str) {

@@ -180,3 +180,43 @@ fn what_two_sessions_may_have_made_at_once_is_unclear() {
         assert_eq!(known.author(&path, &Is("made")), expected, "{began_at} {paths:?}");
     }
 }
+
+/// The other session changed the file while the agent's command ran, which then changed it again.
+#[test]
+fn what_is_mixed_of_two_sessions_is_unclear() {
+    for (seen_at, expected) in [(250, Author::Unclear), (205, Author::Agent)] {
+        let lines = [
+            at(seen_at.min(202), began("other", "2", 1, None)),
+            at(seen_at, line("other", What::Ended { call: "2".to_owned() })),
+            at(seen_at, left("other", "x", "theirs")),
+            at(seen_at, done("other", "2")),
+            at(210, began("agent", "1", 1, None)),
+            at(300, line("agent", What::Ended { call: "1".to_owned() })),
+            at(300, left("agent", "x", "both")),
+            at(300, done("agent", "1")),
+        ];
+        let known = Knowledge::since(&checkpoint(), Some("agent"), &lines, Side::Root);
+        let path = RelPath::from_bytes(b"x").unwrap();
+        assert_eq!(known.author(&path, &Is("both")), expected, "{seen_at}");
+    }
+}
+
+/// A look after the agent's command shows that a file is gone, which a restore had removed meanwhile.
+#[test]
+fn what_a_restore_removed_is_not_removed_by_a_call_that_ran() {
+    let back = What::Back { path: "x".to_owned(), state: None, then: 50 };
+    let gone = What::Left { path: "x".to_owned(), state: None };
+    let lines = [
+        began("agent", "1", 1, None),
+        left("agent", "x", "made"),
+        at(250, line("", back)),
+        at(300, line("agent", What::Ended { call: "1".to_owned() })),
+        at(300, line("agent", gone)),
+        at(300, done("agent", "1")),
+    ];
+    let path = RelPath::from_bytes(b"x").unwrap();
+    let known = |lines| Knowledge::since(&checkpoint(), Some("agent"), lines, Side::Root);
+    assert!(!known(&lines).was_removed(&path) && known(&lines).was_removed_by_restore(&path));
+    let own = [&lines[..2], &lines[3..]].concat();
+    assert!(known(&own).was_removed(&path) && !known(&own).was_removed_by_restore(&path));
+}
