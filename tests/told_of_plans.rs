@@ -230,7 +230,7 @@ fn a_question_names_the_program_that_destroys() {
 #[test]
 fn what_a_redo_removes_is_not_said_to_be_left() {
     let mut world = project();
-    unheld(&world, "large", 20 << 20);
+    unheld(&world, "large", 25_000_000);
     run(&mut world, "one", "rm large", |world| remove(world, "large"));
     ours(&mut world, &["undo", "--yes"], 0);
     let done = ours(&mut world, &["redo", "--yes"], 0).stdout;
