@@ -93,57 +93,21 @@ fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
 }
 
 fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
-    let Shown { restore: Restore { project, checkpoint, .. }, prepared } = came.shown;
+    let Shown { restore: Restore { project, .. }, prepared } = came.shown;
     let plan = &prepared.plan;
-    let id = checkpoint.id.short();
     let conflicts = conflicts(plan);
     let is_whole = came.report.outcome.missed.is_empty() && barred(plan).is_empty();
     let is_same = conflicts.is_empty() && is_whole;
     let missed = came.report.outcome.missed.iter().map(|missed| missed.path.as_path()).collect();
     let done = prepared.count_but(&missed, project.root.path());
-    let number = came.shown.restore.turn_number();
-    let mut text = match (done, is_same) {
-        (0, true) if came.shown.is_revert() => came.shown.nothing_left_words().unwrap_or_default(),
-        (0, false) if came.shown.is_revert() => "nothing was reverted".to_owned(),
-        (done, _) if came.shown.is_revert() => {
-            format!("took back {} of turn {number}", ui::count(done as u64, "path"))
-        }
-        (0, true) if !remaining(came.shown).is_empty() || keeps_quietly(plan) => {
-            format!("everything else is as it was at {id}")
-        }
-        (0, true) if prepared.stages => format!("all files are as they were at {id}"),
-        (0, true) if prepared.outside_left.is_empty() => {
-            format!("everything is as it was at {id}")
-        }
-        (0, true) => format!("everything in the project is as it was at {id}"),
-        (0, false) => "nothing was restored".to_owned(),
-        (done, _) => format!("restored {} from {id}", ui::count(done as u64, "path")),
-    };
+    let mut text = headline(came.shown, done, is_same);
     if !conflicts.is_empty() {
         let count = ui::count(conflicts.len() as u64, "conflict");
         let named = first(conflicts.iter().map(|path| ui::path(path, project.home.as_deref())));
         text.push_str(&format!("; {count} kept: {named}"));
     }
     text.push('\n');
-    let repositories = &prepared.repositories;
-    // What only made way is back in another form.
-    let makes_way = |step: &RepositoryStep| {
-        let is_pointer = |it: &RepositoryStep| matches!(it.kind, StepKind::Pointer(_));
-        step.is_removal() && repositories.iter().any(|it| is_pointer(it) && it.place == step.place)
-    };
-    for step in back(came).filter(|step| !makes_way(step)) {
-        let what = if step.is_removal() { "gone again" } else { "back" };
-        let thing = match &step.kind {
-            StepKind::Part(below) if below.parent().is_some_and(|it| it.ends_with("worktrees")) => {
-                "the worktree's part of the repository"
-            }
-            StepKind::Part(_) => "the submodule's repository",
-            _ => "the repository",
-        };
-        let lacks = lacks_text(project, step);
-        let place = ui::escape(step.target().as_os_str().as_encoded_bytes()).into_owned();
-        text.push_str(&format!("{thing} is {what}: {place}{lacks}\n"));
-    }
+    text.push_str(&repositories_text(came));
     text.push_str(&clashes_text(came));
     text.push_str(&forced_text(came, &conflicts));
     text.push_str(&kept_text(came));
@@ -164,6 +128,59 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
     if came.report.held.is_some() && came.report.is_settled && is_any {
         let back = came.way_back;
         text.push_str(&format!("{back} with: beforehand {back}\n"));
+    }
+    text
+}
+
+/// What was done, and whether everything is as it was. `is_same` if nothing stays that should not.
+fn headline(shown: Shown<'_>, done: usize, is_same: bool) -> String {
+    let Shown { restore, prepared } = shown;
+    let (plan, id) = (&prepared.plan, restore.checkpoint.id.short());
+    match (done, is_same) {
+        (0, true) if shown.is_revert() => shown.nothing_left_words().unwrap_or_default(),
+        (0, false) if shown.is_revert() => "nothing was reverted".to_owned(),
+        (done, _) if shown.is_revert() => {
+            format!(
+                "took back {} of turn {}",
+                ui::count(done as u64, "path"),
+                shown.restore.turn_number()
+            )
+        }
+        (0, true) if !remaining(shown).is_empty() || keeps_quietly(plan) => {
+            format!("everything else is as it was at {id}")
+        }
+        (0, true) if prepared.stages => format!("all files are as they were at {id}"),
+        (0, true) if prepared.outside_left.is_empty() => {
+            format!("everything is as it was at {id}")
+        }
+        (0, true) => format!("everything in the project is as it was at {id}"),
+        (0, false) => "nothing was restored".to_owned(),
+        (done, _) => format!("restored {} from {id}", ui::count(done as u64, "path")),
+    }
+}
+
+/// What became of repositories, a line each.
+fn repositories_text(came: &Came<'_>) -> String {
+    let Shown { restore: Restore { project, .. }, prepared } = came.shown;
+    let mut text = String::new();
+    let repositories = &prepared.repositories;
+    // What only made way is back in another form.
+    let makes_way = |step: &RepositoryStep| {
+        let is_pointer = |it: &RepositoryStep| matches!(it.kind, StepKind::Pointer(_));
+        step.is_removal() && repositories.iter().any(|it| is_pointer(it) && it.place == step.place)
+    };
+    for step in back(came).filter(|step| !makes_way(step)) {
+        let what = if step.is_removal() { "gone again" } else { "back" };
+        let thing = match &step.kind {
+            StepKind::Part(below) if below.parent().is_some_and(|it| it.ends_with("worktrees")) => {
+                "the worktree's part of the repository"
+            }
+            StepKind::Part(_) => "the submodule's repository",
+            _ => "the repository",
+        };
+        let lacks = lacks_text(project, step);
+        let place = ui::escape(step.target().as_os_str().as_encoded_bytes()).into_owned();
+        text.push_str(&format!("{thing} is {what}: {place}{lacks}\n"));
     }
     text
 }

@@ -259,11 +259,6 @@ pub(super) fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
             return ("recreate", format!("deleted since{}", shown.not_by(author)));
         }
         (Action::Recreate, _) => ("recreate", ""),
-        (Action::Keep(Kept::BuiltOn), _) => return ("keep", shown.built_on_words(step)),
-        (Action::Keep(Kept::AfterUnheld), _) => return ("keep", shown.unheld_words(step)),
-        (Action::Keep(Kept::AfterUnknown), _) => {
-            ("keep", "not known what the turn left there: a call of it was not looked at")
-        }
         (Action::Merge, _) if shown.prepared.marked.contains(&step.path) => {
             return ("merge", format!("{}; conflicts are marked", shown.merged_words()));
         }
@@ -273,37 +268,54 @@ pub(super) fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
         }
         (Action::Remove, Author::Restore) => ("remove", "put there by a restore; held first"),
         (Action::Remove, _) => ("remove", "made since; held first"),
-        (Action::Keep(Kept::Ignored), _) => ("keep", "ignored, and not known who made it"),
-        (Action::Keep(Kept::Edited), Author::Unclear) if step.then.is_none() => (
+        (Action::Keep(kept), author) => return kept_words(step, (kept, author), shown),
+    };
+    (verb, why.to_owned())
+}
+
+/// The same of what stays.
+fn kept_words(
+    step: &Step,
+    (kept, author): (Kept, Author),
+    shown: Shown<'_>,
+) -> (&'static str, String) {
+    let (verb, why) = match (kept, author) {
+        (Kept::BuiltOn, _) => return ("keep", shown.built_on_words(step)),
+        (Kept::AfterUnheld, _) => return ("keep", shown.unheld_words(step)),
+        (Kept::AfterUnknown, _) => {
+            ("keep", "not known what the turn left there: a call of it was not looked at")
+        }
+        (Kept::Ignored, _) => ("keep", "ignored, and not known who made it"),
+        (Kept::Edited, Author::Unclear) if step.then.is_none() => (
             "keep",
             "made since, perhaps by a call that was cut off or ran beside another (--force removes it)",
         ),
-        (Action::Keep(Kept::Edited), _) if step.then.is_none() => {
+        (Kept::Edited, _) if step.then.is_none() => {
             ("keep", "made since, then changed (--force removes it)")
         }
-        (Action::Keep(Kept::Edited), Author::Unclear) => (
+        (Kept::Edited, Author::Unclear) => (
             "keep",
             "changed since, perhaps by a call that was cut off or ran beside another (use --force)",
         ),
-        (Action::Keep(Kept::Edited), author) => return ("keep", shown.edited_words(author)),
-        (Action::Keep(Kept::Merged), _) => {
+        (Kept::Edited, author) => return ("keep", shown.edited_words(author)),
+        (Kept::Merged, _) => {
             return ("keep", format!("changed since; nothing of {}'s is left in it", shown.doer()));
         }
-        (Action::Keep(Kept::New), author) => {
+        (Kept::New, author) => {
             return ("keep", format!("{}{}", shown.made_words(author), shown.exact_words()));
         }
-        (Action::Keep(Kept::InTheWay), _) => ("keep", "something in it, or in its place, stays"),
-        (Action::Keep(Kept::GitPrivate), _) => {
+        (Kept::InTheWay, _) => ("keep", "something in it, or in its place, stays"),
+        (Kept::GitPrivate, _) => {
             ("keep", "git's own: HEAD, branches and commits of a repository stay")
         }
-        (Action::Keep(Kept::Changed), _) => ("keep", "changed since"),
-        (Action::Keep(Kept::Repository), _) => ("leave", "a repository made since"),
-        (Action::Keep(Kept::Moved), _) => ("keep", "a file that no checkpoint holds, as it seems"),
-        (Action::Keep(Kept::Missing), _) => ("leave", MISSING),
-        (Action::Keep(Kept::Unseen(why)), _) => {
+        (Kept::Changed, _) => ("keep", "changed since"),
+        (Kept::Repository, _) => ("leave", "a repository made since"),
+        (Kept::Moved, _) => ("keep", "a file that no checkpoint holds, as it seems"),
+        (Kept::Missing, _) => ("leave", MISSING),
+        (Kept::Unseen(why), _) => {
             return ("leave", format!("what is there now {}", why.predicate()));
         }
-        (Action::Keep(Kept::NotCovered(why)), _) => {
+        (Kept::NotCovered(why), _) => {
             return ("leave", format!("not covered: {}", why.words()));
         }
     };
