@@ -1,117 +1,162 @@
-//! beforehand and git plumbing side by side: `cargo bench --bench paired [-- TREE…]`.
+//! beforehand, its floors and git side by side: `cargo bench --bench paired [-- OPTION… TREE…]`.
 //!
-//! A tree is a number of small files, all committed, or one of `untracked` (1,000 and 5,000 more
-//! that git does not track), `ignored` (1,000 and 40,000 ignored ones), `large` (1,000 and one of
-//! 2 GB, untracked) and `plain` (10,000 without a repository, against `cp -a`). Unless told: 1000,
-//! 10000, untracked, ignored and plain.
+//! A floor is a program that does only what cannot be avoided: `lstat` of each known path, reading and
+//! hashing every byte, writing the files and syncing once. Each operation of beforehand is run in turn
+//! with its floor and with other programs, round by round, so that all meet the same conditions; what is
+//! printed are multiples, as medians over the rounds. All are whole processes.
 //!
-//! Runs each operation with both in turn, round by round, so that both meet the same weather.
-//! Prints the medians, their spread, and the median of the pairs' ratios, each less what starting a
-//! shell and a program that does nothing costs; and what the disk got, in bytes and inodes. In a
-//! run of their own, beforehand's peak memory and system calls, where there are `time` and `strace`.
-//! Needs `git` and `sh`. Everything lies in a temporary directory, with a home of its own.
+//! - the floor of a call with nothing to do reads its input and exits;
+//! - of nothing changed: `lstat` of each path that is known, files and directories, in two threads;
+//! - of ten changed: beforehand's own time where nothing changed, and a file with the bytes of the ten,
+//!   written and synced;
+//! - of a first checkpoint: every file read and hashed in two threads (SHA-1, SHA-256 in a plain
+//!   directory), and what no pack has yet written to one file and synced;
+//! - of a restore: beforehand's own time where nothing changed, and the files written beside their
+//!   places, renamed, and synced once;
+//! - of a list or `status`: a file of 20 KB read and printed.
+//!
+//! Trees are `1k 10k 79k 500k untracked ignored held loose refs plain large`; unless told, the five
+//! that take a few minutes. `--all` takes every tree. `--only same,ten` runs only these of `first same
+//! ten restore covered read list status`. `--rounds N` overrides the number of rounds. `--write FILE`
+//! puts the rows into the table of a Markdown document. `--program PATH` measures another build.
+//!
+//! Memory, system calls and instructions are from runs of their own, where there are `time`, `strace`
+//! and `valgrind`. Needs `git` and `sh`. Everything lies in a temporary directory, with a home of its
+//! own. On a busy machine, run it with `chrt -r 10`.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a tool, not the product")]
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "sizes of files that are made up"
+)]
 
+mod floors;
+mod operation;
 mod place;
-mod system;
+mod table;
+mod tree;
 
-use std::io;
+use std::{fs, io, path::PathBuf};
 
-use place::floor;
-use place::{Kind, Place, Room};
-use system::{BEFOREHAND, System};
+use operation::Operation;
+use place::{Place, Usage};
+use table::Row;
+use tree::Tree;
 
-const ROUNDS: usize = 7;
-
-/// What is measured: its name, what is done to the tree before each run, and what is run.
-struct Phase {
-    name: &'static str,
-    before: fn(&mut Place) -> io::Result<()>,
-    run: fn(&System) -> &'static str,
+/// The command line.
+struct Wanted {
+    trees: Vec<Tree>,
+    operations: Vec<Operation>,
+    rounds: Option<usize>,
+    write: Option<PathBuf>,
+    program: PathBuf,
 }
-
-const PHASES: [Phase; 5] = [
-    Phase { name: "first", before: Place::forget, run: |system| system.snapshot },
-    Phase { name: "nothing changed", before: Place::settle, run: |system| system.snapshot },
-    Phase { name: "ten changed", before: Place::change_ten, run: |system| system.snapshot },
-    Phase { name: "restore 100 files", before: Place::ruin, run: |system| system.restore },
-    Phase { name: "list of 50", before: Place::fill, run: |system| system.list },
-];
 
 fn main() -> io::Result<()> {
-    let told: Vec<Kind> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
-    let usual =
-        [Kind::Files(1_000), Kind::Files(10_000), Kind::Untracked, Kind::Ignored, Kind::Plain];
-    println!("wall milliseconds less the floor: median [least-most]; ratio: median of the pairs");
-    for kind in if told.is_empty() { usual.to_vec() } else { told } {
-        let mut place = Place::make(kind)?;
-        println!("\n{kind}");
-        // The others take minutes with 2 GB, and say no more; nothing else restores a plain copy.
-        let phases = match kind {
-            Kind::Files(_) | Kind::Untracked | Kind::Ignored => &PHASES[..],
-            Kind::Large | Kind::Plain => &PHASES[..3],
-        };
-        for phase in phases {
-            measure(&mut place, phase, if kind == Kind::Large { 1 } else { ROUNDS })?;
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.first().is_some_and(|word| word == floors::WORD) {
+        return floors::run(&args[1..]);
+    }
+    let wanted = wanted(&args).map_err(io::Error::other)?;
+    print!("{}", table::HEAD);
+    let mut rows = Vec::new();
+    for &tree in &wanted.trees {
+        let mut place = Place::make(tree, &wanted.program)?;
+        for &operation in wanted.operations.iter().filter(|it| it.is_run_in(tree)) {
+            let rounds = wanted.rounds.unwrap_or(tree.rounds());
+            let row = measure(&mut place, operation, rounds)?;
+            print!("{}", row.line());
+            rows.push(row);
         }
     }
-    Ok(())
+    wanted.write.map_or(Ok(()), |path| table::write(&path, &rows))
 }
 
-fn measure(place: &mut Place, phase: &Phase, rounds: usize) -> io::Result<()> {
-    let (mut floors, mut other, mut ours) = (Vec::new(), Vec::new(), Vec::new());
-    let mut grown = Room::default();
-    for _ in 0..rounds {
-        floors.push(floor(place)?);
-        for (system, times) in [(place.other(), &mut other), (&BEFOREHAND, &mut ours)] {
-            place.turn_to(system)?;
-            (phase.before)(place)?;
-            let before = place.room()?;
-            times.push(place.time(system, (phase.run)(system))?);
-            grown = place.room()?.since(before);
+fn wanted(args: &[String]) -> Result<Wanted, String> {
+    let (mut trees, mut only) = (Vec::new(), String::new());
+    let (mut rounds, mut write) = (None, None);
+    let mut program = PathBuf::from(env!("CARGO_BIN_EXE_beforehand"));
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or_else(|| format!("`{arg}` needs a value"));
+        match arg.as_str() {
+            // Cargo says so.
+            "--bench" => (),
+            "--all" => trees.extend(Tree::ALL),
+            "--only" => only.clone_from(value()?),
+            "--rounds" => rounds = Some(value()?.parse().map_err(|err| format!("{err}"))?),
+            "--write" => write = Some(PathBuf::from(value()?)),
+            "--program" => program = PathBuf::from(value()?),
+            tree => trees.push(tree.parse().map_err(|()| format!("no tree `{tree}`"))?),
         }
     }
-    let (peak, calls) = (peak(place, phase)?, calls(place, phase)?);
-    let floor = median(&mut floors);
-    let net = |times: &[f64]| times.iter().map(|time| time - floor).collect::<Vec<_>>();
-    let (other, ours) = (net(&other), net(&ours));
-    let mut ratios: Vec<f64> = ours.iter().zip(&other).map(|(ours, other)| ours / other).collect();
-    println!(
-        "  {:<18} {} {:<22} beforehand {:<22} ratio {:.2}  {} KB and {} inodes more  peak {} KB  {} \
-         system calls",
-        phase.name,
-        place.other().name,
-        spread(other),
-        spread(ours),
-        median(&mut ratios),
-        grown.bytes / 1024,
-        grown.inodes,
-        peak.as_deref().unwrap_or("?"),
-        calls.as_deref().unwrap_or("?"),
-    );
-    Ok(())
+    if trees.is_empty() {
+        trees.extend(Tree::USUAL);
+    }
+    let is_wanted =
+        |it: &Operation| only.is_empty() || only.split(',').any(|name| name == it.name());
+    let operations: Vec<_> = Operation::ALL.into_iter().filter(is_wanted).collect();
+    if operations.is_empty() || rounds == Some(0) {
+        return Err("nothing to run".to_owned());
+    }
+    let program = program.canonicalize().map_err(|err| format!("{}: {err}", program.display()))?;
+    Ok(Wanted { trees, operations, rounds, write, program })
 }
 
-/// The most memory that beforehand has at once, in kilobytes.
-fn peak(place: &mut Place, phase: &Phase) -> io::Result<Option<String>> {
-    let said = place.watched("time -f %M -o", phase.before, (phase.run)(&BEFOREHAND))?;
-    Ok(said.and_then(|said| said.lines().last().map(str::to_owned)))
+fn measure(place: &mut Place, operation: Operation, rounds: usize) -> io::Result<Row> {
+    let measured = (0..rounds).map(|_| {
+        let round = operation.round(place);
+        place.wait_aside();
+        round
+    });
+    let rounds = measured.collect::<io::Result<_>>()?;
+    let (added, peak_kb) = watched(place, operation)?;
+    let calls = report(place, operation, &["strace", "-f", "-c", "-U", "calls,name", "-o"])?;
+    let calls =
+        calls.and_then(|text| first_word(text.lines().rfind(|line| line.contains("total"))?));
+    let instructions = if operation.is_counted() { instructions(place, operation)? } else { None };
+    Ok(Row { operation, tree: place.tree, rounds, added, peak_kb, calls, instructions })
 }
 
-/// How many system calls beforehand makes.
-fn calls(place: &mut Place, phase: &Phase) -> io::Result<Option<String>> {
-    let said =
-        place.watched("strace -f -c -U calls,name -o", phase.before, (phase.run)(&BEFOREHAND))?;
-    let total = said.as_ref().and_then(|said| said.lines().rfind(|line| line.contains("total")));
-    Ok(total.and_then(|line| line.split_whitespace().next().map(str::to_owned)))
+/// What beforehand adds to the disk, and the most memory that it has at once, in kilobytes.
+fn watched(place: &mut Place, operation: Operation) -> io::Result<(Usage, Option<u64>)> {
+    operation.prepare(place)?;
+    let before = place.usage()?;
+    let (path, said) = (place.beside("watched"), ["time", "-f", "%M", "-o"].map(str::to_owned));
+    let watcher = [&said[..], std::slice::from_ref(&path)].concat();
+    let ran = place.time(&mut operation.command(place, &watcher)?);
+    let added = place.usage()?.since(before);
+    place.wait_aside();
+    let peak = if ran.is_ok() {
+        first_word(fs::read_to_string(path)?.lines().last().unwrap_or(""))
+    } else {
+        None
+    };
+    Ok((added, peak))
 }
 
-fn median(times: &mut [f64]) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
+/// What a program that watches beforehand has written; `None` where it cannot be run.
+fn report(place: &mut Place, operation: Operation, watcher: &[&str]) -> io::Result<Option<String>> {
+    operation.prepare(place)?;
+    let path = place.beside("watched");
+    let watcher: Vec<String> = watcher.iter().copied().chain([&*path]).map(str::to_owned).collect();
+    let ran = place.time(&mut operation.command(place, &watcher)?);
+    place.wait_aside();
+    ran.ok().map(|_| fs::read_to_string(path)).transpose()
 }
 
-fn spread(mut times: Vec<f64>) -> String {
-    let median = median(&mut times);
-    format!("{median:.1} [{:.1}-{:.1}]", times[0], times[times.len() - 1])
+/// How many instructions beforehand executes in user space.
+fn instructions(place: &mut Place, operation: Operation) -> io::Result<Option<u64>> {
+    operation.prepare(place)?;
+    let watcher = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"];
+    let mut command = operation.command(place, &watcher.map(str::to_owned))?;
+    let ran = place.time(&mut command);
+    let said = place.said()?;
+    let collected = said.lines().rfind(|line| line.contains("Collected :"));
+    Ok(collected.filter(|_| ran.is_ok()).and_then(|line| first_word(line.split(':').nth(1)?)))
+}
+
+fn first_word(line: &str) -> Option<u64> {
+    line.split_whitespace().next()?.parse().ok()
 }

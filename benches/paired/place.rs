@@ -1,74 +1,53 @@
-//! A repository in a temporary directory, and what happens to it between two runs.
+//! A tree in a temporary directory, what is run in it, and what happens to it between two runs.
 
 use std::{
-    fmt, fs, io,
-    os::unix::fs::MetadataExt,
+    fs, io,
+    os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    str::FromStr,
     time::{Duration, Instant},
 };
 
-use crate::system::{BEFOREHAND, COPY, GIT, System};
+use crate::{
+    floors,
+    tree::{self, Tree, environment},
+};
 
 /// Past the tick of the file system's clock, so that stamps prove something.
 const TICK: Duration = Duration::from_millis(30);
-/// How many files lie in one directory.
-const PER_DIRECTORY: usize = 25;
+/// What is started in the background is waited for this long.
+const ASIDE_MAX: Duration = Duration::from_secs(300);
+/// Files that an operation changes: ten, fifty that are deleted, and fifty that are rewritten.
+const PICKED: usize = 120;
 
-/// What sort of tree it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// So many small files, all committed.
-    Files(usize),
-    /// 1,000 of those, and 5,000 that git does not track.
-    Untracked,
-    /// 1,000 of those, and 40,000 that are ignored.
-    Ignored,
-    /// 1,000 of those, and one of 2 GB that git does not track.
-    Large,
-    /// 10,000 without a repository.
-    Plain,
-}
-
-impl FromStr for Kind {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "untracked" => Ok(Self::Untracked),
-            "ignored" => Ok(Self::Ignored),
-            "large" => Ok(Self::Large),
-            "plain" => Ok(Self::Plain),
-            other => other.parse().map(Self::Files).map_err(drop),
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Files(count) => write!(f, "{count} files"),
-            Self::Untracked => f.write_str("1000 files and 5000 untracked"),
-            Self::Ignored => f.write_str("1000 files and 40000 ignored"),
-            Self::Large => f.write_str("1000 files and one of 2 GB"),
-            Self::Plain => f.write_str("10000 files, no repository"),
-        }
-    }
-}
+/// Git plumbing in a git directory of its own, so that what it adds is not seen by beforehand. Its index is
+/// kept, and nothing is recorded if nothing changed. These are the lines of a shell script.
+const GIT_PREPARE: &str = "rm -rf $STORE && mkdir -p $STORE && git init -q &&
+    echo $WT/.git/objects >$GIT_DIR/objects/info/alternates && cp $WT/.git/index $GIT_INDEX_FILE";
+const GIT_SNAPSHOT: &str = "git add -A && t=$(git write-tree) &&
+    if [ \"$t\" = \"$(cat $STORE/last 2>/dev/null)\" ]; then cat $STORE/id
+    else c=$(git commit-tree $t -m s) && git update-ref refs/paired/$c $c &&
+    echo $t >$STORE/last && echo $c | tee $STORE/id; fi";
+const GIT_COLD: &str = "git add -A && t=$(git write-tree) && c=$(git commit-tree $t -m s) &&
+    git update-ref refs/paired/$c $c";
+const GIT_RESTORE: &str = "git add -A && git read-tree --reset -u $(cat $STORE/id)";
+const GIT_LIST: &str = "git for-each-ref --sort=-creatordate --count=50 refs/paired/";
 
 /// What something takes on the disk.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Room {
+pub(crate) struct Usage {
     pub(crate) bytes: u64,
     pub(crate) inodes: u64,
+    /// Names of files that have another name elsewhere: they take no space while that one is there.
+    pub(crate) links: u64,
 }
 
-impl Room {
+impl Usage {
     pub(crate) fn since(self, before: Self) -> Self {
         Self {
             bytes: self.bytes.saturating_sub(before.bytes),
             inodes: self.inodes.saturating_sub(before.inodes),
+            links: self.links.saturating_sub(before.links),
         }
     }
 
@@ -76,6 +55,10 @@ impl Room {
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
             let found = entry.metadata()?;
+            if found.is_file() && found.nlink() > 1 {
+                self.links += 1;
+                continue;
+            }
             self.bytes += found.blocks() * 512;
             self.inodes += 1;
             if found.is_dir() {
@@ -86,20 +69,18 @@ impl Room {
     }
 }
 
+/// A tree, and the stores of beforehand and git beside it.
 pub(crate) struct Place {
     top: PathBuf,
-    kind: Kind,
-    pub(crate) tree: PathBuf,
-    /// Where the system at work keeps what is its own.
-    pub(crate) store: PathBuf,
-    /// The id of the last snapshot.
-    pub(crate) id: String,
-    /// What beforehand is run by, if anything.
-    pub(crate) watcher: String,
+    pub(crate) tree: Tree,
+    /// The program that is measured.
+    program: PathBuf,
+    dir: PathBuf,
     files: Vec<PathBuf>,
+    /// What the files have that a restore puts back.
+    expected: Vec<(PathBuf, Vec<u8>)>,
+    is_filled: bool,
     turns: usize,
-    is_ours: bool,
-    filled: [bool; 2],
 }
 
 impl Drop for Place {
@@ -109,164 +90,313 @@ impl Drop for Place {
 }
 
 impl Place {
-    /// Makes a tree. What git tracks is committed and packed.
-    pub(crate) fn make(kind: Kind) -> io::Result<Self> {
+    pub(crate) fn make(tree: Tree, program: &Path) -> io::Result<Self> {
         let top = std::env::temp_dir().join(format!("beforehand-paired-{}", std::process::id()));
-        let (tree, store) = (top.join("tree"), top.join("git"));
-        for dir in [&tree, &store, &top.join("beforehand"), &top.join("cp -a")] {
-            fs::create_dir_all(dir)?;
+        let dir = top.join("tree");
+        fs::create_dir_all(&dir)?;
+        let (program, files) = (program.to_owned(), Vec::new());
+        let (expected, is_filled, turns) = (Vec::new(), false, 0);
+        let mut place = Self { top, tree, program, dir, files, expected, is_filled, turns };
+        let all = tree::make(tree, &place.dir)?;
+        place.files = (0..PICKED).map(|number| all[number * all.len() / PICKED].clone()).collect();
+        place.write_lists()?;
+        if tree.is_git() {
+            place.git(GIT_PREPARE)?;
         }
-        let count = match kind {
-            Kind::Files(count) => count,
-            Kind::Plain => 10_000,
-            Kind::Untracked | Kind::Ignored | Kind::Large => 1_000,
-        };
-        let files: Vec<PathBuf> = (0..count).map(|number| tree.join(name("src", number))).collect();
-        let (id, watcher, filled) = (String::new(), String::new(), [false; 2]);
-        let (turns, is_ours) = (0, false);
-        let mut place = Self { top, kind, tree, store, id, watcher, files, turns, is_ours, filled };
-        for number in 0..place.files.len() {
-            place.write(number)?;
-        }
-        if kind != Kind::Plain {
-            fs::write(place.tree.join(".gitignore"), "/out/\n")?;
-            let commit = "git init -q -b main && git add -A && git commit -q -m base &&
-                git repack -adq && sleep 0.1 && git status >$STORE/out";
-            place.time(&GIT, commit)?;
-        }
-        place.add_more()?;
         Ok(place)
     }
 
-    /// Adds what git does not track.
-    fn add_more(&self) -> io::Result<()> {
-        let (dir, count) = match self.kind {
-            Kind::Untracked => ("new", 5_000),
-            Kind::Ignored => ("out", 40_000),
-            Kind::Large => return fs::File::create(self.tree.join("large"))?.set_len(2 << 30),
-            Kind::Files(_) | Kind::Plain => return Ok(()),
+    /// Lists for the floors: every path that a scan stats, and every file that it reads.
+    fn write_lists(&self) -> io::Result<()> {
+        let (mut known, mut files, mut new) = (Vec::new(), Vec::new(), 0);
+        self.list(&self.dir, &mut known, &mut files)?;
+        let loose = match self.tree {
+            Tree::Plain => Some("src"),
+            Tree::Untracked => Some("new"),
+            Tree::Held => Some("notes"),
+            Tree::Large => Some("model.bin"),
+            _ => None,
         };
-        for number in 0..count {
-            let path = self.tree.join(name(dir, number));
-            fs::create_dir_all(path.parent().unwrap_or(&self.tree))?;
-            fs::write(path, format!("more {number}\n").repeat(20))?;
+        // What no pack of the repository has yet must be written.
+        for path in files.split(|&byte| byte == 0).filter(|path| !path.is_empty()) {
+            if loose.is_some_and(|top| path.starts_with(top.as_bytes())) {
+                new += fs::metadata(self.dir.join(as_path(path)))?.len();
+            }
+        }
+        fs::write(self.top.join("known"), known)?;
+        fs::write(self.top.join("files"), files)?;
+        fs::write(self.top.join("new"), new.to_string())
+    }
+
+    fn list(&self, dir: &Path, known: &mut Vec<u8>, files: &mut Vec<u8>) -> io::Result<()> {
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            let (path, is_dir) = (entry.path(), entry.file_type()?.is_dir());
+            let name = path.strip_prefix(&self.dir).unwrap_or(&path).as_os_str().as_bytes();
+            if name == b".git" {
+                continue;
+            }
+            for list in if is_dir { vec![&mut *known] } else { vec![&mut *known, &mut *files] } {
+                list.extend_from_slice(name);
+                list.push(0);
+            }
+            if is_dir && name != b"node_modules" {
+                self.list(&path, known, files)?;
+            }
         }
         Ok(())
     }
 
-    /// What beforehand is compared with.
-    pub(crate) fn other(&self) -> &'static System {
-        if self.kind == Kind::Plain { &COPY } else { &GIT }
+    /// A floor, as a process.
+    pub(crate) fn floor(&self, args: &[&str]) -> io::Result<f64> {
+        let mut command = Command::new(std::env::current_exe()?);
+        environment(&mut command, &self.dir).arg(floors::WORD).args(args).stdin(Stdio::null());
+        self.sync()?;
+        self.time(&mut command)
     }
 
-    /// What a watcher writes down about one run of beforehand; `None` if there is no such program.
-    pub(crate) fn watched(
-        &mut self,
-        watcher: &str,
-        before: fn(&mut Self) -> io::Result<()>,
-        script: &str,
-    ) -> io::Result<Option<String>> {
-        self.turn_to(&BEFOREHAND)?;
-        before(self)?;
-        let said = self.top.join("watched");
-        self.watcher = format!("{watcher} {} ", said.display());
-        let ran = self.time(&BEFOREHAND, script);
-        self.watcher.clear();
-        if ran.is_err() {
-            return Ok(None);
+    /// Writes what is dirty to the disk, so that the next process does not wait for it.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        Ok(rustix::fs::syncfs(fs::File::open(&self.top)?)?)
+    }
+
+    /// The path of a file that a floor reads or writes.
+    pub(crate) fn beside(&self, name: &str) -> String {
+        self.top.join(name).to_string_lossy().into_owned()
+    }
+
+    /// beforehand, with a program that watches it in front.
+    pub(crate) fn beforehand(&self, watcher: &[String], args: &[&str]) -> Command {
+        let program = self.program.to_string_lossy();
+        let mut words = watcher.iter().map(String::as_str).chain([&*program]);
+        let mut command = Command::new(words.next().unwrap_or(&program));
+        environment(&mut command, &self.dir).args(words).args(args).stdin(Stdio::null());
+        command.env("HOME", self.top.join("home"));
+        command
+            .env("BEFOREHAND_HOME", self.top.join("ours"))
+            .envs(self.tree.settings().iter().copied());
+        command
+    }
+
+    /// What the last command printed.
+    pub(crate) fn printed(&self) -> io::Result<String> {
+        fs::read_to_string(self.top.join("out"))
+    }
+
+    /// What the last command said.
+    pub(crate) fn said(&self) -> io::Result<String> {
+        fs::read_to_string(self.top.join("err"))
+    }
+
+    /// Runs a whole process, with its output in a file, and waits for what it left in the background.
+    /// Returns the wall milliseconds of the first.
+    pub(crate) fn time(&self, command: &mut Command) -> io::Result<f64> {
+        command.stdout(fs::File::create(self.top.join("out"))?);
+        command.stderr(fs::File::create(self.top.join("err"))?);
+        let begin = Instant::now();
+        let status = command.status()?;
+        let wall = begin.elapsed().as_secs_f64() * 1e3;
+        if status.success() {
+            return Ok(wall);
         }
-        fs::read_to_string(said).map(Some)
+        let (program, said) = (command.get_program().to_string_lossy(), self.said()?);
+        Err(io::Error::other(format!("{program}, {status}: {said}")))
     }
 
-    /// Makes everything as `system` left it.
-    pub(crate) fn turn_to(&mut self, system: &System) -> io::Result<()> {
-        self.store = self.top.join(system.name);
-        self.is_ours = system.name == BEFOREHAND.name;
-        self.settle()
+    /// A script with git, less what the shell takes.
+    pub(crate) fn git(&self, script: &str) -> io::Result<f64> {
+        let shell = self.time(&mut self.shell(":"))?;
+        Ok(self.time(&mut self.shell(script))? - shell)
     }
 
-    fn system(&self) -> &'static System {
-        if self.is_ours { &BEFOREHAND } else { self.other() }
+    fn shell(&self, script: &str) -> Command {
+        let mut command = Command::new("/bin/sh");
+        let store = self.top.join("git");
+        environment(&mut command, &self.dir).args(["-c", script]).stdin(Stdio::null());
+        command.env("WT", &self.dir).env("STORE", &store).env("COPY", self.top.join("copy"));
+        command.env("GIT_DIR", store.join("repository")).env("GIT_WORK_TREE", &self.dir);
+        command.env("GIT_INDEX_FILE", store.join("index"));
+        command
     }
 
-    /// No snapshot was ever taken.
+    pub(crate) fn git_snapshot(&self) -> io::Result<f64> {
+        self.git(GIT_SNAPSHOT)
+    }
+
+    pub(crate) fn git_restore(&self) -> io::Result<f64> {
+        self.git(GIT_RESTORE)
+    }
+
+    pub(crate) fn git_list(&self) -> io::Result<f64> {
+        self.git(GIT_LIST)
+    }
+
+    /// A first snapshot with git, beginning with the repository's own index.
+    pub(crate) fn git_first(&self) -> io::Result<f64> {
+        self.git(GIT_PREPARE)?;
+        self.git_snapshot()
+    }
+
+    /// The same with no index: every file is read.
+    pub(crate) fn git_cold(&self) -> io::Result<f64> {
+        self.git(&format!("{GIT_PREPARE}; rm $GIT_INDEX_FILE"))?;
+        let cold = self.git(GIT_COLD);
+        self.git(GIT_PREPARE)?;
+        cold
+    }
+
+    pub(crate) fn copy(&self) -> io::Result<f64> {
+        let copied = self.git("cp -a $WT $COPY");
+        self.git("rm -rf $COPY")?;
+        copied
+    }
+
+    /// beforehand has no checkpoint.
     pub(crate) fn forget(&mut self) -> io::Result<()> {
-        let from_git = "git for-each-ref --format='delete %(refname)' refs/paired | \
-                        git update-ref --stdin\ngit prune --expire=now";
-        // What is ours lies in the store alone.
-        let from_git = if self.kind == Kind::Plain || self.is_ours { "" } else { from_git };
-        // A round of maintenance may still be writing there.
-        let forget = format!(
-            "{from_git}\nfor n in $(seq 50); do rm -rf \"$STORE\" && mkdir \"$STORE\" && exit; sleep 0.1; done; false"
-        );
-        self.time(self.system(), &forget)?;
+        self.wait_aside();
+        for dir in ["ours", "home"] {
+            if self.top.join(dir).exists() {
+                fs::remove_dir_all(self.top.join(dir))?;
+            }
+        }
+        self.is_filled = false;
         pause();
         Ok(())
     }
 
-    /// The last snapshot is of what is there now.
-    pub(crate) fn settle(&mut self) -> io::Result<()> {
+    /// Both have the state that is there now.
+    pub(crate) fn settle(&self) -> io::Result<()> {
         pause();
-        if self.kind == Kind::Plain && !self.is_ours {
-            // Each copy is a whole one, beside nothing.
-            let _none = fs::remove_dir_all(self.store.join("copy"));
-            return Ok(());
+        if self.tree.is_git() {
+            self.git_snapshot()?;
         }
-        self.time(self.system(), self.system().snapshot)?;
+        self.time(&mut self.beforehand(&[], &["create"]))?;
+        self.wait_aside();
         pause();
         Ok(())
+    }
+
+    /// Waits until what was started in the background is done.
+    pub(crate) fn wait_aside(&self) {
+        let until = Instant::now() + ASIDE_MAX;
+        while self.is_running() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Whether a process of the measured program runs.
+    fn is_running(&self) -> bool {
+        let Ok(processes) = fs::read_dir("/proc") else { return false };
+        processes.flatten().any(|entry| {
+            fs::read_link(entry.path().join("exe")).is_ok_and(|exe| exe == self.program)
+        })
     }
 
     pub(crate) fn change_ten(&mut self) -> io::Result<()> {
-        for number in 0..10 {
-            self.write(number * 97 % self.files.len())?;
-        }
+        self.rewrite(0..10)?;
         pause();
         Ok(())
+    }
+
+    fn rewrite(&mut self, range: std::ops::Range<usize>) -> io::Result<()> {
+        for number in range {
+            self.turns += 1;
+            let line = format!("line {number} of turn {}\n", self.turns);
+            fs::write(&self.files[number], line.repeat(40 + number))?;
+        }
+        Ok(())
+    }
+
+    /// The bytes of the ten files.
+    pub(crate) fn ten_bytes(&self) -> io::Result<u64> {
+        let lengths = self.files[..10].iter().map(|path| Ok(fs::metadata(path)?.len()));
+        lengths.sum()
     }
 
     /// Fifty files are gone, fifty are others, five are new.
     pub(crate) fn ruin(&mut self) -> io::Result<()> {
-        self.settle()?;
-        for number in 0..50 {
-            fs::remove_file(&self.files[number * 2])?;
-            self.write(number * 2 + 1)?;
+        self.expected.clear();
+        let (mut contents, mut removed) = (Vec::new(), Vec::new());
+        for path in &self.files[10..110] {
+            let bytes = fs::read(path)?;
+            let name = path.strip_prefix(&self.dir).unwrap_or(path).as_os_str().as_bytes();
+            contents
+                .extend([name, b"\0", bytes.len().to_string().as_bytes(), b"\0", &bytes].concat());
+            self.expected.push((path.clone(), bytes));
         }
-        for number in 0..5 {
-            fs::write(self.files[number].with_extension("new"), "new\n")?;
+        for path in &self.files[10..60] {
+            fs::remove_file(path)?;
         }
+        self.rewrite(60..110)?;
+        for path in self.new_files() {
+            fs::write(&path, "made by an agent\n")?;
+            let name = path.strip_prefix(&self.dir).unwrap_or(&path);
+            removed.extend([name.as_os_str().as_bytes(), b"\0"].concat());
+        }
+        fs::write(self.top.join("contents"), contents)?;
+        fs::write(self.top.join("removed"), removed)?;
         pause();
         Ok(())
     }
 
+    fn new_files(&self) -> Vec<PathBuf> {
+        (60..65).map(|number| self.files[number].with_extension("new")).collect()
+    }
+
+    /// Fails unless a restore has put everything back.
+    pub(crate) fn verify(&self) -> io::Result<()> {
+        let wrong = self
+            .expected
+            .iter()
+            .filter(|(path, bytes)| !fs::read(path).is_ok_and(|now| now == *bytes));
+        let left = self.new_files().iter().filter(|path| path.exists()).count();
+        match wrong.count() {
+            0 if left == 0 => Ok(()),
+            wrong => Err(io::Error::other(format!("{wrong} files are wrong, {left} are left"))),
+        }
+    }
+
     /// There are fifty snapshots.
     pub(crate) fn fill(&mut self) -> io::Result<()> {
-        if !std::mem::replace(&mut self.filled[usize::from(self.is_ours)], true) {
+        if !std::mem::replace(&mut self.is_filled, true) {
             for _ in 0..50 {
-                self.write(3)?;
+                self.rewrite(0..1)?;
                 self.settle()?;
             }
-            self.time(self.system(), self.system().list)?;
+            self.time(&mut self.beforehand(&[], &["list"]))?;
+            let records = self.printed()?;
+            // As much as fifty records take.
+            fs::write(self.top.join("records"), records.repeat(20_000 / records.len().max(1) + 1))?;
+            pause();
         }
         Ok(())
     }
 
-    /// What the repository and the store take.
-    pub(crate) fn room(&self) -> io::Result<Room> {
-        let mut room = Room::default();
-        if self.kind != Kind::Plain {
-            room.add(&self.tree.join(".git"))?;
-        }
-        room.add(&self.store)?;
-        Ok(room)
+    /// The payload of a call, as Claude Code sends it, in a file.
+    pub(crate) fn payload(&self, tool: &str) -> io::Result<fs::File> {
+        let file = self.files[0].to_string_lossy();
+        let text = serde_json::json!({
+            "session_id": "c3ce197b-2e38-48ae-90d5-2345f3b2f201",
+            "transcript_path": "/home/dev/.claude/projects/p/c3ce197b.jsonl",
+            "cwd": self.dir,
+            "prompt_id": "38e6dfc4-13e6-4907-80c7-acb1ab7471bf",
+            "permission_mode": "acceptEdits",
+            "hook_event_name": "PreToolUse",
+            "tool_name": tool,
+            "tool_input": { "file_path": file, "old_string": "line", "new_string": "word" },
+            "tool_use_id": "toolu_0005",
+        });
+        fs::write(self.top.join("payload"), text.to_string())?;
+        fs::File::open(self.top.join("payload"))
     }
 
-    fn write(&mut self, number: usize) -> io::Result<()> {
-        self.turns += 1;
-        let path = &self.files[number];
-        fs::create_dir_all(path.parent().unwrap_or(&self.tree))?;
-        let line = format!("line {number} of turn {}\n", self.turns);
-        fs::write(path, line.repeat(20 + number % 60))
+    /// What beforehand's state takes. It adds nothing elsewhere.
+    pub(crate) fn usage(&self) -> io::Result<Usage> {
+        let (mut usage, dir) = (Usage::default(), self.top.join("ours"));
+        if dir.is_dir() {
+            usage.add(&dir)?;
+        }
+        Ok(usage)
     }
 }
 
@@ -274,53 +404,6 @@ fn pause() {
     std::thread::sleep(TICK);
 }
 
-/// Where the file of a number lies below a directory.
-fn name(dir: &str, number: usize) -> String {
-    let parts = number / PER_DIRECTORY;
-    format!("{dir}/m{:02}/m{:02}/f{number}.txt", parts % 20, parts / 20)
-}
-
-impl Place {
-    /// Runs a script of `system` and tells how long it took, in milliseconds. Keeps the id it
-    /// printed.
-    pub(crate) fn time(&mut self, system: &System, script: &str) -> io::Result<f64> {
-        let mut command = shell(self, script);
-        let begin = Instant::now();
-        let output = command.output()?;
-        let wall = begin.elapsed().as_secs_f64() * 1e3;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            return Err(io::Error::other(format!("{}: {said}", system.name)));
-        }
-        let text = String::from_utf8_lossy(&output.stdout);
-        self.id = text.trim_end().lines().last().map_or(self.id.clone(), str::to_owned);
-        Ok(wall)
-    }
-}
-
-/// What the shell and a program that does nothing take, in milliseconds.
-pub(crate) fn floor(place: &Place) -> io::Result<f64> {
-    let mut command = shell(place, "/bin/true; echo");
-    let begin = Instant::now();
-    command.output()?;
-    Ok(begin.elapsed().as_secs_f64() * 1e3)
-}
-
-fn shell(place: &Place, script: &str) -> Command {
-    let mut command = Command::new("/bin/sh");
-    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/empty.gitconfig");
-    command.args(["-c", script]).current_dir(&place.tree).stdin(Stdio::null()).env_clear();
-    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    for (name, value) in [("WT", &place.tree), ("STORE", &place.store), ("HOME", &place.store)] {
-        command.env(name, value);
-    }
-    command.env("BEFOREHAND_HOME", place.store.join("home")).env("ID", &place.id);
-    command.env("BEFOREHAND", format!("{}{}", place.watcher, env!("CARGO_BIN_EXE_beforehand")));
-    command.env("GIT_CONFIG_GLOBAL", fixture).env("GIT_CONFIG_SYSTEM", fixture);
-    for who in ["AUTHOR", "COMMITTER"] {
-        command
-            .env(format!("GIT_{who}_NAME"), "b")
-            .env(format!("GIT_{who}_EMAIL"), "b@example.org");
-    }
-    command
+fn as_path(bytes: &[u8]) -> &Path {
+    Path::new(std::ffi::OsStr::from_bytes(bytes))
 }
