@@ -187,7 +187,7 @@ pub(super) fn pinned(
 ) -> Result<Pins> {
     let own = project.state.root(&project.root);
     let running = ledger::running(&project.state, process.now);
-    Ok(maintenance::pins(&own, checkpoints, &project.store.unreadable()?, &running))
+    Ok(maintenance::pins(&own, checkpoints, &project.store.survey()?.unreadable, &running))
 }
 
 /// How many bytes carrying out the plan would free.

@@ -25,7 +25,7 @@ use crate::{
     reach::{Surroundings, root_around},
     snapshot,
     state::State,
-    store::{RootStatus, Unreadable, record, usage::UsageIndex},
+    store::{RootStatus, Survey, Unreadable, record, usage::UsageIndex},
     ui::{self, Clock, Column, Cut, Style, Table},
 };
 
@@ -112,6 +112,12 @@ impl Status {
             Some(holding) => Place::of(process, project, holding, &memory),
             None => Place::unknown(project),
         };
+        let in_the_way = record::gc_blocker_among(&project.state, |root| {
+            match holdings.iter().find(|holding| holding.own.dir() == root.dir()) {
+                Some(holding) => Ok(holding.unreadable.keys().copied().collect()),
+                None => Ok(record::unreadable(root)?.into_keys().collect()),
+            }
+        })?;
         let others = holdings.iter().filter(|holding| !is_here(holding));
         let others = others.map(|holding| Place::of(process, project, holding, &memory));
         let places = std::iter::once(here).chain(others);
@@ -126,7 +132,7 @@ impl Status {
             total: own_bytes(project.state.dir()),
             unseen,
             disk: Disk::of(&project.state),
-            in_the_way: record::gc_blocker(&project.state)?,
+            in_the_way,
             last_prune: memory.last_prune(),
             troubles: lines.len(),
             trouble: lines.pop(),
@@ -334,8 +340,6 @@ impl Place {
         memory: &MaintenanceState,
     ) -> Self {
         let is_live = holding.standing == RootStatus::Live;
-        let mut scales = UsageIndex::new(&project.state);
-        scales.add(0, &holding.own, &[]);
         let seen = is_live.then(|| found(process, project, &holding.place.path)).flatten();
         let (kind, why, scope) = seen.unwrap_or_else(|| {
             let was_git = holding.place.git_dir.is_some();
@@ -348,7 +352,7 @@ impl Place {
             why,
             checkpoints: holding.checkpoints.len(),
             last: holding.checkpoints.first().map(|newest| newest.taken_at),
-            size: own_bytes(holding.own.dir()) + scales.contents(),
+            size: size_of(&project.state, holding),
             standing: holding.standing,
             unread: holding.unreadable.clone(),
             unprotected: is_live
@@ -367,7 +371,7 @@ impl Place {
     /// One that nothing was ever saved of.
     fn unknown(project: &Project) -> Self {
         let (kind, why) = snapshot::store_kind(project.store.as_ref(), project.settings.store);
-        let checkpoints = project.store.list().unwrap_or_default();
+        let Survey { checkpoints, unreadable, .. } = project.store.survey().unwrap_or_default();
         let unwritable = project.state.unwritable(Some(&project.state.root(&project.root)));
         let unwritable = unwritable.filter(|_| !project.is_gone);
         Self {
@@ -377,7 +381,7 @@ impl Place {
             checkpoints: checkpoints.len(),
             last: checkpoints.first().map(|newest| newest.taken_at),
             size: 0,
-            unread: project.store.unreadable().unwrap_or_default(),
+            unread: unreadable,
             standing: if project.is_gone { RootStatus::Gone } else { RootStatus::Live },
             unprotected: unprotected(&project.settings, &project.scope, unwritable.as_deref())
                 .filter(|_| !project.is_gone)
@@ -526,6 +530,17 @@ fn unprotected(
         Scope::Whole if unwritable.is_some() => Some("no checkpoint can be written"),
         Scope::Whole => None,
     }
+}
+
+/// What a root takes on the disk, in bytes: its own files, its private repositories, and the objects
+/// of the file store that its checkpoints need.
+fn size_of(state: &State, holding: &RootInventory) -> u64 {
+    let mut objects = UsageIndex::new(state);
+    holding.needs.iter().for_each(|needs| objects.add_private(needs));
+    let stores = holding.needs.iter().flat_map(|needs| &needs.trees).map(|(store, _)| store);
+    let stores: BTreeSet<PathBuf> = stores.map(|store| state.repositories().join(store)).collect();
+    let repositories: u64 = stores.iter().map(|dir| own_bytes(dir)).sum();
+    own_bytes(holding.own.dir()) + repositories + objects.contents()
 }
 
 /// What the newest checkpoint left out, and a person wants to hear of.

@@ -18,7 +18,7 @@ use crate::{
     restore_log::RestoreLog,
     state::{RootState, State},
     store::{
-        RootStatus, Store, Unreadable,
+        Needs, RootStatus, Store, Survey, Unreadable,
         record::{self, RootLocation},
         root_status::open_known,
     },
@@ -48,6 +48,8 @@ pub struct RootInventory {
     pub checkpoints: Vec<Checkpoint>,
     /// Checkpoints with records that cannot be read, and why.
     pub unreadable: BTreeMap<CheckpointId, Unreadable>,
+    /// The objects that the readable records name.
+    pub needs: Vec<Needs>,
     ages: Vec<Duration>,
     pinned: Pins,
 }
@@ -126,9 +128,7 @@ impl RootInventory {
         let name = own.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let standing = RootStatus::of(&place);
         let store = open_known(&place, state)?;
-        let checkpoints = store.list()?;
-        let mut unreadable = record::unreadable(&own)?;
-        unreadable.extend(store.unreadable()?);
+        let Survey { checkpoints, unreadable, needs } = store.survey()?;
         if let (Some(newest), Some(oldest)) = (checkpoints.first(), checkpoints.last()) {
             memory.see(&name, newest.sequence, oldest.sequence);
         }
@@ -147,6 +147,7 @@ impl RootInventory {
             settings,
             checkpoints,
             unreadable,
+            needs,
             ages,
             pinned,
         })

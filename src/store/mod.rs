@@ -39,7 +39,7 @@ use crate::{
 pub use copy::CopyStore;
 pub use git::GitStore;
 pub use naming::{Source, changes, named_as};
-pub use record::{Held, Unreadable};
+pub use record::{Held, Needs, Unreadable};
 pub use repository::{Opened, Step as RepositoryStep, StepKind, maintain};
 pub use root_status::RootStatus;
 
@@ -71,6 +71,17 @@ impl Draft {
         let newest = newest.filter(|it| self.after.is_some_and(|after| it.sequence > after))?;
         Some(Saved { checkpoint: newest.clone(), is_new: false })
     }
+}
+
+/// What the records of a root say.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// All checkpoints, newest first.
+    pub checkpoints: Vec<Checkpoint>,
+    /// Those with records that cannot be read, and why.
+    pub unreadable: BTreeMap<CheckpointId, Unreadable>,
+    /// The objects that the readable records name.
+    pub needs: Vec<Needs>,
 }
 
 /// The result of saving a draft.
@@ -171,8 +182,17 @@ pub trait Store {
     /// Fails if the store cannot be written; nothing is saved then.
     fn save(&self, draft: Draft) -> Result<Saved>;
 
+    /// What the records say, read once.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the records cannot be listed.
+    fn survey(&self) -> Result<Survey>;
+
     /// All checkpoints, newest first.
-    fn list(&self) -> Result<Vec<Checkpoint>>;
+    fn list(&self) -> Result<Vec<Checkpoint>> {
+        self.survey().map(|survey| survey.checkpoints)
+    }
 
     /// The files of a checkpoint.
     fn tree(&self, id: CheckpointId) -> Result<Tree>;
@@ -189,13 +209,6 @@ pub trait Store {
 
     /// Opens the content of one file.
     fn open(&self, content: &Content) -> Result<Box<dyn Read>>;
-
-    /// The checkpoints in [`Store::list`] with records that cannot be read, and why.
-    ///
-    /// # Errors
-    ///
-    /// Fails if they cannot be listed.
-    fn unreadable(&self) -> Result<BTreeMap<CheckpointId, Unreadable>>;
 
     /// Forgets checkpoints and returns how many existed. A missing one is not an error, and one
     /// that a newer beforehand wrote stays. The next [`sweep`](sweep::sweep) frees what only they

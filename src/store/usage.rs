@@ -54,6 +54,11 @@ impl UsageIndex {
         }
     }
 
+    /// Adds the private objects that a checkpoint needs, and none of a repository.
+    pub fn add_private(&mut self, needs: &Needs) {
+        self.add_needs(0, None, &Needs { trees: Vec::new(), ..needs.clone() });
+    }
+
     fn add_needs(&mut self, line: usize, place: Option<usize>, needs: &Needs) {
         let needed = &mut self.needed;
         let mut add = |id: ContentId, bytes: Option<u64>| {

@@ -1,7 +1,7 @@
 //! An in-memory store: the contract and nothing else.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap},
     fs::File,
     io::{Cursor, Read},
     sync::{Arc, Mutex},
@@ -16,7 +16,7 @@ use beforehand::{
     },
     scan::{Scan, VictimPath},
     store::{
-        Damage, Draft, GitStore, Saved, Store, Unreadable,
+        Damage, Draft, GitStore, Saved, Store, Survey,
         objects::Taken,
         reading::{self, Sink},
     },
@@ -169,9 +169,11 @@ impl Store for MemoryStore {
         })
     }
 
-    fn list(&self) -> Result<Vec<Checkpoint>> {
+    fn survey(&self) -> Result<Survey> {
         self.with(|memory| {
-            Ok(memory.checkpoints.iter().rev().map(|(checkpoint, _)| checkpoint.clone()).collect())
+            let checkpoints = memory.checkpoints.iter().rev();
+            let checkpoints = checkpoints.map(|(checkpoint, _)| checkpoint.clone()).collect();
+            Ok(Survey { checkpoints, ..Survey::default() })
         })
     }
 
@@ -242,10 +244,6 @@ impl Store for MemoryStore {
 
     fn check(&self, _: bool) -> Result<Vec<Damage>> {
         Ok(Vec::new())
-    }
-
-    fn unreadable(&self) -> Result<BTreeMap<CheckpointId, Unreadable>> {
-        Ok(BTreeMap::new())
     }
 
     fn repair(&self) -> Result<Vec<String>> {

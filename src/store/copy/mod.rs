@@ -16,7 +16,7 @@ use std::{
 };
 
 use super::{
-    Damage, Draft, GitStore, LOCK_WAIT, Saved, Store, Unreadable,
+    Damage, Draft, GitStore, LOCK_WAIT, Saved, Store, Survey,
     anchor::{self, drop_hint},
     directory::{self, read_directory},
     listing::{self, Listing},
@@ -232,8 +232,10 @@ impl Store for CopyStore {
         Ok(Saved { checkpoint: record.checkpoint, is_new: true })
     }
 
-    fn list(&self) -> Result<Vec<Checkpoint>> {
-        Ok(self.records()?.into_iter().map(RecordEntry::into_checkpoint).collect())
+    fn survey(&self) -> Result<Survey> {
+        let mut survey = Survey::default();
+        self.records()?.into_iter().for_each(|kept| kept.add_to(&mut survey));
+        Ok(survey)
     }
 
     fn tree(&self, id: CheckpointId) -> Result<Tree> {
@@ -276,10 +278,6 @@ impl Store for CopyStore {
 
     fn open(&self, content: &Content) -> Result<Box<dyn Read>> {
         self.objects.open(&content.id)
-    }
-
-    fn unreadable(&self) -> Result<BTreeMap<CheckpointId, Unreadable>> {
-        record::unreadable(&self.state)
     }
 
     fn repair(&self) -> Result<Vec<String>> {

@@ -26,7 +26,7 @@ pub use super::plumbing::index::{IndexEntry, IndexFlags};
 
 use self::sink::GitSink;
 use super::{
-    CopyStore, Damage, Draft, LOCK_WAIT, Saved, Store, Unreadable, anchor,
+    CopyStore, Damage, Draft, LOCK_WAIT, Saved, Store, Survey, Unreadable, anchor,
     directory::entry_of,
     listing,
     objects::Objects,
@@ -382,22 +382,29 @@ impl Store for GitStore {
         self.save_draft(draft)
     }
 
-    fn list(&self) -> Result<Vec<Checkpoint>> {
+    fn survey(&self) -> Result<Survey> {
         let repo = self.repo.refreshed();
         let mut refs = self.refs.list(&repo)?;
-        let unrecorded = |id| self.load(&repo, self.without_record(&repo, id)).checkpoint;
-        let mut listed = Vec::new();
+        let mut survey = Survey::default();
+        let mut unrecorded = Vec::new();
         for kept in record::read_all(&self.state)? {
             let has_ref = refs.remove(&kept.id);
             match kept.record {
-                Ok(record) => listed.push(record.checkpoint),
-                Err(_) if has_ref => listed.push(unrecorded(kept.id)),
-                Err(_) => listed.push(kept.into_checkpoint()),
+                Err(_) if has_ref => {
+                    survey.unreadable.extend(kept.unreadable());
+                    unrecorded.push(kept.id);
+                }
+                Ok(_) | Err(_) => kept.add_to(&mut survey),
             }
         }
-        listed.extend(refs.into_iter().map(unrecorded));
-        listed.sort_by_key(|it| std::cmp::Reverse((it.sequence, it.id)));
-        Ok(listed)
+        for id in unrecorded.into_iter().chain(refs) {
+            if self.is_newer(&repo, id) {
+                survey.unreadable.insert(id, Unreadable::Newer);
+            }
+            survey.checkpoints.push(self.load(&repo, self.without_record(&repo, id)).checkpoint);
+        }
+        survey.checkpoints.sort_by_key(|it| std::cmp::Reverse((it.sequence, it.id)));
+        Ok(survey)
     }
 
     fn tree(&self, id: CheckpointId) -> Result<Tree> {
@@ -475,18 +482,6 @@ impl Store for GitStore {
                 self.read_from_any(id, |repo| stream::open(repo, id), || self.copies.open(content))
             }
         }
-    }
-
-    fn unreadable(&self) -> Result<BTreeMap<CheckpointId, Unreadable>> {
-        let repo = self.repo.refreshed();
-        let mut unread = record::unreadable(&self.state)?;
-        let there = self.stored(&repo, &record::read_all(&self.state)?)?;
-        for Stored { id, .. } in there.iter().filter(|there| there.record.is_none()) {
-            if self.is_newer(&repo, *id) {
-                unread.insert(*id, Unreadable::Newer);
-            }
-        }
-        Ok(unread)
     }
 
     fn forget(&self, ids: &[CheckpointId]) -> Result<usize> {

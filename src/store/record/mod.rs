@@ -25,8 +25,8 @@ pub(super) use held::are_same as are_same_repositories;
 pub use location::{RootLocation, known_location, read_location, settle, write_location};
 pub(super) use unreadable::salvage_all;
 pub use unreadable::{
-    Needs, Unreadable, gc_blocker, give_up, is_newer, needs, quarantine_damage, quarantined,
-    unreadable,
+    Needs, Unreadable, gc_blocker, gc_blocker_among, give_up, is_newer, needs, quarantine_damage,
+    quarantined, unreadable,
 };
 pub(super) use wire::{agent_name, agent_named};
 
@@ -36,7 +36,7 @@ use self::{
     version::{from_json, to_json},
     wire::RecordFile,
 };
-use super::objects::names_in;
+use super::{Survey, objects::names_in};
 use crate::{
     error::{Error, Result},
     fs::{create_new_synced, create_private_dirs, is_short_of_means, now_ns, read_small, sync_dir},
@@ -112,6 +112,18 @@ impl RecordEntry {
     /// Its sequence number; 0 if unknown.
     pub fn sequence(&self) -> u64 {
         self.order.0
+    }
+
+    /// The id and why the record cannot be read; `None` if it can.
+    pub fn unreadable(&self) -> Option<(CheckpointId, Unreadable)> {
+        self.record.as_ref().err().map(|err| (self.id, unreadable::why(err)))
+    }
+
+    /// Adds what it says to a survey.
+    pub(super) fn add_to(self, survey: &mut Survey) {
+        survey.unreadable.extend(self.unreadable());
+        survey.needs.extend(self.record.as_ref().ok().map(Record::needs));
+        survey.checkpoints.push(self.into_checkpoint());
     }
 
     /// The checkpoint; a placeholder if the record cannot be read.

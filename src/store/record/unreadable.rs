@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{
     Held, Record, RecordEntry, SIZE_MAX_BYTES, StoreKind, all_roots,
     held::{HeldFile, PointerFile, parse_pointer},
-    ids, order_of, path_of, placeholder, read_all, read_entry,
+    order_of, path_of, placeholder, read_all, read_entry,
     version::{VERSION, to_json},
     wire::{KEYS, RecordFile, store_name},
 };
@@ -69,12 +69,11 @@ pub enum Unreadable {
 ///
 /// Fails if they cannot be listed.
 pub fn unreadable(state: &RootState) -> Result<BTreeMap<CheckpointId, Unreadable>> {
-    let why =
-        |RecordEntry { id, record, .. }: RecordEntry| Some((id, is_unread(record.as_ref().err()?)));
-    Ok(read_all(state)?.into_iter().filter_map(why).collect())
+    Ok(read_all(state)?.iter().filter_map(RecordEntry::unreadable).collect())
 }
 
-fn is_unread(err: &Error) -> Unreadable {
+/// Why a record or a pack cannot be read.
+pub(super) fn why(err: &Error) -> Unreadable {
     match err {
         Error::FormatTooNew { .. } => Unreadable::Newer,
         Error::Io { .. } => Unreadable::IoError,
@@ -85,7 +84,7 @@ fn is_unread(err: &Error) -> Unreadable {
 /// Whether a newer beforehand wrote the record of a checkpoint.
 pub fn is_newer(state: &RootState, id: CheckpointId) -> bool {
     let kept = read_entry(state, id).ok().flatten();
-    kept.and_then(|kept| kept.record.err()).is_some_and(|err| is_unread(&err) == Unreadable::Newer)
+    kept.and_then(|kept| kept.record.err()).is_some_and(|err| why(&err) == Unreadable::Newer)
 }
 
 /// What a record needs. For a damaged one only if that is certain; `None` if there is no such
@@ -113,13 +112,26 @@ pub fn needs(state: &RootState, id: CheckpointId) -> Result<Option<Needs>> {
 ///
 /// Fails if the roots or the packs cannot be listed.
 pub fn gc_blocker(state: &State) -> Result<Option<(PathBuf, Unreadable)>> {
+    gc_blocker_among(state, |root| Ok(unreadable(root)?.into_keys().collect()))
+}
+
+/// The same, where it is known which records of a root cannot be read.
+///
+/// # Errors
+///
+/// Fails if the roots or the packs cannot be listed, or if `unread` does.
+pub fn gc_blocker_among(
+    state: &State,
+    unread: impl Fn(&RootState) -> Result<Vec<CheckpointId>>,
+) -> Result<Option<(PathBuf, Unreadable)>> {
     if let Some((path, err)) = Objects::new(state.objects()).damaged_packs()?.pop() {
-        return Ok(Some((path, is_unread(&err))));
+        return Ok(Some((path, why(&err))));
     }
     for root in all_roots(state)? {
-        for id in ids(&root)? {
+        // What a damaged record needs may be certain nevertheless.
+        for id in unread(&root)? {
             if let Err(err) = needs(&root, id) {
-                return Ok(Some((path_of(&root, id), is_unread(&err))));
+                return Ok(Some((path_of(&root, id), why(&err))));
             }
         }
         if let Some(id) = quarantined(&root)?.first() {
