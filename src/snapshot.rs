@@ -9,7 +9,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use crate::{
-    cache::{Row, Table},
+    cache::{Lookup, Row, Table},
     error::Result,
     fs::Lock,
     model::{
@@ -178,17 +178,17 @@ pub fn open_store(root: &Root, state: &State, settings: &Settings) -> Result<Box
     store::open(root, state, settings.store)
 }
 
-/// What the last checkpoint of a root holds, according to its cache.
+/// What the last checkpoint of a root holds, according to its cache. What is not certain is not held.
 pub struct LastCheckpoint {
     root: Root,
-    table: Option<Table>,
+    rows: Option<Lookup>,
 }
 
 impl LastCheckpoint {
-    /// Reads the cache of `root`, whose state directory is `place`. Needs no lock: the checksum
-    /// detects a write in progress.
+    /// Opens the cache of `root`, whose state directory is `place`. Needs no lock: the checksums of
+    /// rows detect a write in progress, and what is written is saved already.
     pub fn of(root: &Root, place: &RootState) -> Self {
-        Self { root: root.clone(), table: Table::load(&place.cache()) }
+        Self { root: root.clone(), rows: Lookup::open(&place.cache()) }
     }
 
     /// Whether the directory at `path` is held as part of the root, not only through the budget.
@@ -202,9 +202,8 @@ impl LastCheckpoint {
         self.row(path).is_some_and(|row| row.marks.ignored)
     }
 
-    fn row(&self, path: &RelPath) -> Option<Row<'_>> {
-        let above = path.parent().map(|above| above.as_bytes().to_vec()).unwrap_or_default();
-        self.table.as_ref()?.find_dir(&above)?.row(path.name())
+    fn row<'p>(&self, path: &'p RelPath) -> Option<Row<'p>> {
+        self.rows.as_ref()?.row(path.as_bytes())
     }
 
     /// Whether the content of the file at `path`, with this stamp, is held.

@@ -51,6 +51,16 @@ fn traced(world: &World, payload: &str) -> Option<BTreeMap<String, usize>> {
 
 /// The same of any command.
 fn traced_of(world: &World, args: &[&str], input: &str) -> Option<BTreeMap<String, usize>> {
+    let trace = raw_trace(world, args, input, "trace=%file,getdents64")?;
+    let mut calls = BTreeMap::new();
+    for line in trace.lines().filter_map(|line| call_of(world, line)) {
+        *calls.entry(line).or_default() += 1;
+    }
+    Some(calls)
+}
+
+/// The lines of strace about the system calls of one kind.
+fn raw_trace(world: &World, args: &[&str], input: &str, kind: &str) -> Option<String> {
     let place = world.state().parent()?.join("trace");
     if !may_trace() {
         skipped();
@@ -58,20 +68,16 @@ fn traced_of(world: &World, args: &[&str], input: &str) -> Option<BTreeMap<Strin
     }
     let plain = beforehand(world, &world.root(), args);
     let mut command = Command::new("strace");
-    command.args(["-f", "-y", "-s", "4096", "-e", "trace=%file,getdents64", "-o"]).arg(&place);
+    command.args(["-f", "-y", "-s", "4096", "-e", kind, "-o"]).arg(&place);
     command.arg(plain.get_program()).args(plain.get_args()).current_dir(world.root()).env_clear();
     command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.stdin(Stdio::piped()).stdout(Stdio::null());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success());
-    let mut calls = BTreeMap::new();
     let trace = fs::read_to_string(&place).unwrap();
     fs::remove_file(&place).unwrap();
-    for line in trace.lines().filter_map(|line| call_of(world, line)) {
-        *calls.entry(line).or_default() += 1;
-    }
-    Some(calls)
+    Some(trace)
 }
 
 /// Whether there is strace, and the system lets it look. In `.ci/run` there must be.
@@ -202,6 +208,63 @@ fn a_covered_edit_looks_at_the_ledger_and_its_file_alone() {
     1 statx project/.git
     1 statx state/roots/HASH/checkpoints/HASH
     ");
+}
+
+/// What one hook reads of the cache, in bytes.
+fn cache_bytes(world: &World, payload: &str) -> Option<usize> {
+    let trace =
+        raw_trace(world, &["hook", "--agent", "claude-code"], payload, "trace=read,pread64")?;
+    let reads = trace.lines().filter(|line| line.contains("/cache>"));
+    Some(reads.filter_map(|line| line.rsplit_once("= ")?.1.parse::<usize>().ok()).sum())
+}
+
+#[test]
+fn a_covered_edit_reads_a_few_kilobytes_of_a_large_cache() {
+    let world = World::new();
+    for number in 0..3000 {
+        world.write(&format!("src/{}/{number}", number % 40), "one\n");
+    }
+    let root = world.root();
+    git(&world, &root, "git init -q -b main && git add -A && git commit -qm one");
+    let edit = |turn| {
+        let file = json!({ "file_path": root.join("src/0/0"), "old_string": "0" });
+        before(&root, "s", turn, "Edit", &file)
+    };
+    for _ in 0..3 {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        hook(&world, &root, &edit("edit"));
+    }
+    let Some(read) = cache_bytes(&world, &edit("edit")) else { return };
+    assert!((100..8192).contains(&read), "{read} bytes");
+    // It is the whole of it that a call in another turn reads.
+    let whole = cache_bytes(&world, &edit("next")).unwrap_or_default();
+    assert!(whole > 200_000, "{whole} bytes");
+}
+
+/// Sixty in a static build, half of which the startup and the exit of every program make.
+#[test]
+fn a_call_with_nothing_to_do_makes_at_most_thirty_one_calls_about_files() {
+    let world = settled();
+    let root = world.root();
+    let edit = json!({ "file_path": root.join("src/0/0"), "old_string": "0", "new_string": "x" });
+    let edit = || before(&root, "s", "edit", "Edit", &edit);
+    hook(&world, &root, &edit());
+    let shell = |line: &str| before(&root, "s", "edit", "Bash", &json!({ "command": line }));
+    let read = before(&root, "s", "edit", "Read", &json!({ "file_path": root.join("src/0/0") }));
+    for payload in [edit(), read, shell("ls -la"), shell("git status --short | head -5")] {
+        let args = ["hook", "--agent", "claude-code"];
+        let Some(trace) = raw_trace(&world, &args, &payload, "all") else { return };
+        // First what loads a program that is linked dynamically.
+        let ours = trace.lines().skip_while(|line| !line.contains(" poll("));
+        let kinds =
+            ["open", "close", "read", "pread", "write", "stat", "fstat", "newfstat", "getcwd"];
+        let is_about_files = |line: &&str| {
+            let call = line.split_once(' ').map_or("", |(_, call)| call.trim_start());
+            kinds.iter().any(|kind| call.starts_with(kind))
+        };
+        let calls: Vec<&str> = ours.filter(is_about_files).collect();
+        assert!(calls.len() <= 31, "{}: {calls:#?}", calls.len());
+    }
 }
 
 #[test]

@@ -1,9 +1,22 @@
 //! The cache of a root's last scan, and its file format.
 //!
-//! The cache only saves time: if anything is wrong with it, it counts as absent. The file is read
-//! whole and used in place; a [`Row`] borrows from it.
+//! The cache only saves time: if anything is wrong with it, it counts as absent. The table in the file is
+//! read whole and used in place; a [`Row`] borrows from it. Single paths are looked up without reading it
+//! ([`Lookup`]).
 
-use std::{path::Path, sync::Arc};
+mod lookup;
+
+use std::{
+    fs::File,
+    hash::{BuildHasher, RandomState},
+    io::{Read, Seek},
+    os::unix::fs::FileExt,
+    path::Path,
+    sync::Arc,
+};
+
+pub use lookup::Lookup;
+use lookup::PathHashes;
 
 use crate::{
     error::Result,
@@ -16,17 +29,20 @@ use crate::{
 
 /// Changes with every change of the layout. An older cache is not migrated; the next scan writes a
 /// new one.
-const MAGIC: &[u8; 8] = b"bhcache1";
+const MAGIC: &[u8; 8] = b"bhcache2";
 /// Mtime, ctime, inode, size, mode.
 const STAMP_BYTES: usize = 36;
 const ID_BYTES: usize = 32;
-/// Magic, checksum and padding, four counts, then [`Facts`].
-const HEADER_BYTES: usize = 8 + 8 + 4 * 8 + FACTS_BYTES;
+/// Magic, checksum and padding, three counts, seed.
+const COUNTS_BYTES: usize = 8 + 8 + 4 * 8;
+/// The same, then [`Facts`].
+const HEADER_BYTES: usize = COUNTS_BYTES + FACTS_BYTES;
 const FACTS_BYTES: usize = 6 * ID_BYTES + STAMP_BYTES + 3 * 4 + 3 * 8;
 /// Stamp, path offset, path length, first entry, number of entries, marks and padding.
 const DIR_BYTES: usize = STAMP_BYTES + 4 * 4 + 4;
-/// Stamp, name offset, name length, marks, skip reason, id.
-const ENTRY_BYTES: usize = STAMP_BYTES + 4 + 2 + 1 + 1 + ID_BYTES;
+/// Stamp, name offset, name length, marks, skip reason, id, checksum of the path and of all these.
+const ENTRY_BYTES: usize = STAMP_BYTES + 4 + 2 + 1 + 1 + ID_BYTES + CHECKSUM_BYTES;
+const CHECKSUM_BYTES: usize = 4;
 /// No scanned root comes near it. It limits what a damaged length can make us allocate.
 const SIZE_MAX_BYTES: u64 = 2 << 30;
 
@@ -60,15 +76,66 @@ pub struct Facts {
     pub latest: Option<(CheckpointId, ContentId)>,
 }
 
-/// A cache file, parsed but not copied, not even by `clone`.
+/// The table of a cache file, parsed but not copied, not even by `clone`.
 #[derive(Clone)]
 pub struct Table {
     bytes: Arc<Vec<u8>>,
     facts: Facts,
-    dirs: usize,
-    entries: usize,
+    counts: Counts,
     /// Where the names begin.
     names_at: usize,
+}
+
+/// How much of everything a cache file has, and so where it is.
+#[derive(Clone, Copy, Debug)]
+struct Counts {
+    dirs: usize,
+    entries: usize,
+    /// In bytes.
+    names: usize,
+    /// What the hashes of paths start with.
+    seed: u64,
+}
+
+impl Counts {
+    /// Reads the beginning of a cache file; `None` if it is of another format.
+    fn read(start: &[u8]) -> Option<Self> {
+        let mut start = Reader(start.get(..COUNTS_BYTES)?);
+        if start.take(8) != MAGIC {
+            return None;
+        }
+        start.take(8);
+        let mut count = || usize::try_from(start.u64()).ok();
+        let (dirs, entries, names) = (count()?, count()?, count()?);
+        Some(Self { dirs, entries, names, seed: start.u64() })
+    }
+
+    /// Where an entry begins.
+    fn entry_at(&self, number: usize) -> usize {
+        dir_at(self.dirs) + number * ENTRY_BYTES
+    }
+
+    /// Where the names begin; `None` if no file is that large.
+    fn names_at(&self) -> Option<usize> {
+        let dirs = self.dirs.checked_mul(DIR_BYTES)?;
+        let entries = self.entries.checked_mul(ENTRY_BYTES)?;
+        HEADER_BYTES.checked_add(dirs)?.checked_add(entries)
+    }
+
+    /// Where the table ends and the index begins.
+    fn names_end(&self) -> Option<usize> {
+        self.names_at()?.checked_add(self.names)
+    }
+
+    /// The size of the file.
+    fn end(&self) -> Option<usize> {
+        self.names_end()?.checked_add(lookup::index_bytes(self.entries)?)
+    }
+}
+
+/// Where a directory begins in the file.
+fn dir_at(number: usize) -> usize {
+    HEADER_BYTES + number * DIR_BYTES
 }
 
 /// One name in a directory, from a table or a scan.
@@ -152,16 +219,17 @@ impl<'a> DirRow<'a> {
 
 impl std::fmt::Debug for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Table({} directories, {} entries)", self.dirs, self.entries)
+        write!(f, "Table({} directories, {} entries)", self.counts.dirs, self.counts.entries)
     }
 }
 
 impl Table {
     /// Reads the cache at `path`. `None` if it is missing or damaged.
     pub fn load(path: &Path) -> Option<Self> {
-        let read = || Some(Self::parse(fs::read_small(path, SIZE_MAX_BYTES).ok()??));
-        // Another process may have been writing it, so it is read once more.
-        read()?.or_else(|| read()?)
+        let (file, stamp) = fs::open_regular(path).ok()?;
+        let read = || read_table(&file, stamp.size).and_then(Self::parse);
+        // Another process may have been writing into it, so it is read once more.
+        read().or_else(read)
     }
 
     /// Whether the cache at `path` has this format and is damaged. A cache of another format counts
@@ -178,31 +246,24 @@ impl Table {
     /// Reads only the facts of the cache at `path`, without verifying the checksum.
     pub fn facts_of(path: &Path) -> Option<Facts> {
         let header = fs::read_start(path, HEADER_BYTES).ok()?;
-        let mut header = Reader(header.get(..HEADER_BYTES)?);
-        if header.take(8) != MAGIC {
-            return None;
-        }
-        header.take(8 + 4 * 8);
-        Some(Facts::read(&mut header))
+        Counts::read(&header)?;
+        Some(Facts::read(&mut Reader(header.get(COUNTS_BYTES..HEADER_BYTES)?)))
     }
 
-    /// Parses a cache file; `None` unless it is complete and undamaged.
-    pub fn parse(bytes: Vec<u8>) -> Option<Self> {
-        let mut header = Reader(bytes.get(..HEADER_BYTES)?);
-        if header.take(8) != MAGIC {
+    /// Parses a cache file, or its table alone; `None` unless the table is complete and undamaged.
+    pub fn parse(mut bytes: Vec<u8>) -> Option<Self> {
+        let counts = Counts::read(&bytes)?;
+        let (names_at, names_end) = (counts.names_at()?, counts.names_end()?);
+        let is_whole = bytes.len() == names_end || Some(bytes.len()) == counts.end();
+        if !is_whole {
             return None;
         }
-        let checksum = header.u64();
-        if checksum != u64::from(crc32fast::hash(&bytes[16..])) {
+        bytes.truncate(names_end);
+        if bytes[8..16] != u64::from(crc32fast::hash(&bytes[16..])).to_le_bytes() {
             return None;
         }
-        let mut count = || usize::try_from(header.u64()).ok();
-        let (dirs, entries, names, _) = (count()?, count()?, count()?, count()?);
-        let facts = Facts::read(&mut header);
-        let rows = dirs.checked_mul(DIR_BYTES)?.checked_add(entries.checked_mul(ENTRY_BYTES)?)?;
-        let names_at = HEADER_BYTES.checked_add(rows)?;
-        let whole = names_at.checked_add(names)? == bytes.len();
-        whole.then_some(Self { bytes: Arc::new(bytes), facts, dirs, entries, names_at })
+        let facts = Facts::read(&mut Reader(&bytes[COUNTS_BYTES..HEADER_BYTES]));
+        Some(Self { bytes: Arc::new(bytes), facts, counts, names_at })
     }
 
     /// What the table stores besides its rows.
@@ -217,17 +278,17 @@ impl Table {
 
     /// How many directories it has.
     pub fn dir_count(&self) -> usize {
-        self.dirs
+        self.counts.dirs
     }
 
     /// How many entries it has.
     pub fn entry_count(&self) -> usize {
-        self.entries
+        self.counts.entries
     }
 
     /// Every directory, in tree order.
     pub fn dirs(&self) -> impl ExactSizeIterator<Item = DirRow<'_>> {
-        (0..self.dirs).map(|number| self.dir(number))
+        (0..self.counts.dirs).map(|number| self.dir(number))
     }
 
     /// The directory with this number, from 0 for the root.
@@ -238,55 +299,63 @@ impl Table {
         let racy = row.take(1)[0] & RACY != 0;
         let path = self.name(offset, length);
         // A damaged row must not point at entries that do not exist.
-        let first = (first as usize).min(self.entries);
-        let count = (count as usize).min(self.entries - first);
+        let first = (first as usize).min(self.counts.entries);
+        let count = (count as usize).min(self.counts.entries - first);
         DirRow { path, stamp, racy, table: self, first, count }
     }
 
     /// The directory at `path`.
     pub fn find_dir(&self, path: &[u8]) -> Option<DirRow<'_>> {
         let at = self.position(path);
-        (at < self.dirs).then(|| self.dir(at)).filter(|dir| dir.path == path)
+        (at < self.counts.dirs).then(|| self.dir(at)).filter(|dir| dir.path == path)
     }
 
     /// The number of the first directory that does not come before `path`.
     pub fn position(&self, path: &[u8]) -> usize {
-        partition(0..self.dirs, |number| in_tree_order(self.dir(number).path, path).is_lt())
+        partition(0..self.counts.dirs, |number| in_tree_order(self.dir(number).path, path).is_lt())
     }
 
     /// The entry with this number.
     #[inline]
     pub fn row(&self, number: usize) -> Row<'_> {
-        let mut row = self.entry_reader(number);
-        let stamp = row.stamp();
-        let (offset, length) = (row.u32(), row.u16());
-        let (marks, reason) = (row.take(1)[0], row.take(1)[0]);
-        Row {
-            name: self.name(offset, u32::from(length)),
-            stamp,
-            content: row.id(),
-            marks: Marks {
-                tracked: marks & TRACKED != 0,
-                ignored: marks & IGNORED != 0,
-                private: marks & PRIVATE != 0,
-                racy: marks & RACY != 0,
-            },
-            skipped: SkipReason::from_number(reason),
-        }
+        let at = self.counts.entry_at(number);
+        read_entry(&self.bytes[at..at + ENTRY_BYTES], |offset, length| self.name(offset, length))
     }
 
-    /// The bytes of this table with other facts and with `fresh` in place of the directories at
-    /// those paths; `None` if the names in one have changed. The cost depends on what changed only.
-    pub fn patched<'f>(
+    /// Writes other facts into the cache at `path`, and `fresh` in place of the directories at those
+    /// paths. Returns false, and writes nothing, if the file there is not this table or if the names in a directory
+    /// have changed. The cost depends on what changed, but for the checksum.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be written; it may be damaged then.
+    pub fn patch<'f>(
+        &self,
+        path: &Path,
+        facts: &Facts,
+        fresh: impl Iterator<Item = (&'f DirPath, &'f Fresh)>,
+    ) -> std::io::Result<bool> {
+        let Some(patches) = self.patches(facts, fresh) else { return Ok(false) };
+        let file = fs::open_options().read(true).write(true).open(path)?;
+        let mut start = [0; 16];
+        if file.read_exact_at(&mut start, 0).is_err() || start != self.bytes[..16] {
+            return Ok(false);
+        }
+        for (at, bytes) in patches {
+            file.write_all_at(&bytes, at as u64)?;
+        }
+        Ok(true)
+    }
+
+    /// What [`Table::patch`] writes, and where. The checksum is last.
+    fn patches<'f>(
         &self,
         facts: &Facts,
         fresh: impl Iterator<Item = (&'f DirPath, &'f Fresh)>,
-    ) -> Option<Vec<u8>> {
-        let mut bytes = self.bytes.to_vec();
+    ) -> Option<Vec<(usize, Vec<u8>)>> {
         let mut header = Vec::with_capacity(FACTS_BYTES);
         facts.write(&mut header);
-        bytes[HEADER_BYTES - FACTS_BYTES..HEADER_BYTES].copy_from_slice(&header);
-        let mut row = Vec::with_capacity(ENTRY_BYTES);
+        let (mut dirs, mut entries) = (vec![(COUNTS_BYTES, header)], Vec::new());
         for (path, fresh) in fresh {
             let number = self.position(&path.0);
             let dir = self.find_dir(&path.0)?;
@@ -295,23 +364,47 @@ impl Table {
             if !is_same {
                 return None;
             }
-            let at = HEADER_BYTES + number * DIR_BYTES;
-            row.clear();
+            let at = dir_at(number);
+            let mut row = Vec::with_capacity(DIR_BYTES);
             put_stamp(&mut row, &fresh.stamp);
-            bytes[at..at + STAMP_BYTES].copy_from_slice(&row);
-            bytes[at + DIR_BYTES - 4] = if fresh.racy { RACY } else { 0 };
-            for (number, found) in (dir.first..).zip(&fresh.found) {
-                let at = HEADER_BYTES + self.dirs * DIR_BYTES + number * ENTRY_BYTES;
-                row.clear();
-                put_stamp(&mut row, &found.stamp);
-                // The name reference in between stays.
-                row.extend_from_slice(&bytes[at + STAMP_BYTES..at + STAMP_BYTES + 6]);
-                put_known(&mut row, &Row::from(found));
-                bytes[at..at + ENTRY_BYTES].copy_from_slice(&row);
-            }
+            row.extend_from_slice(&self.bytes[at + STAMP_BYTES..at + DIR_BYTES - 4]);
+            row.extend_from_slice(&[if fresh.racy { RACY } else { 0 }, 0, 0, 0]);
+            dirs.push((at, row));
+            entries.push((self.counts.entry_at(dir.first), self.rows_again(&dir, &fresh.found)));
         }
-        seal(&mut bytes);
-        Some(bytes)
+        // Directories are in tree order, and all of them before all entries.
+        dirs.append(&mut entries);
+        let checksum = self.checksum_with(&dirs)?;
+        dirs.push((8, checksum.to_le_bytes().to_vec()));
+        Some(dirs)
+    }
+
+    /// The rows of a directory with what was `found` in it; the names are the same.
+    fn rows_again(&self, dir: &DirRow<'_>, found: &[Found]) -> Vec<u8> {
+        let mut rows = Vec::with_capacity(found.len() * ENTRY_BYTES);
+        let hashes = PathHashes::of(self.counts.seed, dir.path);
+        for (number, found) in (dir.first..).zip(found) {
+            let (at, begin) = (self.counts.entry_at(number), rows.len());
+            put_stamp(&mut rows, &found.stamp);
+            rows.extend_from_slice(&self.bytes[at + STAMP_BYTES..at + STAMP_BYTES + 6]);
+            put_known(&mut rows, &Row::from(found));
+            let checksum = hashes.entry(&found.name).checksum(&rows[begin..]);
+            rows.extend_from_slice(&checksum.to_le_bytes());
+        }
+        rows
+    }
+
+    /// The checksum of the table with `patches` in it. `None` if they overlap, which only those of a
+    /// damaged table do.
+    fn checksum_with(&self, patches: &[(usize, Vec<u8>)]) -> Option<u64> {
+        let (mut hasher, mut done) = (crc32fast::Hasher::new(), 16);
+        for (at, bytes) in patches {
+            hasher.update(self.bytes.get(done..*at)?);
+            hasher.update(bytes);
+            done = at + bytes.len();
+        }
+        hasher.update(self.bytes.get(done..)?);
+        Some(u64::from(hasher.finalize()))
     }
 
     /// Empty if a damaged row points past the end.
@@ -322,13 +415,43 @@ impl Table {
     }
 
     fn dir_reader(&self, number: usize) -> Reader<'_> {
-        let at = HEADER_BYTES + number * DIR_BYTES;
+        let at = dir_at(number);
         Reader(&self.bytes[at..at + DIR_BYTES])
     }
+}
 
-    fn entry_reader(&self, number: usize) -> Reader<'_> {
-        let at = HEADER_BYTES + self.dirs * DIR_BYTES + number * ENTRY_BYTES;
-        Reader(&self.bytes[at..at + ENTRY_BYTES])
+/// Reads the table of a cache file of `size` bytes, without the index behind it; `None` if it has another format.
+fn read_table(mut file: &File, size: u64) -> Option<Vec<u8>> {
+    let mut start = [0; COUNTS_BYTES];
+    file.read_exact_at(&mut start, 0).ok()?;
+    let counts = Counts::read(&start)?;
+    let length = counts.names_end()?;
+    if counts.end()? as u64 != size || size > SIZE_MAX_BYTES {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(length);
+    file.rewind().ok()?;
+    file.take(length as u64).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+#[inline]
+fn read_entry<'n>(row: &[u8], name: impl FnOnce(u32, u32) -> &'n [u8]) -> Row<'n> {
+    let mut row = Reader(row);
+    let stamp = row.stamp();
+    let (offset, length) = (row.u32(), row.u16());
+    let (marks, reason) = (row.take(1)[0], row.take(1)[0]);
+    Row {
+        name: name(offset, u32::from(length)),
+        stamp,
+        content: row.id(),
+        marks: Marks {
+            tracked: marks & TRACKED != 0,
+            ignored: marks & IGNORED != 0,
+            private: marks & PRIVATE != 0,
+            racy: marks & RACY != 0,
+        },
+        skipped: SkipReason::from_number(reason),
     }
 }
 
@@ -342,18 +465,33 @@ fn partition(numbers: std::ops::Range<usize>, before: impl Fn(usize) -> bool) ->
     low
 }
 
-/// Builds a table: each directory, then its entries, in tree order.
-#[derive(Default)]
+/// Builds a cache file: each directory, then its entries, in tree order.
 pub struct Builder {
+    seed: u64,
     dirs: Vec<u8>,
     entries: Vec<u8>,
     names: Vec<u8>,
-    entry_count: u32,
+    /// Where the path of each entry is in the index.
+    slots: Vec<u32>,
     /// The directory being filled: its row without the count, and its first entry.
     open: Option<(Vec<u8>, u32, bool)>,
+    /// The hashes of the paths in that directory.
+    hashes: PathHashes,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self::seeded(RandomState::new().hash_one(0))
+    }
 }
 
 impl Builder {
+    fn seeded(seed: u64) -> Self {
+        let (dirs, entries, names, slots) = Default::default();
+        let hashes = PathHashes::of(seed, b"");
+        Self { seed, dirs, entries, names, slots, open: None, hashes }
+    }
+
     /// Begins the directory at `path`.
     pub fn directory(&mut self, path: &[u8], stamp: Stamp, racy: bool) {
         self.close();
@@ -361,8 +499,10 @@ impl Builder {
         put_stamp(&mut row, &stamp);
         self.put_name(&mut row, path);
         put_u32(&mut row, path.len());
-        row.extend_from_slice(&self.entry_count.to_le_bytes());
-        self.open = Some((row, self.entry_count, racy));
+        let first = self.entry_count();
+        row.extend_from_slice(&first.to_le_bytes());
+        self.open = Some((row, first, racy));
+        self.hashes = PathHashes::of(self.seed, path);
     }
 
     /// Adds an entry to the directory begun last.
@@ -372,38 +512,49 @@ impl Builder {
     /// Panics if its name is longer than any file system allows.
     pub fn entry(&mut self, row: &Row<'_>) {
         let mut bytes = std::mem::take(&mut self.entries);
+        let begin = bytes.len();
         put_stamp(&mut bytes, &row.stamp);
         self.put_name(&mut bytes, row.name);
         let length = u16::try_from(row.name.len()).expect("no file system has names over 64 KiB");
         bytes.extend_from_slice(&length.to_le_bytes());
         put_known(&mut bytes, row);
+        let hashes = self.hashes.entry(row.name);
+        self.slots.push(hashes.slot());
+        let checksum = hashes.checksum(&bytes[begin..]);
+        bytes.extend_from_slice(&checksum.to_le_bytes());
         self.entries = bytes;
-        self.entry_count += 1;
     }
 
-    /// The bytes of the whole table.
+    /// The bytes of the whole file.
     pub fn finish(mut self, facts: &Facts) -> Vec<u8> {
         self.close();
-        let counts = [self.dirs.len() / DIR_BYTES, self.entry_count as usize, self.names.len(), 0];
-        let whole = HEADER_BYTES + self.dirs.len() + self.entries.len() + self.names.len();
-        let mut bytes = Vec::with_capacity(whole);
+        let (dirs, entries) = (self.dirs.len() / DIR_BYTES, self.slots.len());
+        let counts = Counts { dirs, entries, names: self.names.len(), seed: self.seed };
+        let mut bytes = Vec::with_capacity(counts.end().unwrap_or(0));
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&[0; 8]);
-        for count in counts {
+        for count in [dirs, entries, counts.names] {
             bytes.extend_from_slice(&(count as u64).to_le_bytes());
         }
+        bytes.extend_from_slice(&self.seed.to_le_bytes());
         facts.write(&mut bytes);
         bytes.extend_from_slice(&self.dirs);
         bytes.extend_from_slice(&self.entries);
         bytes.extend_from_slice(&self.names);
         seal(&mut bytes);
+        bytes.append(&mut lookup::build(&self.slots, &counts));
         bytes
+    }
+
+    fn entry_count(&self) -> u32 {
+        u32::try_from(self.slots.len()).expect("a root has fewer than 4 billion entries")
     }
 
     fn close(&mut self) {
         if let Some((row, first, racy)) = self.open.take() {
             self.dirs.extend_from_slice(&row);
-            self.dirs.extend_from_slice(&(self.entry_count - first).to_le_bytes());
+            let count = self.entry_count() - first;
+            self.dirs.extend_from_slice(&count.to_le_bytes());
             self.dirs.extend_from_slice(&[if racy { RACY } else { 0 }, 0, 0, 0]);
         }
     }
@@ -447,7 +598,7 @@ impl Facts {
     }
 }
 
-/// Writes the checksum of everything that follows it.
+/// Writes the checksum of the table that follows it.
 fn seal(bytes: &mut [u8]) {
     let checksum = u64::from(crc32fast::hash(&bytes[16..]));
     bytes[8..16].copy_from_slice(&checksum.to_le_bytes());

@@ -11,7 +11,7 @@ fn sample() -> Vec<u8> {
         marks: Marks { tracked: true, ignored: true, private: false, racy: true },
         skipped: None,
     };
-    let mut builder = Builder::default();
+    let mut builder = Builder::seeded(5);
     builder.directory(b"", stamp, false);
     builder.entry(&row(b"a"));
     builder.entry(&Row { skipped: Some(SkipReason::TooLarge), content: None, ..row(b"b") });
@@ -46,7 +46,6 @@ fn one_that_fits_is_written_where_it_lies() {
     let mut other = sample();
     let last = other.len() - 1;
     other[last] ^= 1;
-    seal(&mut other);
     write(&path, &sample()).unwrap();
     let first = inode();
     write(&path, &other).unwrap();
@@ -74,11 +73,12 @@ fn a_patched_table_is_the_one_that_would_be_built() {
     };
     let facts = Facts { files: 7, partial: true, ..*table.facts() };
     let paths: Vec<Vec<u8>> = table.dirs().map(|dir| dir.path.to_vec()).collect();
+    let path = file("patched");
     for changed in 0..1u32 << paths.len() {
         let is_fresh = |at: &usize| changed >> at & 1 == 1;
         let fresh: Vec<(DirPath, Fresh)> =
             (0..paths.len()).filter(is_fresh).map(|at| change(&paths[at])).collect();
-        let mut built = Builder::default();
+        let mut built = Builder::seeded(5);
         for dir in table.dirs() {
             let new = fresh.iter().find(|(path, _)| path.0 == dir.path);
             if let Some((path, fresh)) = new {
@@ -89,34 +89,128 @@ fn a_patched_table_is_the_one_that_would_be_built() {
                 dir.rows().for_each(|row| built.entry(&row));
             }
         }
-        let patched = table.patched(&facts, fresh.iter().map(|(path, fresh)| (path, fresh)));
-        assert_eq!(patched, Some(built.finish(&facts)), "{changed:b}");
+        write(&path, &sample()).unwrap();
+        let changes = fresh.iter().map(|(path, fresh)| (path, fresh));
+        assert!(table.patch(&path, &facts, changes).unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), built.finish(&facts), "{changed:b}");
     }
-    let (path, mut fresh) = change(&paths[0]);
+    let refused = |fresh: (&DirPath, &Fresh), there: &[u8]| {
+        write(&path, there).unwrap();
+        assert!(!table.patch(&path, &facts, [fresh].into_iter()).unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), there);
+    };
+    let (dir, mut fresh) = change(&paths[0]);
+    // Another process has written meanwhile.
+    refused((&dir, &fresh), &Builder::default().finish(&facts));
+    refused((&dir, &fresh), b"");
     fresh.found[0].name.push(b'x');
-    assert_eq!(table.patched(&facts, [(&path, &fresh)].into_iter()), None);
+    refused((&dir, &fresh), &sample());
     fresh.found.remove(0);
-    assert_eq!(table.patched(&facts, [(&path, &fresh)].into_iter()), None);
+    refused((&dir, &fresh), &sample());
+    std::fs::remove_file(&path).unwrap();
+}
+
+/// A file of its own for each test.
+fn file(name: &str) -> std::path::PathBuf {
+    std::env::temp_dir().join(format!("beforehand-cache-{name}-{}", std::process::id()))
+}
+
+/// The row of `path` in a cache file of these bytes.
+fn looked_up<'p>(at: &Path, bytes: &[u8], path: &'p [u8]) -> Option<Row<'p>> {
+    write(at, bytes).unwrap();
+    Lookup::open(at)?.row(path)
+}
+
+#[test]
+fn every_row_is_looked_up_by_its_path_and_nothing_else_is() {
+    let at = file("every");
+    let stamp = Stamp { mode: 0o100_644, ..Stamp::default() };
+    // With this seed, two of the paths have one hash.
+    let mut builder = Builder::seeded(0);
+    let mut paths = Vec::new();
+    for dir in 0..40u64 {
+        let dir_path = if dir == 0 { String::new() } else { format!("d{dir:02}") };
+        builder.directory(dir_path.as_bytes(), stamp, false);
+        for number in 0..dir * dir {
+            let name = format!("{number:04}");
+            let stamp = Stamp { inode: paths.len() as u64, ..stamp };
+            let (content, marks) = (Some(ContentId::new(&[7; 20])), Marks::default());
+            builder.entry(&Row { name: name.as_bytes(), stamp, content, marks, skipped: None });
+            paths.push([&dir_path, "/", &name].concat());
+        }
+    }
+    let bytes = builder.finish(&Facts::default());
+    let table = Table::parse(bytes.clone()).unwrap();
+    write(&at, &bytes).unwrap();
+    let lookup = Lookup::open(&at).unwrap();
+    for (number, path) in paths.iter().enumerate() {
+        assert_eq!(lookup.row(path.as_bytes()), Some(table.row(number)), "{path}");
+        assert_eq!(lookup.row(&[path.as_bytes(), b"x"].concat()), None);
+    }
+    for absent in [&b""[..], b"/", b"d01", b"d01/", b"0000", b"/d01/0000"] {
+        assert_eq!(lookup.row(absent), None);
+    }
+    std::fs::remove_file(&at).unwrap();
+}
+
+#[test]
+fn where_a_path_is_in_the_index_is_told_by_no_name() {
+    let slots = |seed| PathHashes::of(seed, b"d").entry(b"name").slot();
+    assert!((1..99).all(|seed| slots(seed) != slots(0)));
+    assert_ne!(Builder::default().seed, Builder::default().seed);
+}
+
+#[test]
+fn a_damaged_file_never_misleads_a_look_up() {
+    let at = file("damaged");
+    let good = sample();
+    let paths = [&b"a"[..], b"b", b"d/e/\xff", b"d", b"x"];
+    let rows = paths.map(|path| looked_up(&at, &good, path));
+    assert_eq!(rows.map(|row| row.is_some()), [true, true, true, false, false]);
+    for byte in 0..good.len() {
+        let mut bad = good.clone();
+        for bits in [0x01, 0x41, 0xff] {
+            bad[byte] = good[byte] ^ bits;
+            for (path, row) in paths.iter().zip(&rows) {
+                let found = looked_up(&at, &bad, path);
+                assert!(found.is_none() || found == *row, "byte {byte} of {path:?}");
+            }
+        }
+        assert!(looked_up(&at, &good[..byte], b"a").is_none(), "cut at {byte}");
+    }
+    for counts in [0u64, 1, u64::from(u32::MAX), u64::MAX / 80, u64::MAX] {
+        for at_count in (16..COUNTS_BYTES).step_by(8) {
+            let mut bad = good.clone();
+            bad[at_count..at_count + 8].copy_from_slice(&counts.to_le_bytes());
+            assert!(bad == good || Table::parse(bad.clone()).is_none());
+            let found = looked_up(&at, &bad, b"a");
+            assert!(found.is_none() || found == rows[0]);
+        }
+    }
+    std::fs::remove_file(&at).unwrap();
 }
 
 #[test]
 fn a_damaged_cache_is_no_cache() {
     let good = sample();
+    let table = Table::parse(good.clone()).unwrap().bytes.len();
     for at in 0..good.len() {
         let mut bad = good.clone();
         bad[at] ^= 0x41;
-        assert!(Table::parse(bad).is_none(), "byte {at}");
-        assert!(Table::parse(good[..at].to_vec()).is_none(), "cut at {at}");
+        // The index is not believed anyway.
+        assert_eq!(Table::parse(bad).is_none(), at < table, "byte {at}");
+        assert_eq!(Table::parse(good[..at].to_vec()).is_none(), at != table, "cut at {at}");
     }
 }
 
 #[test]
 fn rows_that_point_nowhere_are_refused_even_with_a_right_checksum() {
-    for at in HEADER_BYTES..sample().len() {
+    let end = Table::parse(sample()).unwrap().bytes.len();
+    for at in HEADER_BYTES..end {
         let mut bad = sample();
+        bad.truncate(end);
         bad[at] = 0xff;
-        let checksum = u64::from(crc32fast::hash(&bad[16..]));
-        bad[8..16].copy_from_slice(&checksum.to_le_bytes());
+        seal(&mut bad);
         if let Some(table) = Table::parse(bad) {
             table.dirs().flat_map(|dir| dir.rows()).for_each(|row| drop(row.to_found()));
         }

@@ -24,7 +24,8 @@ use std::{
 };
 
 use crate::{
-    cache::{Builder, Facts, Row, Table},
+    cache::{self, Builder, Facts, Row, Table},
+    error::Result,
     model::{
         ContentId, DirPath, Found, Fresh, Kind, RelPath, Root, Scope, Skipped, Stamp, Usual,
         in_tree_order,
@@ -227,12 +228,21 @@ impl Scan {
         self.each_directory(|path, _, _, rows| rows.for_each(|row| each(path, row)));
     }
 
-    /// The cache file for this scan, once every directory has its id.
-    pub fn to_table(&self, facts: &Facts) -> Vec<u8> {
+    /// Writes the cache of this scan, once every directory has its id. The caller holds the root's lock.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be written.
+    pub fn write_table(&self, path: &Path, facts: &Facts) -> Result<()> {
         let base = self.base.as_ref().filter(|_| self.gone.is_empty());
-        if let Some(bytes) = base.and_then(|base| base.patched(facts, self.fresh.iter())) {
-            return bytes;
+        match base.map(|base| base.patch(path, facts, self.fresh.iter())) {
+            Some(Ok(true)) => Ok(()),
+            Some(Ok(false) | Err(_)) | None => cache::write(path, &self.to_table(facts)),
         }
+    }
+
+    /// The cache file for this scan.
+    pub fn to_table(&self, facts: &Facts) -> Vec<u8> {
         let mut builder = Builder::default();
         self.each_directory(|path, stamp, racy, rows| {
             builder.directory(path, stamp, racy);

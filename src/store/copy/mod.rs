@@ -28,7 +28,6 @@ use super::{
     sweep,
 };
 use crate::{
-    cache,
     error::{Error, Result},
     fs::{Lock, create_private_dirs},
     model::{
@@ -160,7 +159,7 @@ impl CopyStore {
         let Some(top) = scan.top() else { return };
         let facts = save::facts(scan, top, checkpoint);
         let _slower = anchor::write(&self.state, top, checkpoint)
-            .and_then(|()| cache::write(&self.state.cache(), &scan.to_table(&facts)));
+            .and_then(|()| scan.write_table(&self.state.cache(), &facts));
     }
 
     fn add(&self, draft: &Draft, record: &Record, batch: Batch<'_>, locked: bool) -> Result<()> {

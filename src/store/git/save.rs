@@ -26,7 +26,7 @@ use super::{
     sink::{GitSink, Private},
 };
 use crate::{
-    cache::{self, Facts, Row},
+    cache::{Facts, Row},
     error::{Error, Result},
     fs::{Lock, create_private_dirs, now_ns},
     model::{
@@ -445,7 +445,7 @@ impl<'a> Save<'a> {
             latest: latest(scan, checkpoint, made),
             ..save::facts(scan, top, checkpoint)
         };
-        let _slower = cache::write(&self.store.state.cache(), &scan.to_table(&facts));
+        let _slower = scan.write_table(&self.store.state.cache(), &facts);
         if let Some(own) = &made.own {
             own.held_repository.write_cache(&self.repo);
         }
