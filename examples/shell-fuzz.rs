@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use beforehand::{
     model::Language,
-    shell::{Scope, classify},
+    shell::{ShellContext, classify},
 };
 
 /// What a mutation puts in.
@@ -50,7 +50,7 @@ fn main() {
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
         .filter_map(|value| Some(value["command"].as_str()?.to_owned()))
         .collect();
-    let (mut dice, scope) = (Dice(seed), Scope::default());
+    let (mut dice, scope) = (Dice(seed), ShellContext::default());
     let (started, mut slowest) = (Instant::now(), (Duration::ZERO, String::new()));
     for _ in 0..executions {
         let line = mutated(&lines, &mut dice);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use beforehand::model::{Language, Level};
-use beforehand::shell::{self, Scope};
+use beforehand::shell::{self, ShellContext};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("usage: shell-recall FILE.jsonl")?;
     let text = std::fs::read_to_string(path)?;
     let lines: Vec<Line> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
-    let scope = Scope::default();
+    let scope = ShellContext::default();
     let mut micros = Vec::new();
     let mut slowest = (0, "");
     let (mut destroying, mut negatives) = (0_usize, 0_usize);

@@ -29,68 +29,68 @@ use crate::{
 )]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum CliCommand {
     /// Answer one hook call of an agent (for agents, not for people)
     Hook(HookArgs),
     /// Put beforehand's hooks into the settings of your agents
-    Install(commands::install::Args),
+    Install(commands::install::InstallArgs),
     /// Take them out again
-    Uninstall(commands::install::Args),
+    Uninstall(commands::install::InstallArgs),
     /// Look whether the hooks are called, and can save
-    Doctor(commands::doctor::Args),
+    Doctor(commands::doctor::DoctorArgs),
     /// Let one call that beforehand refused run, once
-    Allow(commands::allow::Args),
+    Allow(commands::allow::AllowArgs),
     /// Show the whole story on a throw-away project
-    Demo(commands::demo::Args),
+    Demo(commands::demo::DemoArgs),
     /// Take a checkpoint now
-    Create(commands::create::Args),
+    Create(commands::create::CreateArgs),
     /// Run a program as a turn that can be taken back
-    Run(commands::run::Args),
+    Run(commands::run::RunArgs),
     /// List the checkpoints of this project
-    List(commands::list::Args),
+    List(commands::list::ListArgs),
     /// Show what one checkpoint is and holds
-    Show(commands::show::Args),
+    Show(commands::show::ShowArgs),
     /// Show what has changed since a checkpoint, or between two
-    Diff(commands::diff::Args),
+    Diff(commands::diff::DiffArgs),
     /// Find a file in the checkpoints
-    Find(commands::find::Args),
+    Find(commands::find::FindArgs),
     /// Put files back as they were at a checkpoint
-    Restore(commands::restore::Args),
+    Restore(commands::restore::RestoreArgs),
     /// Take back what one turn did, and keep what came after it
-    Revert(commands::revert::Args),
+    Revert(commands::revert::RevertArgs),
     /// Choose a turn on the whole screen, and go back to it
-    Rewind(commands::rewind::Args),
+    Rewind(commands::rewind::RewindArgs),
     /// Take back the last turn, or the last restore
-    Undo(commands::undo::Args),
+    Undo(commands::undo::UndoArgs),
     /// Take back the last undo
-    Redo(commands::undo::How),
+    Redo(commands::undo::UndoOptions),
     /// Show what is protected, and how much room that takes
-    Status(commands::status::Args),
+    Status(commands::status::StatusArgs),
     /// Look for damage in what is stored
-    Check(commands::check::Args),
+    Check(commands::check::CheckArgs),
     /// Show every setting and where it comes from
-    Config(commands::config::Args),
+    Config(commands::config::ConfigArgs),
     /// Say what a command line could do to files
-    Explain(commands::explain::Args),
+    Explain(commands::explain::ExplainArgs),
     /// Drop old checkpoints
-    Prune(commands::prune::Args),
+    Prune(commands::prune::PruneArgs),
     /// Drop every checkpoint of this project
-    Clear(commands::clear::Args),
+    Clear(commands::clear::ClearArgs),
     /// Keep the limits, in the background
     #[command(hide = true)]
-    Housekeep(commands::housekeep::Args),
+    Housekeep(commands::housekeep::MaintenanceArgs),
     /// Look at a project before it is needed, in the background
     #[command(hide = true)]
-    Warm(commands::warm::Args),
+    Warm(commands::warm::WarmArgs),
     /// Print what a shell loads for Esc Esc and completions
-    Init(commands::init::Args),
+    Init(commands::init::InitArgs),
     /// What the slash commands of agents run
     #[command(hide = true)]
-    Slash(commands::slash::Args),
+    Slash(commands::slash::SlashArgs),
 }
 
 /// Answer one hook call of an agent.
@@ -154,65 +154,65 @@ fn command(process: &mut Process<'_>) -> Exit {
 
 /// One of the commands that people, agents and scripts run often, parsed without building the
 /// others. What it does not understand is left to the whole parser, which says why.
-fn alone(words: &[OsString]) -> Option<Command> {
+fn alone(words: &[OsString]) -> Option<CliCommand> {
     let (name, words) = words.split_first()?;
     match name.to_str()? {
-        "create" => parse(words).map(Command::Create),
-        "list" => parse(words).map(Command::List),
-        "diff" => parse(words).map(Command::Diff),
-        "restore" => parse(words).map(Command::Restore),
-        "revert" => parse(words).map(Command::Revert),
-        "undo" => parse(words).map(Command::Undo),
-        "status" => parse(words).map(Command::Status),
-        "housekeep" => parse(words).map(Command::Housekeep),
-        "warm" => parse(words).map(Command::Warm),
+        "create" => parse(words).map(CliCommand::Create),
+        "list" => parse(words).map(CliCommand::List),
+        "diff" => parse(words).map(CliCommand::Diff),
+        "restore" => parse(words).map(CliCommand::Restore),
+        "revert" => parse(words).map(CliCommand::Revert),
+        "undo" => parse(words).map(CliCommand::Undo),
+        "status" => parse(words).map(CliCommand::Status),
+        "housekeep" => parse(words).map(CliCommand::Housekeep),
+        "warm" => parse(words).map(CliCommand::Warm),
         _ => return None,
     }
     .ok()
 }
 
-fn dispatch(process: &mut Process<'_>, command: Command) -> Result<Exit> {
+fn dispatch(process: &mut Process<'_>, command: CliCommand) -> Result<Exit> {
     let sees_to_it = matches!(
         command,
-        Command::Hook(_)
-            | Command::Restore(_)
-            | Command::Revert(_)
-            | Command::Undo(_)
-            | Command::Redo(_)
-            | Command::Housekeep(_)
-            | Command::Warm(_)
+        CliCommand::Hook(_)
+            | CliCommand::Restore(_)
+            | CliCommand::Revert(_)
+            | CliCommand::Undo(_)
+            | CliCommand::Redo(_)
+            | CliCommand::Housekeep(_)
+            | CliCommand::Warm(_)
     );
     if !sees_to_it {
         commands::restore::say_if_interrupted(process);
     }
     match command {
-        Command::Hook(args) => Ok(guarded_hook(process, &args.agent)),
-        Command::Install(args) => commands::install::install(process, &args),
-        Command::Uninstall(args) => commands::install::uninstall(process, &args),
-        Command::Doctor(args) => commands::doctor::run(process, &args),
-        Command::Allow(args) => commands::allow::run(process, &args),
-        Command::Demo(args) => commands::demo::run(process, &args),
-        Command::Create(args) => commands::create::run(process, &args),
-        Command::Run(args) => commands::run::run(process, &args),
-        Command::List(args) => commands::list::run(process, &args),
-        Command::Show(args) => commands::show::run(process, &args),
-        Command::Diff(args) => commands::diff::run(process, &args),
-        Command::Find(args) => commands::find::run(process, &args),
-        Command::Restore(args) => commands::restore::run(process, &args),
-        Command::Revert(args) => commands::revert::run(process, &args),
-        Command::Rewind(args) => commands::rewind::run(process, &args),
-        Command::Undo(args) => commands::undo::undo(process, &args),
-        Command::Redo(args) => commands::undo::redo(process, &args),
-        Command::Status(args) => commands::status::run(process, &args),
-        Command::Check(args) => commands::check::run(process, &args),
-        Command::Config(args) => commands::config::run(process, &args),
-        Command::Explain(args) => commands::explain::run(process, &args),
-        Command::Prune(args) => commands::prune::run(process, &args),
-        Command::Clear(args) => commands::clear::run(process, &args),
-        Command::Housekeep(args) => commands::housekeep::run(process, &args),
-        Command::Warm(args) => commands::warm::run(process, &args),
-        Command::Init(args) => commands::init::run(process, &args, Cli::command()),
-        Command::Slash(args) => commands::slash::run(process, &args),
+        CliCommand::Hook(args) => Ok(guarded_hook(process, &args.agent)),
+        CliCommand::Install(args) => commands::install::install(process, &args),
+        CliCommand::Uninstall(args) => commands::install::uninstall(process, &args),
+        CliCommand::Doctor(args) => commands::doctor::run(process, &args),
+        CliCommand::Allow(args) => commands::allow::run(process, &args),
+        CliCommand::Demo(args) => commands::demo::run(process, &args),
+        CliCommand::Create(args) => commands::create::run(process, &args),
+        CliCommand::Run(args) => commands::run::run(process, &args),
+        CliCommand::List(args) => commands::list::run(process, &args),
+        CliCommand::Show(args) => commands::show::run(process, &args),
+        CliCommand::Diff(args) => commands::diff::run(process, &args),
+        CliCommand::Find(args) => commands::find::run(process, &args),
+        CliCommand::Restore(args) => commands::restore::run(process, &args),
+        CliCommand::Revert(args) => commands::revert::run(process, &args),
+        CliCommand::Rewind(args) => commands::rewind::run(process, &args),
+        CliCommand::Undo(args) => commands::undo::undo(process, &args),
+        CliCommand::Redo(args) => commands::undo::redo(process, &args),
+        CliCommand::Status(args) => commands::status::run(process, &args),
+        CliCommand::Check(args) => commands::check::run(process, &args),
+        CliCommand::Config(args) => commands::config::run(process, &args),
+        CliCommand::Explain(args) => commands::explain::run(process, &args),
+        CliCommand::Prune(args) => commands::prune::run(process, &args),
+        CliCommand::Clear(args) => commands::clear::run(process, &args),
+        CliCommand::Housekeep(args) => commands::housekeep::run(process, &args),
+        CliCommand::Warm(args) => commands::warm::run(process, &args),
+        CliCommand::Init(args) => commands::init::run(process, &args, Cli::command()),
+        CliCommand::Slash(args) => commands::slash::run(process, &args),
     }
 }
 

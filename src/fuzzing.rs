@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use crate::{
     agent::{self, DIALECTS, EventKind, Markers},
-    cache::Table,
+    cache::ScanTable,
     ledger, left,
     model::{ContentId, Decision},
     restore_log::RestoreLog,
     store::{directory, listing, objects, record},
 };
 
-pub use crate::store::git::fuzzing::{Index, parts, tree};
+pub use crate::store::git::fuzzing::{IndexRoundTrip, parts, tree};
 
 /// A payload, in every dialect, and the answer to it.
 pub fn payload(bytes: &[u8]) {
@@ -36,7 +36,7 @@ pub fn patch(text: &str) {
 
 /// The bytes of a cache with the right checksum: everything in it is looked at.
 pub fn cache(bytes: Vec<u8>) {
-    let Some(table) = Table::parse(bytes) else { return };
+    let Some(table) = ScanTable::parse(bytes) else { return };
     let _facts = (table.facts(), table.top());
     for dir in table.dirs() {
         let _found = table.find_dir(dir.path).map(|found| found.first());

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     fs::{create_private_dirs, hand_over, open_options, read_small},
-    state::State,
+    state::StateDir,
 };
 
 /// Some 5,000 lines; one older file of that size is kept beside it.
@@ -18,7 +18,7 @@ const TEXT_CHARS_MAX: usize = 400;
 
 /// One line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Line {
+pub struct JournalLine {
     /// When.
     pub at: DateTime<Utc>,
     /// The kind of line.
@@ -40,7 +40,7 @@ pub enum LineKind {
 }
 
 /// Appends a line. If the journal cannot be written, there is no other place to report it.
-pub fn write(state: &State, line: &Line) {
+pub fn write(state: &StateDir, line: &JournalLine) {
     let path = state.journal();
     if create_private_dirs(state.dir()).is_err() {
         return;
@@ -50,7 +50,7 @@ pub fn write(state: &State, line: &Line) {
         let _moved = fs::rename(&path, path.with_extension("old"));
     }
     let text = line.text.chars().take(TEXT_CHARS_MAX).collect();
-    let line = Line { text, ..line.clone() };
+    let line = JournalLine { text, ..line.clone() };
     let Ok(mut bytes) = serde_json::to_vec(&line) else { return };
     bytes.push(b'\n');
     let file = open_options().append(true).create(true).mode(0o600).open(&path);
@@ -61,11 +61,11 @@ pub fn write(state: &State, line: &Line) {
 }
 
 /// Every readable line, oldest first.
-pub fn read(state: &State) -> Vec<Line> {
+pub fn read(state: &StateDir) -> Vec<JournalLine> {
     let path = state.journal();
     // A line may have been added after the size was checked.
     let bytes = |path: &PathBuf| read_small(path, 2 * SIZE_MAX_BYTES).ok().flatten();
-    let lines = |bytes: Vec<u8>| -> Vec<Line> {
+    let lines = |bytes: Vec<u8>| -> Vec<JournalLine> {
         let lines = bytes.split(|&byte| byte == b'\n');
         lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
     };

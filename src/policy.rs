@@ -4,7 +4,7 @@ use crate::model::{BeforeShell, Dedupe, Effect, Intent, Settings};
 
 /// What this turn already has of what the call can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Coverage {
     /// Every path the call names is in the turn's checkpoint as it is now, or the agent's own.
     Covered,
     /// The turn has a checkpoint, but it may not have this.
@@ -15,7 +15,7 @@ pub enum Standing {
 
 /// What the hook does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum HookAction {
     /// Let the call go.
     Nothing,
     /// Take a checkpoint first.
@@ -23,15 +23,15 @@ pub enum Action {
 }
 
 /// Decides, given what a call can do and what the turn already has.
-pub fn decide(effect: &Effect, standing: Standing, dedupe: Dedupe) -> Action {
-    match (effect, standing, dedupe) {
-        (Effect::None, _, _) => Action::Nothing,
-        (_, _, Dedupe::Call) => Action::Save,
-        (_, Standing::Covered | Standing::Begun, Dedupe::Strict) => Action::Nothing,
-        (Effect::Touches(_), Standing::Covered, Dedupe::Turn) => Action::Nothing,
+pub fn decide(effect: &Effect, coverage: Coverage, dedupe: Dedupe) -> HookAction {
+    match (effect, coverage, dedupe) {
+        (Effect::None, _, _) => HookAction::Nothing,
+        (_, _, Dedupe::Call) => HookAction::Save,
+        (_, Coverage::Covered | Coverage::Begun, Dedupe::Strict) => HookAction::Nothing,
+        (Effect::Touches(_), Coverage::Covered, Dedupe::Turn) => HookAction::Nothing,
         // A turn can last an hour. Look again right before the blade falls; if nothing changed
         // since, the store notices and keeps one copy.
-        (Effect::Touches(_) | Effect::Destroys(_) | Effect::Unknown(_), _, _) => Action::Save,
+        (Effect::Touches(_) | Effect::Destroys(_) | Effect::Unknown(_), _, _) => HookAction::Save,
     }
 }
 
@@ -62,22 +62,22 @@ mod tests {
         let finding = Finding::default;
         let edit = Effect::Touches(Vec::new());
         let (rm, make) = (Effect::Destroys(finding()), Effect::Unknown(finding()));
-        for (effect, standing, dedupe, action) in [
-            (&Effect::None, Standing::Bare, Dedupe::Call, Action::Nothing),
-            (&edit, Standing::Bare, Dedupe::Turn, Action::Save),
-            (&edit, Standing::Begun, Dedupe::Turn, Action::Save),
-            (&edit, Standing::Covered, Dedupe::Turn, Action::Nothing),
-            (&edit, Standing::Covered, Dedupe::Call, Action::Save),
-            (&edit, Standing::Bare, Dedupe::Strict, Action::Save),
-            (&rm, Standing::Covered, Dedupe::Turn, Action::Save),
-            (&rm, Standing::Begun, Dedupe::Strict, Action::Nothing),
-            (&rm, Standing::Bare, Dedupe::Strict, Action::Save),
-            (&make, Standing::Covered, Dedupe::Turn, Action::Save),
+        for (effect, coverage, dedupe, action) in [
+            (&Effect::None, Coverage::Bare, Dedupe::Call, HookAction::Nothing),
+            (&edit, Coverage::Bare, Dedupe::Turn, HookAction::Save),
+            (&edit, Coverage::Begun, Dedupe::Turn, HookAction::Save),
+            (&edit, Coverage::Covered, Dedupe::Turn, HookAction::Nothing),
+            (&edit, Coverage::Covered, Dedupe::Call, HookAction::Save),
+            (&edit, Coverage::Bare, Dedupe::Strict, HookAction::Save),
+            (&rm, Coverage::Covered, Dedupe::Turn, HookAction::Save),
+            (&rm, Coverage::Begun, Dedupe::Strict, HookAction::Nothing),
+            (&rm, Coverage::Bare, Dedupe::Strict, HookAction::Save),
+            (&make, Coverage::Covered, Dedupe::Turn, HookAction::Save),
         ] {
             assert_eq!(
-                decide(effect, standing, dedupe),
+                decide(effect, coverage, dedupe),
                 action,
-                "{effect:?} {standing:?} {dedupe:?}"
+                "{effect:?} {coverage:?} {dedupe:?}"
             );
         }
     }

@@ -71,13 +71,13 @@ pub struct Announced {
 }
 
 /// What a log says.
-enum Stage {
+enum LoggedStage {
     Announced(Announced),
     Begun(Box<RestoreLog>),
 }
 
 #[derive(Deserialize)]
-struct Head {
+struct LogHeader {
     version: u32,
     /// Only an announcement has it.
     after: Option<u64>,
@@ -90,7 +90,7 @@ struct AnnouncedWire {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Wire {
+struct RestoreLogWire {
     version: u32,
     of: String,
     held: String,
@@ -130,8 +130,8 @@ impl Announced {
     /// Fails if the log is there and cannot be read.
     pub fn read(place: &RootState) -> Result<Option<Self>> {
         Ok(match stage(place)? {
-            Some(Stage::Announced(announced)) => Some(announced),
-            Some(Stage::Begun(_)) | None => None,
+            Some(LoggedStage::Announced(announced)) => Some(announced),
+            Some(LoggedStage::Begun(_)) | None => None,
         })
     }
 
@@ -141,25 +141,26 @@ impl Announced {
     }
 }
 
-fn stage(place: &RootState) -> Result<Option<Stage>> {
+fn stage(place: &RootState) -> Result<Option<LoggedStage>> {
     let path = place.restore_log();
     let Some(bytes) = read_small(&path, SIZE_MAX_BYTES)? else { return Ok(None) };
     parse_stage(&path.display().to_string(), &bytes).map(Some)
 }
 
-fn parse_stage(what: &str, bytes: &[u8]) -> Result<Stage> {
+fn parse_stage(what: &str, bytes: &[u8]) -> Result<LoggedStage> {
     let damaged = |why: &str| Error::damaged(what, why);
-    let head: Head = serde_json::from_slice(bytes).map_err(|err| damaged(&err.to_string()))?;
+    let head: LogHeader = serde_json::from_slice(bytes).map_err(|err| damaged(&err.to_string()))?;
     if head.version > VERSION {
         let what = what.to_owned();
         return Err(Error::FormatTooNew { what, found: head.version, known: VERSION });
     }
     if let Some(after) = head.after {
-        return Ok(Stage::Announced(Announced { after }));
+        return Ok(LoggedStage::Announced(Announced { after }));
     }
-    let wire: Wire = serde_json::from_slice(bytes).map_err(|err| damaged(&err.to_string()))?;
+    let wire: RestoreLogWire =
+        serde_json::from_slice(bytes).map_err(|err| damaged(&err.to_string()))?;
     wire.into_log()
-        .map(|log| Stage::Begun(Box::new(log)))
+        .map(|log| LoggedStage::Begun(Box::new(log)))
         .ok_or_else(|| damaged("a name in it is no path"))
 }
 
@@ -171,7 +172,7 @@ impl RestoreLog {
     /// Fails if it cannot be written; then there is none, and nothing may be changed.
     pub fn begin(&self, place: &RootState) -> Result<()> {
         create_private_dirs(place.dir())?;
-        let wire = Wire {
+        let wire = RestoreLogWire {
             version: VERSION,
             of: self.of.to_string(),
             held: self.held.to_string(),
@@ -206,16 +207,16 @@ impl RestoreLog {
     /// Fails if it is there and cannot be read.
     pub fn read(place: &RootState) -> Result<Option<Self>> {
         Ok(match stage(place)? {
-            Some(Stage::Begun(log)) => Some(*log),
-            Some(Stage::Announced(_)) | None => None,
+            Some(LoggedStage::Begun(log)) => Some(*log),
+            Some(LoggedStage::Announced(_)) | None => None,
         })
     }
 
     /// Reads the bytes of one that has begun, called `what`.
     pub(crate) fn parse(what: &str, bytes: &[u8]) -> Result<Self> {
         match parse_stage(what, bytes)? {
-            Stage::Begun(log) => Ok(*log),
-            Stage::Announced(_) => Err(Error::damaged(what, "the restore has not begun")),
+            LoggedStage::Begun(log) => Ok(*log),
+            LoggedStage::Announced(_) => Err(Error::damaged(what, "the restore has not begun")),
         }
     }
 
@@ -234,7 +235,7 @@ impl RestoreLog {
     }
 }
 
-impl Wire {
+impl RestoreLogWire {
     fn into_log(self) -> Option<RestoreLog> {
         let rel = |text: &String| RelPath::from_bytes(&unhex(text)?).ok();
         let path = |text: &String| {
@@ -312,19 +313,19 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 }
 
 /// The root whose restore was interrupted, of all directories around `dir`.
-pub fn left_around(state: &crate::state::State, dir: &Path) -> Option<PathBuf> {
+pub fn left_around(state: &crate::state::StateDir, dir: &Path) -> Option<PathBuf> {
     dir.ancestors().find(|dir| is_left(&state.root_at(dir))).map(Path::to_owned)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::State;
+    use crate::state::StateDir;
 
     #[test]
     fn what_was_begun_can_be_read_until_it_ends() {
         let dir = std::env::temp_dir().join(format!("beforehand-log-{}", std::process::id()));
-        let place = State::new(dir.clone()).root_at(Path::new("/x"));
+        let place = StateDir::new(dir.clone()).root_at(Path::new("/x"));
         let path = |bytes: &[u8]| RelPath::from_bytes(bytes).unwrap();
         let log = RestoreLog {
             repository: false,

@@ -9,7 +9,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use crate::{
-    cache::{Lookup, Row, Table},
+    cache::{Lookup, ScanTable, TableRow},
     error::Result,
     fs::Lock,
     model::{
@@ -18,8 +18,8 @@ use crate::{
     },
     process::Process,
     reach::Stake,
-    scan::{self, Named, Request, Scan, ScanLimits, UserDirs},
-    state::{RootState, State},
+    scan::{self, Named, Scan, ScanLimits, ScanRequest, UserDirs},
+    state::{RootState, StateDir},
     store::{self, Draft, GitStore, Saved, Store},
 };
 
@@ -50,7 +50,11 @@ pub struct SnapshotRequest<'a> {
 /// # Errors
 ///
 /// Fails if neither can.
-pub fn take(process: &Process<'_>, state: &State, request: SnapshotRequest<'_>) -> Result<Saved> {
+pub fn take(
+    process: &Process<'_>,
+    state: &StateDir,
+    request: SnapshotRequest<'_>,
+) -> Result<Saved> {
     let store = store::open(&request.reach.root, state, request.settings.store)?;
     take_into(store.as_ref(), process, state, request)
 }
@@ -63,7 +67,7 @@ pub fn take(process: &Process<'_>, state: &State, request: SnapshotRequest<'_>) 
 pub fn take_into(
     store: &dyn Store,
     process: &Process<'_>,
-    state: &State,
+    state: &StateDir,
     request: SnapshotRequest<'_>,
 ) -> Result<Saved> {
     let limits = scan_limits(request.settings);
@@ -115,7 +119,7 @@ impl ScanOptions<'_> {
     /// # Errors
     ///
     /// Fails if the root cannot be read.
-    pub fn at(&self, process: &Process<'_>, state: &State, store: &dyn Store) -> Result<Scan> {
+    pub fn at(&self, process: &Process<'_>, state: &StateDir, store: &dyn Store) -> Result<Scan> {
         self.at_root(process, state, store.root())
     }
 
@@ -124,20 +128,31 @@ impl ScanOptions<'_> {
     /// # Errors
     ///
     /// As [`ScanOptions::at`].
-    pub fn at_root(&self, process: &Process<'_>, state: &State, root: &Root) -> Result<Scan> {
+    pub fn at_root(&self, process: &Process<'_>, state: &StateDir, root: &Root) -> Result<Scan> {
         let user = user_dirs(process);
-        let base = Table::load(&state.root(root).cache());
-        scan::walk(Request { base, ..self.request(&user, state, root) })
+        let base = ScanTable::load(&state.root(root).cache());
+        scan::walk(ScanRequest { base, ..self.request(&user, state, root) })
     }
 
     /// Adds victims to a scan that was just made, which stays as it is otherwise.
-    pub fn also(&self, process: &Process<'_>, state: &State, store: &dyn Store, scan: &mut Scan) {
+    pub fn also(
+        &self,
+        process: &Process<'_>,
+        state: &StateDir,
+        store: &dyn Store,
+        scan: &mut Scan,
+    ) {
         let user = user_dirs(process);
         scan::name_victims(scan, &self.request(&user, state, store.root()));
     }
 
-    fn request<'r>(&'r self, user: &'r UserDirs, state: &'r State, root: &'r Root) -> Request<'r> {
-        Request {
+    fn request<'r>(
+        &'r self,
+        user: &'r UserDirs,
+        state: &'r StateDir,
+        root: &'r Root,
+    ) -> ScanRequest<'r> {
+        ScanRequest {
             root,
             scope: self.reach.scope.clone(),
             base: None,
@@ -174,7 +189,7 @@ pub fn scan_limits(settings: &Settings) -> ScanLimits {
 /// # Errors
 ///
 /// Fails if no store can be opened.
-pub fn open_store(root: &Root, state: &State, settings: &Settings) -> Result<Box<dyn Store>> {
+pub fn open_store(root: &Root, state: &StateDir, settings: &Settings) -> Result<Box<dyn Store>> {
     store::open(root, state, settings.store)
 }
 
@@ -202,7 +217,7 @@ impl LastCheckpoint {
         self.row(path).is_some_and(|row| row.marks.ignored)
     }
 
-    fn row<'p>(&self, path: &'p RelPath) -> Option<Row<'p>> {
+    fn row<'p>(&self, path: &'p RelPath) -> Option<TableRow<'p>> {
         self.rows.as_ref()?.row(path.as_bytes())
     }
 

@@ -6,13 +6,27 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::{fs::can_make_files, model::Root};
 
+/// The format version that a JSON file of ours states.
+///
+/// # Errors
+///
+/// The bytes are no JSON object with a `version`.
+pub fn version_of(json: &[u8]) -> serde_json::Result<u32> {
+    #[derive(Deserialize)]
+    struct VersionOnly {
+        version: u32,
+    }
+    serde_json::from_slice(json).map(|VersionOnly { version }| version)
+}
+
 /// The state directory: `$BEFOREHAND_HOME`, or `beforehand` below `$XDG_STATE_HOME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct StateDir {
     dir: PathBuf,
 }
 
@@ -20,10 +34,10 @@ pub struct State {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootState {
     dir: PathBuf,
-    state: State,
+    state: StateDir,
 }
 
-impl State {
+impl StateDir {
     /// Takes an absolute path, which need not exist.
     pub fn new(dir: PathBuf) -> Self {
         Self { dir }
@@ -105,7 +119,7 @@ impl State {
         RootState { dir: self.roots().join(name), state: self.clone() }
     }
 
-    /// The state directory called `name` in [`State::roots`].
+    /// The state directory called `name` in [`StateDir::roots`].
     pub fn root_named(&self, name: &OsStr) -> RootState {
         RootState { dir: self.roots().join(name), state: self.clone() }
     }
@@ -118,7 +132,7 @@ impl RootState {
     }
 
     /// The state directory that contains it.
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &StateDir {
         &self.state
     }
 

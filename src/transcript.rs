@@ -24,7 +24,7 @@ const REMINDER: &str = "<system-reminder>";
 
 /// One message of the user's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct UserMessage {
     /// Differs from message to message.
     pub id: String,
     /// The words.
@@ -32,7 +32,7 @@ pub struct Said {
 }
 
 /// The last user message in the transcript at `path`. `None` if there is none that can be read.
-pub fn last_prompt(path: &Path) -> Option<Said> {
+pub fn last_prompt(path: &Path) -> Option<UserMessage> {
     let tail = tail(path)?;
     let lines = tail.rsplit(|&byte| byte == b'\n');
     lines.filter_map(|line| serde_json::from_slice(line).ok()).find_map(|line| prompt(&line))
@@ -57,7 +57,7 @@ fn tail(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// The text of a line that is a message of the user's, and no tool's result.
-fn prompt(line: &Value) -> Option<Said> {
+fn prompt(line: &Value) -> Option<UserMessage> {
     let message =
         [&line["message"], &line["payload"], line].into_iter().find(|v| v["role"] == "user")?;
     let unique = [&line["promptId"], &line["uuid"], &line["timestamp"]];
@@ -72,7 +72,8 @@ fn prompt(line: &Value) -> Option<Said> {
             .to_owned(),
         _ => return None,
     };
-    (!text.starts_with(REMINDER)).then(|| Said { id: format!("{unique} {text}"), words: text })
+    (!text.starts_with(REMINDER))
+        .then(|| UserMessage { id: format!("{unique} {text}"), words: text })
 }
 
 #[cfg(test)]
@@ -83,7 +84,7 @@ mod tests {
     fn a_tools_result_is_no_prompt() {
         let of = |text: &str| prompt(&serde_json::from_str(text).unwrap());
         let said = r#"{"type":"user","uuid":"u1","message":{"role":"user","content":"hi"}}"#;
-        let hi = || Some(Said { id: "u1 hi".to_owned(), words: "hi".to_owned() });
+        let hi = || Some(UserMessage { id: "u1 hi".to_owned(), words: "hi".to_owned() });
         assert_eq!(of(said), hi());
         // Factory Droid's lines: hooks and reminders are the user's in form only.
         let dated = r#"{"id":"1","timestamp":"2026-11-22T17:53:14.286Z","message":{"role":"user","content":[{"type":"text","text":"<system-reminder>\nToday"},{"type":"text","text":"hi"}]}}"#;

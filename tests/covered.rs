@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use beforehand::{cache::Table, fs::Lock};
+use beforehand::{cache::ScanTable, fs::Lock};
 use serde_json::{Value, json};
 
 use crate::support::{temp::write, world::World};
@@ -80,9 +80,9 @@ fn a_cache_that_is_half_written_is_not_believed() {
     let half = bytes.len() / 4;
     bytes[half..].fill(0);
     write(&cache, &bytes);
-    assert!(Table::is_damaged(&cache));
+    assert!(ScanTable::is_damaged(&cache));
     edit(&mut world, "a");
-    assert!(!Table::is_damaged(&cache), "the root was looked at again");
+    assert!(!ScanTable::is_damaged(&cache), "the root was looked at again");
 }
 
 #[test]

@@ -332,7 +332,7 @@ fn a_private_repository_that_no_checkpoint_needs_is_dropped() {
     let private = world.private();
     assert!(count(&private.join("linked/objects")) > 5);
     let root = beforehand::model::Root::new(world.root(), beforehand::root::kind_of(&world.root()));
-    let state = beforehand::state::State::new(world.state());
+    let state = beforehand::state::StateDir::new(world.state());
     let store =
         beforehand::store::open(&root, &state, beforehand::model::StoreChoice::Auto).unwrap();
     let ids: Vec<_> = store.list().unwrap().iter().map(|checkpoint| checkpoint.id).collect();

@@ -12,8 +12,8 @@ use beforehand::{
     error::Error,
     fs::Lock,
     process::Exit,
-    state::State,
-    store::record::identity::{Found, Likeness, Registry},
+    state::StateDir,
+    store::record::identity::{IdentityMatch, Likeness, Registry},
 };
 use serde_json::json;
 
@@ -96,7 +96,7 @@ fn place_of(world: &World, path: &Path) -> PathBuf {
 }
 
 fn registry(world: &World) -> Registry {
-    Registry::roots(&State::new(world.state()))
+    Registry::roots(&StateDir::new(world.state()))
 }
 
 #[test]
@@ -311,22 +311,22 @@ fn any_directory_of_entries_finds_what_moved() {
     let repositories = world.state().join("repositories");
     let registry = Registry::new(repositories.clone(), "origin.json");
     let old = world.root();
-    assert_eq!(registry.resolve(&old).unwrap(), Found::Nowhere);
+    assert_eq!(registry.resolve(&old).unwrap(), IdentityMatch::Nowhere);
     registry.describe(&old).unwrap();
     let said = || fs::read(registry.place_of(&old).join("origin.json")).unwrap();
     let first = said();
     registry.describe(&old).unwrap();
-    assert_eq!((registry.resolve(&old).unwrap(), said()), (Found::ByPath, first));
+    assert_eq!((registry.resolve(&old).unwrap(), said()), (IdentityMatch::ByPath, first));
     write(&registry.place_of(&old).join("HEAD"), "kept");
     let new = move_to(&world, "moved");
-    assert_eq!(registry.resolve(&new).unwrap(), Found::Moved { from: old.clone() });
+    assert_eq!(registry.resolve(&new).unwrap(), IdentityMatch::Moved { from: old.clone() });
     assert_eq!(fs::read_to_string(registry.place_of(&new).join("HEAD")).unwrap(), "kept");
     registry.describe(&new).unwrap();
     // Another one at the path of the last is by path, and the last is told where it was.
     let newest = renamed(&new, "newest");
     fs::create_dir(&new).unwrap();
     registry.describe(&new).unwrap();
-    assert_eq!(registry.resolve(&newest).unwrap(), Found::Nowhere);
+    assert_eq!(registry.resolve(&newest).unwrap(), IdentityMatch::Nowhere);
     assert_eq!(registry.other_path(&newest).unwrap(), Some((new, Likeness::Same)));
     let newer = fs::read_dir(&repositories).unwrap().next().unwrap().unwrap().path();
     write(&newer.join("origin.json"), r#"{"version":99}"#);
@@ -339,14 +339,14 @@ fn of_several_that_come_at_once_one_renames_it_and_all_find_it() {
     let world = World::new();
     damaged(&world, &world.root());
     let new = move_to(&world, "moved");
-    let found: Vec<Found> = std::thread::scope(|scope| {
+    let found: Vec<IdentityMatch> = std::thread::scope(|scope| {
         let each = || registry(&world).resolve(&new).unwrap();
         let all: Vec<_> = (0..8).map(|_| scope.spawn(each)).collect();
         all.into_iter().map(|one| one.join().unwrap()).collect()
     });
-    let is_moved = |found: &&Found| matches!(found, Found::Moved { .. });
+    let is_moved = |found: &&IdentityMatch| matches!(found, IdentityMatch::Moved { .. });
     assert_eq!(found.iter().filter(is_moved).count(), 1, "{found:?}");
-    assert!(found.iter().all(|it| is_moved(&it) || *it == Found::ByPath), "{found:?}");
+    assert!(found.iter().all(|it| is_moved(&it) || *it == IdentityMatch::ByPath), "{found:?}");
     assert_eq!(entries(&world), [place_of(&world, &new)]);
 }
 
@@ -422,7 +422,7 @@ fn a_second_path_of_one_directory_is_a_link_that_counts_once() {
     let second = beside(&world, "second");
     symlink(world.root(), &second).unwrap();
     let found = registry(&world).resolve(&second).unwrap();
-    assert_eq!(found, Found::Alias { of: world.root() });
+    assert_eq!(found, IdentityMatch::Alias { of: world.root() });
     let link = place_of(&world, &second);
     assert_eq!(fs::read_link(&link).unwrap(), place_of(&world, &world.root()).file_name().unwrap());
     assert_eq!(registry(&world).resolve(&second).unwrap(), found);
@@ -433,7 +433,7 @@ fn a_second_path_of_one_directory_is_a_link_that_counts_once() {
     // Unmounted, the second path is one of its own.
     fs::remove_file(&second).unwrap();
     fs::create_dir(&second).unwrap();
-    assert_eq!(registry(&world).resolve(&second).unwrap(), Found::Nowhere);
+    assert_eq!(registry(&world).resolve(&second).unwrap(), IdentityMatch::Nowhere);
     assert!(!link.is_symlink());
 }
 

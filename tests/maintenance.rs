@@ -13,7 +13,7 @@ use beforehand::{
     model::CheckpointId,
     process::{Exit, Stdin},
     restore_log::RestoreLog,
-    state::{RootState, State},
+    state::{RootState, StateDir},
 };
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ pub(crate) fn live(world: &mut World, days: i64) {
 }
 
 fn own(world: &World) -> RootState {
-    State::new(world.state()).root_at(&world.root())
+    StateDir::new(world.state()).root_at(&world.root())
 }
 
 /// The ids of all checkpoints of the project, newest first.
@@ -201,7 +201,7 @@ fn the_largest_root_gives_its_oldest_when_there_is_no_room() {
     world.set("BEFOREHAND_MAX_TOTAL_SIZE", "3500 KB");
     run_maintenance(&world);
     assert_eq!(ids(&mut world), [all[4].clone(), all[3].clone(), all[2].clone()]);
-    let others = State::new(world.state()).root_at(&small);
+    let others = StateDir::new(world.state()).root_at(&small);
     assert_eq!(count(&others.checkpoints()), 3, "the small root loses nothing");
     assert_eq!(report(&world)["unmet"], json!([]));
     assert!(own_bytes(&world.state()) <= 3_500_000);
@@ -593,7 +593,7 @@ fn clear_drops_one_project_or_all_and_only_with_a_yes() {
     }
     fs::rename(&gone, gone.with_extension("away")).unwrap();
     save(&mut world, "a", 10);
-    let state = State::new(world.state());
+    let state = StateDir::new(world.state());
     let left = |path: &Path| count(&state.root_at(path).checkpoints());
     let all = |world: &World| [&world.root(), &other, &gone].map(|path| left(path));
     let asked = world.run(&["clear", "--everywhere"]);

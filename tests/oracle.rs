@@ -24,7 +24,7 @@ use crate::support::{
 };
 use beforehand::{
     model::{Language, Level},
-    shell::{self, Scope},
+    shell::{self, ShellContext},
 };
 
 /// Runs the lines of its input.
@@ -249,7 +249,7 @@ fn rustup_home() -> PathBuf {
 }
 
 fn reads(line: &str) -> bool {
-    shell::classify(line, Language::Shell, &Scope::default()).level == Level::ReadOnly
+    shell::classify(line, Language::Shell, &ShellContext::default()).level == Level::ReadOnly
 }
 
 fn is_installed(program: &str) -> bool {

@@ -10,7 +10,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use beforehand::{process::Exit, state::State};
+use beforehand::{process::Exit, state::StateDir};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -368,7 +368,7 @@ fn nothing_the_users_git_does_takes_anything_from_us() {
             let (later, later_state) = (files(&world), told(&world));
             // Maintenance meets what gc has left, twice.
             for _ in 0..2 {
-                beforehand::store::maintain(&State::new(world.state()), u64::MAX).unwrap();
+                beforehand::store::maintain(&StateDir::new(world.state()), u64::MAX).unwrap();
                 is_sound(&world);
             }
             git(&world, world.root().parent().unwrap(), "rm -rf shop");
@@ -458,7 +458,7 @@ fn what_is_ours_is_private_and_what_is_linked_lies_in_a_private_directory() {
     for world in worlds() {
         let mut world = large_in(world);
         create(&mut world);
-        beforehand::store::maintain(&State::new(world.state()), u64::MAX).unwrap();
+        beforehand::store::maintain(&StateDir::new(world.state()), u64::MAX).unwrap();
         let mut seen = 0;
         for (path, found) in on_disk(&world.state()) {
             let path = world.state().join(String::from_utf8(path).unwrap());
@@ -500,7 +500,7 @@ fn after_maintenance_no_file_of_a_checkpoint_is_lost_with_what_was_linked() {
             let before = files(&world);
             let staged = git(&world, &world.root(), "git ls-files -s");
             let first = create(&mut world);
-            assert!(beforehand::store::maintain(&State::new(world.state()), u64::MAX).unwrap());
+            assert!(beforehand::store::maintain(&StateDir::new(world.state()), u64::MAX).unwrap());
             world.write("a", "later\n");
             let second = create(&mut world);
             let later = files(&world);
@@ -611,7 +611,7 @@ fn without_links_what_history_finds_no_room_is_told_and_files_come_back() {
     let shown = runs(&world, &["show", "latest"]);
     assert!(shown.contains(".git/objects"), "it is named: {shown}");
     // In the background it is copied.
-    beforehand::store::maintain(&State::new(world.state()), u64::MAX).unwrap();
+    beforehand::store::maintain(&StateDir::new(world.state()), u64::MAX).unwrap();
     git(&world, world.root().parent().unwrap(), "rm -rf shop");
     goes_back(&world, "latest");
     assert_eq!((files(&world), told(&world)), (before, state));

@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use beforehand::{process::Exit, state::State};
+use beforehand::{process::Exit, state::StateDir};
 use rustix::fs::FileType;
 
 use crate::support::{
@@ -341,7 +341,7 @@ fn what_gc_took_stays_as_long_as_a_checkpoint_needs_it() {
     );
     // The oldest goes, and the other one needs what the gc took.
     runs(&mut world, &["prune", "--keep", "1"]);
-    beforehand::store::maintain(&State::new(world.state()), u64::MAX).unwrap();
+    beforehand::store::maintain(&StateDir::new(world.state()), u64::MAX).unwrap();
     git(&world, &world.root(), "rm -rf .git");
     runs(&mut world, &["restore", "latest", "--yes"]);
     assert_eq!(git(&world, &world.root(), log), before);
@@ -380,7 +380,7 @@ fn history_that_was_destroyed_is_not_given_up_for_room() {
             world.wait(1);
             runs(&mut world, &["create"]);
         }
-        beforehand::store::repository::give_up_history(&State::new(world.state())).unwrap();
+        beforehand::store::repository::give_up_history(&StateDir::new(world.state())).unwrap();
     }
     runs(&mut world, &["restore", "2", "--yes"]);
     assert_eq!(git(&world, &world.root(), log), before);
@@ -477,7 +477,7 @@ fn maintenance_killed_anywhere_loses_nothing() {
         let after = git(&world, &world.root(), "git log --stat && git for-each-ref");
         assert_eq!(after, before, "{point}");
         git(&world, &world.root(), "git fsck --strict && git diff --exit-code");
-        beforehand::store::maintain(&State::new(world.state()), u64::MAX).unwrap();
+        beforehand::store::maintain(&StateDir::new(world.state()), u64::MAX).unwrap();
         runs(&mut world, &["check", "--read-data"]);
     }
 }

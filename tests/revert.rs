@@ -306,7 +306,7 @@ fn a_file_of_which_the_later_state_is_not_held_stays_and_says_so() {
         writes(&mut world, "one", "a", &lines(&[(1, "ONE")]));
         writes(&mut world, "one", "b", &lines(&[(1, "ONE")]));
         world.write("a", lines(&[(1, "ONE"), (9, "mine")]));
-        let state = beforehand::state::State::new(world.state());
+        let state = beforehand::state::StateDir::new(world.state());
         fs::remove_file(state.root_at(&world.root()).left().join("texts")).unwrap();
         let said = ours(&mut world, &["revert", "1", "--dry-run"], 0).stdout;
         assert!(said.contains("what turn 1 left there is not held"), "{said}");
@@ -325,7 +325,7 @@ fn what_a_turn_left_is_looked_at_when_it_ends() {
         drop(world.started());
         event(&mut world, "Stop", "one", "", &json!({}), "");
         world.run_started();
-        let state = beforehand::state::State::new(world.state());
+        let state = beforehand::state::StateDir::new(world.state());
         fs::remove_file(state.root_at(&world.root()).left().join("texts")).unwrap();
         world.write("a", lines(&[(1, "ONE"), (9, "mine")]));
         writes(&mut world, "two", "b", "later");

@@ -11,9 +11,9 @@ use std::{
 };
 
 use beforehand::{
-    cache::{Facts, Row, Table},
-    model::{ContentId, DirPath, RelPath, Root, RootKind, Scope, SkipReason},
-    scan::{Named, Request, Scan, ScanLimits, UserDirs, VictimPath, walk},
+    cache::{Facts, ScanTable, TableRow},
+    model::{ContentId, DirPath, RelPath, Root, RootKind, ScanScope, SkipReason},
+    scan::{Named, Scan, ScanLimits, ScanRequest, UserDirs, VictimPath, walk},
 };
 use rustix::fs::{CWD, FileType, Mode, Timespec, Timestamps, mknodat, utimensat};
 
@@ -70,11 +70,11 @@ impl Place {
     fn scan_for(&self, victims: &[PathBuf]) -> Scan {
         let root = Root::new(self.dir.path().join("root"), self.kind.clone());
         let ours = self.dir.path().join("state");
-        walk(Request {
+        walk(ScanRequest {
             ours: &ours,
             root: &root,
-            scope: Scope::Whole,
-            base: self.table.clone().map(|bytes| Table::parse(bytes).unwrap()),
+            scope: ScanScope::Whole,
+            base: self.table.clone().map(|bytes| ScanTable::parse(bytes).unwrap()),
             limits: &self.limits,
             user: &UserDirs { home: Some(self.dir.path().to_owned()), xdg_config: None },
             victims,
@@ -144,7 +144,10 @@ impl Place {
         self.files(|_| true)
     }
 
-    fn files(&self, is_wanted: impl Fn(&Row<'_>) -> bool) -> BTreeMap<String, Option<SkipReason>> {
+    fn files(
+        &self,
+        is_wanted: impl Fn(&TableRow<'_>) -> bool,
+    ) -> BTreeMap<String, Option<SkipReason>> {
         let mut reasons = BTreeMap::new();
         self.scan().each(|dir, row| {
             let is_dir = row.kind() == Some(beforehand::model::Kind::Directory);

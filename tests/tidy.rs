@@ -123,6 +123,50 @@ fn the_operating_system_is_asked_in_one_place() {
     assert!(faults.is_empty(), "only `fs`, `process` and the picker's screen may: {faults:?}");
 }
 
+/// A reader who meets a name knows which type it is, without its imports.
+#[test]
+fn no_type_name_stands_twice() {
+    let found = types_named_twice(&sources(&["src"]));
+    assert!(found.is_empty(), "rename each by what it is:\n{}", found.join("\n"));
+    // What the test itself would miss.
+    let file = |path: &str, text: &str| (PathBuf::from(path), text.to_owned());
+    let invented = [
+        file("src/a.rs", "pub(in crate::b) struct One<'a> {\ntype Two = u8;\nenum Three;\n"),
+        file("src/b.rs", "impl Iterator for One {\n    type Two = u8;\n}\nstruct Four(One);\n"),
+        file("src/c.rs", "fn f() {\n    struct One;\n}\npub unsafe trait Three: Four {}\n"),
+    ];
+    let found = ["One: src/a.rs:1, src/c.rs:2", "Three: src/a.rs:3, src/c.rs:4"];
+    assert_eq!(types_named_twice(&invented), found);
+}
+
+/// Each type name that is defined more than once, with the places. The associated types of traits,
+/// which are indented, share the name that the trait gives them.
+fn types_named_twice(sources: &[(PathBuf, String)]) -> Vec<String> {
+    let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (path, text) in sources {
+        for (at, line) in text.lines().enumerate() {
+            if let Some(name) = defined_type(line) {
+                places.entry(name).or_default().push(format!("{}:{}", path.display(), at + 1));
+            }
+        }
+    }
+    places.retain(|_, places| places.len() > 1);
+    places.into_iter().map(|(name, places)| format!("{name}: {}", places.join(", "))).collect()
+}
+
+/// The type that a line begins to define.
+fn defined_type(line: &str) -> Option<&str> {
+    let mut words = line.split([' ', '<', '(', ';', ':', '=', '{']).filter(|word| !word.is_empty());
+    let keyword = words.find(|word| {
+        !(word.starts_with("pub")
+            || word.ends_with(')')
+            || ["unsafe", "in", "crate"].contains(word))
+    })?;
+    let is_type = ["struct", "enum", "trait", "union"].contains(&keyword)
+        || (keyword == "type" && !line.starts_with(' '));
+    words.next().filter(|_| is_type)
+}
+
 #[test]
 fn every_file_says_what_it_knows() {
     let bare = sources(&["src", "tests"]).into_iter().filter(|(_, text)| !text.starts_with("//! "));

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
 
-use beforehand::{process::Exit, state::State};
+use beforehand::{process::Exit, state::StateDir};
 use serde_json::{Value, json};
 
 use crate::{
@@ -16,12 +16,12 @@ use crate::{
 };
 
 fn record(world: &World, id: &str) -> PathBuf {
-    let own = State::new(world.state()).root_at(&world.root());
+    let own = StateDir::new(world.state()).root_at(&world.root());
     own.checkpoints().join(format!("{id}.json"))
 }
 
 fn aside(world: &World, id: &str) -> PathBuf {
-    State::new(world.state()).root_at(&world.root()).damaged().join(format!("{id}.json"))
+    StateDir::new(world.state()).root_at(&world.root()).damaged().join(format!("{id}.json"))
 }
 
 /// Changes the record of a checkpoint.

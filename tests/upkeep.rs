@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-use beforehand::{process::Exit, state::State};
+use beforehand::{process::Exit, state::StateDir};
 use serde_json::json;
 
 use crate::{
@@ -94,7 +94,7 @@ fn a_root_that_is_half_removed_is_removed_by_the_next_round() {
     world.set("BEFOREHAND_RETENTION", "1d");
     fs::rename(world.root(), world.root().with_file_name("away")).unwrap();
     run_maintenance(&world);
-    let place = State::new(world.state()).root_at(&world.root());
+    let place = StateDir::new(world.state()).root_at(&world.root());
     world.wait(25 * 60 * 60);
     // Time passes, and nothing goes yet.
     world.set("BEFOREHAND_DELETE_ORPHANS", "no");
@@ -180,7 +180,7 @@ fn git(world: &World, args: &[&str]) -> Option<String> {
 #[test]
 fn what_was_held_and_then_committed_survives_a_round_and_gc() {
     let mut world = World::with_git();
-    let root = State::new(world.state()).root_at(&world.root());
+    let root = StateDir::new(world.state()).root_at(&world.root());
     world.write("wanted", "held first, then committed\n");
     for n in 0..22 {
         // Enough for a pack each time.

@@ -9,7 +9,7 @@ use std::{
 use beforehand::{
     model::{Reason, Root, RootKind, StoreChoice},
     process::Exit,
-    state::State,
+    state::StateDir,
 };
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ fn event(world: &World, name: &str, more: &Value) {
 }
 
 fn checkpoints(world: &World) -> usize {
-    count(&State::new(world.state()).root_at(&world.root()).checkpoints())
+    count(&StateDir::new(world.state()).root_at(&world.root()).checkpoints())
 }
 
 fn prompt(world: &World, turn: &str) {
@@ -117,7 +117,7 @@ fn held(path: PathBuf) -> File {
 fn a_call_waits_for_a_warm_up_and_uses_its_result() {
     let mut world = World::new();
     world.write("a", "0");
-    let state = State::new(world.state());
+    let state = StateDir::new(world.state());
     let place = state.root_at(&world.root());
     let warming = held(place.warming());
     let root = world.root();
@@ -141,7 +141,7 @@ fn a_slow_warm_up_leaves_no_second_checkpoint_of_the_turn() {
     for mut world in [World::new(), World::with_git()] {
         world.set("BEFOREHAND_DEADLINE", "2s");
         world.write("a", "before");
-        let place = State::new(world.state()).root_at(&world.root());
+        let place = StateDir::new(world.state()).root_at(&world.root());
         let at_the_store = held(place.lock());
         let dir = world.root().to_string_lossy().into_owned();
         let args = ["warm", "--agent", "claude-code", "--session", "s1", "--dir", &dir];
@@ -182,7 +182,7 @@ fn a_call_that_was_first_leaves_nothing_to_do() {
 fn one_look_at_a_time_and_none_where_that_is_switched_off() {
     let mut world = World::new();
     world.write("a", "0");
-    let place = State::new(world.state()).root_at(&world.root());
+    let place = StateDir::new(world.state()).root_at(&world.root());
     fs::create_dir_all(place.dir()).unwrap();
     let lock = File::create(place.warming()).unwrap();
     lock.lock().unwrap();

@@ -6,7 +6,7 @@ use std::sync::Once;
 
 use libfuzzer_sys::fuzz_target;
 use beforehand::model::Language;
-use beforehand::shell::{Scope, classify};
+use beforehand::shell::{ShellContext, classify};
 
 fuzz_target!(|bytes: &[u8]| {
     // The parser panics on some lines, which is caught and means `Unknown`; libFuzzer's own hook
@@ -14,5 +14,5 @@ fuzz_target!(|bytes: &[u8]| {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| std::panic::set_hook(Box::new(|_| ())));
     let line = String::from_utf8_lossy(bytes);
-    classify(&line, Language::Shell, &Scope::default());
+    classify(&line, Language::Shell, &ShellContext::default());
 });

@@ -4,10 +4,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use std::{fs, path::PathBuf, sync::Once};
-use beforehand::fuzzing::Index;
+use beforehand::fuzzing::IndexRoundTrip;
 
 thread_local! {
-    static REPOSITORY: (PathBuf, Index) = repository();
+    static REPOSITORY: (PathBuf, IndexRoundTrip) = repository();
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 /// A repository with nothing in it, for this process alone.
-fn repository() -> (PathBuf, Index) {
+fn repository() -> (PathBuf, IndexRoundTrip) {
     let dir = std::env::temp_dir().join(format!("beforehand-fuzz-index-{}", std::process::id()));
     let git = dir.join(".git");
     for name in ["objects", "refs/heads"] {
@@ -34,6 +34,6 @@ fn repository() -> (PathBuf, Index) {
     for (name, text) in [("HEAD", "ref: refs/heads/main\n"), ("config", config)] {
         fs::write(git.join(name), text).expect("the temporary directory can be written");
     }
-    let index = Index::of(&dir).expect("a repository with all its parts can be used");
+    let index = IndexRoundTrip::of(&dir).expect("a repository with all its parts can be used");
     (git.join("index"), index)
 }

@@ -11,7 +11,7 @@ use super::heard::Heard;
 use super::input::Input;
 use super::reply::{Say, say, system_message};
 use super::wire::{self, Text};
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude_code, heard};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude_code, heard};
 use crate::model::{Agent, Decision, Event};
 
 /// The dialect of Amplifier.
@@ -23,17 +23,17 @@ impl Dialect for Amplifier {
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: Payload = wire::read(payload)?;
+        let payload: AmplifierPayload = wire::read(payload)?;
         let kind = payload.kind()?;
         let heard = payload.heard();
         Ok(heard.into_event(self.agent(), kind, markers, claude_code::intent))
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
         match say(kind, decision) {
             Say::Nothing(note) => system_message(note),
             Say::Ask(reason) | Say::Deny(reason) => {
-                Answer::json(&json!({ "decision": "block", "reason": reason }))
+                HookAnswer::json(&json!({ "decision": "block", "reason": reason }))
             }
         }
     }
@@ -41,7 +41,7 @@ impl Dialect for Amplifier {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Payload {
+struct AmplifierPayload {
     hook_event_name: Text,
     session_id: Text,
     cwd: Text,
@@ -51,7 +51,7 @@ struct Payload {
     tool_result: Text,
 }
 
-impl Payload {
+impl AmplifierPayload {
     fn kind(&self) -> Result<EventKind, BadPayload> {
         if self.hook_event_name.present() {
             return heard::kind(&self.hook_event_name, &self.tool_name);

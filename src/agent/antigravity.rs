@@ -11,7 +11,7 @@ use super::heard::Heard;
 use super::input::Input;
 use super::reply::{Say, say};
 use super::wire::{self, Text, Texts};
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Antigravity.
@@ -27,16 +27,16 @@ impl Dialect for Antigravity {
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: Payload = wire::read(payload)?;
+        let payload: AntigravityPayload = wire::read(payload)?;
         let kind = payload.kind()?;
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
         match say(kind, decision) {
-            Say::Nothing(_) => Answer::neutral(),
+            Say::Nothing(_) => HookAnswer::neutral(),
             Say::Ask(reason) | Say::Deny(reason) => {
-                Answer::json(&json!({ "decision": "deny", "reason": reason }))
+                HookAnswer::json(&json!({ "decision": "deny", "reason": reason }))
             }
         }
     }
@@ -58,8 +58,8 @@ fn intent(tool: &str, input: &Input) -> Intent {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Payload {
-    tool_call: Option<Call>,
+struct AntigravityPayload {
+    tool_call: Option<AntigravityCall>,
     step_idx: Text,
     invocation_num: Text,
     termination_reason: Text,
@@ -71,12 +71,12 @@ struct Payload {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Call {
+struct AntigravityCall {
     name: Text,
     args: Input,
 }
 
-impl Payload {
+impl AntigravityPayload {
     fn kind(&self) -> Result<EventKind, BadPayload> {
         let first_of_turn = self.invocation_num == Text::Scalar("0".to_owned());
         let telling = [

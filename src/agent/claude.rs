@@ -12,7 +12,7 @@ use crate::model::{Agent, Event};
 /// absent; what `prompt_id` and `turn_id` mean, its dialect says.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Payload {
+pub(super) struct ClaudePayload {
     pub(super) hook_event_name: Text,
     pub(super) session_id: Text,
     pub(super) prompt_id: Text,
@@ -27,7 +27,7 @@ pub(super) struct Payload {
     pub(super) tool_input: Input,
 }
 
-impl Payload {
+impl ClaudePayload {
     /// Which kind of event this is, for agents that name it as Claude Code does.
     pub(super) fn kind(&self) -> Result<EventKind, BadPayload> {
         heard::kind(&self.hook_event_name, &self.tool_name)
@@ -58,7 +58,7 @@ pub(super) fn parse(
     markers: &Markers,
     intent: IntentOf,
 ) -> Result<Event, BadPayload> {
-    let payload: Payload = wire::read(payload)?;
+    let payload: ClaudePayload = wire::read(payload)?;
     let kind = payload.kind()?;
     Ok(payload.heard().into_event(agent, kind, markers, intent))
 }

@@ -7,7 +7,7 @@
 //! Not told to us: what `!` lines in slash commands and the user's own `!` commands do.
 
 use super::input::Input;
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude, mcp, reply};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude, mcp, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Claude Code.
@@ -27,7 +27,7 @@ impl Dialect for ClaudeCode {
         claude::parse(payload, self.agent(), markers, intent)
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
         reply::along("UserPromptSubmit", kind, decision)
             .unwrap_or_else(|| reply::claude_and_told(kind, decision))
     }

@@ -12,7 +12,7 @@ use super::heard::Heard;
 use super::input::Input;
 use super::reply::{Say, say};
 use super::wire::{self, Text, Texts};
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, heard};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, heard};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Cline.
@@ -26,16 +26,16 @@ impl Dialect for Cline {
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: Payload = wire::read(payload)?;
+        let payload: ClinePayload = wire::read(payload)?;
         let kind = payload.kind()?;
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
         match say(kind, decision) {
-            Say::Nothing(_) => Answer::neutral(),
+            Say::Nothing(_) => HookAnswer::neutral(),
             Say::Ask(reason) | Say::Deny(reason) => {
-                Answer::json(&json!({ "cancel": true, "errorMessage": reason }))
+                HookAnswer::json(&json!({ "cancel": true, "errorMessage": reason }))
             }
         }
     }
@@ -61,10 +61,10 @@ fn intent(tool: &str, input: &Input) -> Intent {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Payload {
+struct ClinePayload {
     hook_name: Text,
     task_id: Text,
-    session_context: Option<Session>,
+    session_context: Option<ClineSession>,
     workspace_roots: Texts,
     #[serde(rename = "agent_id")]
     agent_id: Text,
@@ -73,16 +73,16 @@ struct Payload {
     prompt: Text,
     user_prompt_submit: Option<Prompt>,
     #[serde(rename = "tool_call")]
-    tool_call: Option<Call>,
+    tool_call: Option<ClineCall>,
     #[serde(rename = "tool_result")]
-    tool_result: Option<Call>,
+    tool_result: Option<ClineCall>,
     pre_tool_use: Option<OldCall>,
     post_tool_use: Option<OldCall>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Session {
+struct ClineSession {
     root_session_id: Text,
 }
 
@@ -94,7 +94,7 @@ struct Prompt {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Call {
+struct ClineCall {
     id: Text,
     name: Text,
     input: Input,
@@ -108,13 +108,13 @@ struct OldCall {
     parameters: Input,
 }
 
-impl From<OldCall> for Call {
+impl From<OldCall> for ClineCall {
     fn from(old: OldCall) -> Self {
         Self { id: Text::Absent, name: old.tool_name, input: old.parameters }
     }
 }
 
-impl Payload {
+impl ClinePayload {
     /// The kind of event. Names other than those of a tool, a start and an end are unverified.
     fn kind(&self) -> Result<EventKind, BadPayload> {
         let called = self.tool_call.is_some() || self.pre_tool_use.is_some();
@@ -135,7 +135,7 @@ impl Payload {
 
     fn heard(self) -> Heard {
         let call = self.tool_call.or(self.tool_result);
-        let old = self.pre_tool_use.or(self.post_tool_use).map(Call::from);
+        let old = self.pre_tool_use.or(self.post_tool_use).map(ClineCall::from);
         let call = call.or(old).unwrap_or_default();
         let session = self.session_context.unwrap_or_default().root_session_id;
         let mut roots = self.workspace_roots.0.into_iter();

@@ -9,7 +9,7 @@
 
 use super::input::Input;
 use super::wire::{self, Text};
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude, mcp, reply};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude, mcp, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Codex.
@@ -21,7 +21,7 @@ impl Dialect for Codex {
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let mut payload: claude::Payload = wire::read(payload)?;
+        let mut payload: claude::ClaudePayload = wire::read(payload)?;
         let kind = payload.kind()?;
         payload.prompt_id = std::mem::take(&mut payload.turn_id);
         // A sub-agent has a turn id of its own, but its work belongs to the turn that started it,
@@ -32,7 +32,7 @@ impl Dialect for Codex {
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
         reply::along("UserPromptSubmit", kind, decision)
             .unwrap_or_else(|| reply::claude_without_ask(kind, decision))
     }

@@ -14,7 +14,7 @@ use super::heard::Heard;
 use super::input::Input;
 use super::reply::{Say, say};
 use super::wire::{self, Text};
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, heard, mcp};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, heard, mcp};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Copilot CLI.
@@ -26,19 +26,19 @@ impl Dialect for CopilotCli {
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: Payload = wire::read(payload)?;
+        let payload: CopilotPayload = wire::read(payload)?;
         let kind = payload.kind()?;
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
         match (kind, say(kind, decision)) {
             // Lines of progress may come before the answer of a tool hook (documented, not run).
             (EventKind::ToolCall, Say::Nothing(Some(note))) => {
                 let line = json!({ "type": "progress", "message": note });
-                Answer { stdout: format!("{line}\n{{}}").into_bytes(), ..Answer::nothing() }
+                HookAnswer { stdout: format!("{line}\n{{}}").into_bytes(), ..HookAnswer::nothing() }
             }
-            (_, Say::Nothing(_)) => Answer::neutral(),
+            (_, Say::Nothing(_)) => HookAnswer::neutral(),
             (_, Say::Ask(reason)) => permission("ask", reason),
             (_, Say::Deny(reason)) => permission("deny", reason),
         }
@@ -46,8 +46,8 @@ impl Dialect for CopilotCli {
 }
 
 /// The one form that both spellings read.
-fn permission(decision: &str, reason: &str) -> Answer {
-    Answer::json(&json!({
+fn permission(decision: &str, reason: &str) -> HookAnswer {
+    HookAnswer::json(&json!({
         "permissionDecision": decision,
         "permissionDecisionReason": reason,
     }))
@@ -78,7 +78,7 @@ fn intent(tool: &str, input: &Input) -> Intent {
 /// Both spellings in one, since no payload mixes them.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Payload {
+struct CopilotPayload {
     #[serde(alias = "hookName")]
     hook_event_name: Text,
     #[serde(alias = "sessionId")]
@@ -92,15 +92,15 @@ struct Payload {
     #[serde(alias = "toolArgs", alias = "toolInput")]
     tool_input: Input,
     #[serde(alias = "toolResult")]
-    tool_result: Seen,
-    error: Seen,
+    tool_result: Presence,
+    error: Presence,
     source: Text,
     reason: Text,
     #[serde(alias = "stopReason")]
     stop_reason: Text,
 }
 
-impl Payload {
+impl CopilotPayload {
     /// The kind of event. Camel case payloads leave its name out, but for each event another
     /// field is always there.
     fn kind(&self) -> Result<EventKind, BadPayload> {
@@ -137,9 +137,9 @@ impl Payload {
 
 /// A field of which it is enough to know that it is there.
 #[derive(Default)]
-struct Seen(bool);
+struct Presence(bool);
 
-impl<'de> Deserialize<'de> for Seen {
+impl<'de> Deserialize<'de> for Presence {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         serde::de::IgnoredAny::deserialize(deserializer).map(|_| Self(true))
     }

@@ -10,7 +10,7 @@ use super::heard::Heard;
 use super::input::Input;
 use super::reply::{Say, say};
 use super::wire::{self, Text};
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, heard, mcp};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, heard, mcp};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Crush.
@@ -22,17 +22,17 @@ impl Dialect for Crush {
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: Payload = wire::read(payload)?;
+        let payload: CrushPayload = wire::read(payload)?;
         let kind = heard::kind(&payload.event, &payload.tool_name)?;
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
         match say(kind, decision) {
             // Its `context` would reach the model, so a note has nowhere to go.
-            Say::Nothing(_) => Answer::neutral(),
+            Say::Nothing(_) => HookAnswer::neutral(),
             Say::Ask(reason) | Say::Deny(reason) => {
-                Answer::json(&json!({ "decision": "deny", "reason": reason }))
+                HookAnswer::json(&json!({ "decision": "deny", "reason": reason }))
             }
         }
     }
@@ -54,7 +54,7 @@ fn intent(tool: &str, input: &Input) -> Intent {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Payload {
+struct CrushPayload {
     event: Text,
     session_id: Text,
     cwd: Text,
@@ -62,7 +62,7 @@ struct Payload {
     tool_input: Input,
 }
 
-impl Payload {
+impl CrushPayload {
     fn heard(self) -> Heard {
         Heard {
             session: self.session_id,

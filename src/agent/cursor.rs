@@ -14,7 +14,7 @@ use super::heard::Heard;
 use super::input::Input;
 use super::reply::{Say, say};
 use super::wire::{self, Text, Texts};
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, heard, mcp};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, heard, mcp};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Cursor.
@@ -26,7 +26,7 @@ impl Dialect for Cursor {
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: Payload = wire::read(payload)?;
+        let payload: CursorPayload = wire::read(payload)?;
         let kind = match payload.hook_event_name.as_str() {
             "beforeShellExecution" | "beforeMCPExecution" | "beforeReadFile" => EventKind::ToolCall,
             "afterShellExecution" | "afterMCPExecution" | "afterFileEdit" => EventKind::ToolDone,
@@ -36,10 +36,10 @@ impl Dialect for Cursor {
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
         match say(kind, decision) {
-            Say::Nothing(_) => Answer::neutral(),
-            Say::Ask(reason) | Say::Deny(reason) => Answer::json(&json!({
+            Say::Nothing(_) => HookAnswer::neutral(),
+            Say::Ask(reason) | Say::Deny(reason) => HookAnswer::json(&json!({
                 "permission": "deny",
                 "user_message": reason,
                 "agent_message": reason,
@@ -86,7 +86,7 @@ fn without_slash(path: PathBuf) -> PathBuf {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Payload {
+struct CursorPayload {
     hook_event_name: Text,
     conversation_id: Text,
     generation_id: Text,
@@ -101,7 +101,7 @@ struct Payload {
     file_path: Text,
 }
 
-impl Payload {
+impl CursorPayload {
     fn heard(self) -> Heard {
         let mut roots = self.workspace_roots.0.into_iter();
         let cwd = match self.cwd {

@@ -4,7 +4,9 @@
 //! environment. The names of its tools beyond `write`, and how it is denied, are unverified.
 
 use super::input::Input;
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude, claude_code, reply};
+use super::{
+    BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude, claude_code, reply,
+};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Devin.
@@ -19,7 +21,7 @@ impl Dialect for Devin {
         claude::parse(payload, self.agent(), markers, intent)
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
         reply::claude_without_ask(kind, decision)
     }
 }

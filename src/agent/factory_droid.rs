@@ -4,7 +4,7 @@
 //! `droid exec`. `ApplyPatch`, which models of one family are given, is unverified.
 
 use super::input::Input;
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude, mcp, reply};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude, mcp, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Factory Droid.
@@ -27,7 +27,7 @@ impl Dialect for FactoryDroid {
         claude::parse(payload, self.agent(), markers, intent)
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
         reply::claude_without_ask(kind, decision)
     }
 }

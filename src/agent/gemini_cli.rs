@@ -9,7 +9,7 @@ use serde_json::json;
 use super::input::Input;
 use super::reply::{Say, along, say, system_message};
 use super::wire;
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude, heard, mcp};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude, heard, mcp};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Gemini CLI.
@@ -27,7 +27,7 @@ impl Dialect for GeminiCli {
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: claude::Payload = wire::read(payload)?;
+        let payload: claude::ClaudePayload = wire::read(payload)?;
         let kind = match payload.hook_event_name.as_str() {
             "BeforeTool" => EventKind::ToolCall,
             "AfterTool" => EventKind::ToolDone,
@@ -38,14 +38,14 @@ impl Dialect for GeminiCli {
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
         if let Some(answer) = along("BeforeAgent", kind, decision) {
             return answer;
         }
         match say(kind, decision) {
             Say::Nothing(note) => system_message(note),
             Say::Ask(reason) | Say::Deny(reason) => {
-                Answer::json(&json!({ "decision": "deny", "reason": reason }))
+                HookAnswer::json(&json!({ "decision": "deny", "reason": reason }))
             }
         }
     }

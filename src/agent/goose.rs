@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::heard::Heard;
 use super::input::Input;
 use super::wire::{self, Text};
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, heard, reply};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, heard, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Goose.
@@ -21,13 +21,13 @@ impl Dialect for Goose {
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: Payload = wire::read(payload)?;
+        let payload: GoosePayload = wire::read(payload)?;
         let kind = heard::kind(&payload.event, &payload.tool_name)?;
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
-        reply::by_exit_code(kind, decision, Answer::neutral())
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
+        reply::by_exit_code(kind, decision, HookAnswer::neutral())
     }
 }
 
@@ -44,7 +44,7 @@ fn intent(tool: &str, input: &Input) -> Intent {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Payload {
+struct GoosePayload {
     event: Text,
     session_id: Text,
     working_dir: Text,
@@ -53,7 +53,7 @@ struct Payload {
     tool_input: Input,
 }
 
-impl Payload {
+impl GoosePayload {
     fn heard(self) -> Heard {
         Heard {
             session: self.session_id,

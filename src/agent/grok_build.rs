@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::heard::Heard;
 use super::input::Input;
 use super::wire::{self, Text};
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude_code, heard, reply};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude_code, heard, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Grok Build.
@@ -21,13 +21,13 @@ impl Dialect for GrokBuild {
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: Payload = wire::read(payload)?;
+        let payload: GrokPayload = wire::read(payload)?;
         let kind = heard::kind(&payload.hook_event_name, &payload.tool_name)?;
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
-        reply::by_exit_code(kind, decision, Answer::nothing())
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
+        reply::by_exit_code(kind, decision, HookAnswer::nothing())
     }
 }
 
@@ -44,7 +44,7 @@ fn intent(tool: &str, input: &Input) -> Intent {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Payload {
+struct GrokPayload {
     #[serde(alias = "hookEventName")]
     hook_event_name: Text,
     #[serde(alias = "sessionId")]
@@ -69,7 +69,7 @@ struct Payload {
     tool_input_truncated: Text,
 }
 
-impl Payload {
+impl GrokPayload {
     fn heard(self) -> Heard {
         // What was cut off a command may be what destroys.
         let input =

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::input::Input;
 use super::wire::Text;
 use super::{BadPayload, EventKind, Markers};
-use crate::model::{Agent, Context, Event, Intent, SessionId, ToolCall, TurnId};
+use crate::model::{Agent, CallContext, Event, Intent, SessionId, ToolCall, TurnId};
 
 /// Stands for a session or a tool that the agent does not name.
 const UNKNOWN: &str = "unknown";
@@ -97,10 +97,10 @@ impl Heard {
         ToolCall { context, id, tool, intent }
     }
 
-    fn context(self, agent: Agent, markers: &Markers) -> Context {
+    fn context(self, agent: Agent, markers: &Markers) -> CallContext {
         let session = self.session.id().unwrap_or_else(|| UNKNOWN.to_owned());
         let project = markers.project_dir(agent);
-        let mut context = Context {
+        let mut context = CallContext {
             agent,
             session: SessionId(session),
             turn: self.turn.id().map(TurnId),
@@ -122,7 +122,7 @@ impl Heard {
 }
 
 /// Adds a directory that relative paths may be meant from, unless it is known already.
-fn add_base(context: &mut Context, dir: PathBuf, at: usize) {
+fn add_base(context: &mut CallContext, dir: PathBuf, at: usize) {
     let known = |base: &Path| base == dir;
     if !context.cwd.as_deref().is_some_and(known) && !context.bases.iter().any(|base| known(base)) {
         context.bases.insert(at, dir);

@@ -12,7 +12,7 @@ use super::heard::Heard;
 use super::input::Input;
 use super::reply::{Say, say};
 use super::wire::{self, Text};
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, heard};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, heard};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Hermes.
@@ -24,7 +24,7 @@ impl Dialect for Hermes {
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: Payload = wire::read(payload)?;
+        let payload: HermesPayload = wire::read(payload)?;
         let kind = match payload.hook_event_name.as_str() {
             "pre_tool_call" => EventKind::ToolCall,
             "post_tool_call" => EventKind::ToolDone,
@@ -38,11 +38,11 @@ impl Dialect for Hermes {
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
         match say(kind, decision) {
-            Say::Nothing(_) => Answer::neutral(),
+            Say::Nothing(_) => HookAnswer::neutral(),
             Say::Ask(reason) | Say::Deny(reason) => {
-                Answer::json(&json!({ "action": "block", "message": reason }))
+                HookAnswer::json(&json!({ "action": "block", "message": reason }))
             }
         }
     }
@@ -67,7 +67,7 @@ fn intent(tool: &str, input: &Input) -> Intent {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Payload {
+struct HermesPayload {
     hook_event_name: Text,
     session_id: Text,
     cwd: Text,
@@ -85,7 +85,7 @@ struct Extra {
     user_message: Text,
 }
 
-impl Payload {
+impl HermesPayload {
     fn heard(self) -> Heard {
         let extra = self.extra.unwrap_or_default();
         Heard {

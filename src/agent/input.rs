@@ -43,12 +43,12 @@ pub(super) struct Input {
     /// The whole, where it is one text instead of named arguments: a patch.
     whole: Option<String>,
     /// Every argument asked about, in order, from all depths.
-    found: Vec<(String, Value)>,
+    found: Vec<(String, ArgumentValue)>,
 }
 
 /// What an argument says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Value {
+enum ArgumentValue {
     /// A text, alone or in a list.
     Text(String),
     /// An object. Its own arguments follow.
@@ -61,8 +61,8 @@ impl Input {
     /// Arguments with one text and nothing else.
     pub(super) fn with(key: &str, value: Text) -> Self {
         let value = match value {
-            Text::Is(text) => Value::Text(text),
-            Text::Absent | Text::Scalar(_) | Text::Odd => Value::Odd,
+            Text::Is(text) => ArgumentValue::Text(text),
+            Text::Absent | Text::Scalar(_) | Text::Odd => ArgumentValue::Odd,
         };
         Self { whole: None, found: vec![(key.to_owned(), value)] }
     }
@@ -121,15 +121,18 @@ impl Input {
     /// Every path under any name that says it is one. None if any of them is no path.
     pub(super) fn named_paths(&self) -> Option<Vec<PathBuf>> {
         let named = self.found.iter().filter(|(key, _)| names_a_path(key));
-        named.filter(|(_, value)| *value != Value::Nested).map(|(_, value)| path(value)).collect()
+        named
+            .filter(|(_, value)| *value != ArgumentValue::Nested)
+            .map(|(_, value)| path(value))
+            .collect()
     }
 
     /// The texts under these names. None if there are none, or any of them is no text.
     fn texts(&self, keys: &[&str]) -> Option<Vec<&str>> {
         let wanted = self.found.iter().filter(|(key, _)| keys.contains(&key.as_str()));
         let texts = wanted.map(|(_, value)| match value {
-            Value::Text(text) => Some(text.as_str()),
-            Value::Nested | Value::Odd => None,
+            ArgumentValue::Text(text) => Some(text.as_str()),
+            ArgumentValue::Nested | ArgumentValue::Odd => None,
         });
         texts.collect::<Option<Vec<_>>>().filter(|texts| !texts.is_empty())
     }
@@ -137,7 +140,7 @@ impl Input {
     /// Undoes texts that are JSON strings once more, as Antigravity sends them.
     pub(super) fn decoded(mut self) -> Self {
         for (_, value) in &mut self.found {
-            if let Value::Text(text) = value
+            if let ArgumentValue::Text(text) = value
                 && text.starts_with('"')
                 && let Ok(inner) = serde_json::from_str(text)
             {
@@ -154,8 +157,8 @@ impl Input {
             Some(b'{') if depth < DEPTH_MAX => return self.keep_object(key, raw, depth),
             Some(b'[') if depth < DEPTH_MAX => return self.keep_list(key, raw, depth),
             _ => match Text::from_raw(raw) {
-                Text::Is(text) => Value::Text(text),
-                Text::Absent | Text::Scalar(_) | Text::Odd => Value::Odd,
+                Text::Is(text) => ArgumentValue::Text(text),
+                Text::Absent | Text::Scalar(_) | Text::Odd => ArgumentValue::Odd,
             },
         };
         self.found.push((key.to_owned(), value));
@@ -163,11 +166,11 @@ impl Input {
 
     /// Keeps the arguments inside an argument.
     fn keep_object(&mut self, key: &str, raw: &str, depth: usize) {
-        self.found.push((key.to_owned(), Value::Nested));
+        self.found.push((key.to_owned(), ArgumentValue::Nested));
         let inner = serde_json::Deserializer::from_str(raw).deserialize_any(Take(depth + 1));
         match inner {
             Ok(input) => self.found.extend(input.found),
-            Err(_) => self.found.push((key.to_owned(), Value::Odd)),
+            Err(_) => self.found.push((key.to_owned(), ArgumentValue::Odd)),
         }
     }
 
@@ -175,20 +178,20 @@ impl Input {
     fn keep_list(&mut self, key: &str, raw: &str, depth: usize) {
         match serde_json::from_str::<Vec<&RawValue>>(raw) {
             Ok(items) => items.iter().for_each(|item| self.keep(key, item.get(), depth + 1)),
-            Err(_) => self.found.push((key.to_owned(), Value::Odd)),
+            Err(_) => self.found.push((key.to_owned(), ArgumentValue::Odd)),
         }
     }
 }
 
 /// A path that can exist. A URI counts if it names a file.
-fn path(value: &Value) -> Option<PathBuf> {
+fn path(value: &ArgumentValue) -> Option<PathBuf> {
     match value {
-        Value::Text(text) if text.is_empty() || text.contains('\0') => None,
-        Value::Text(text) => match text.strip_prefix("file://") {
+        ArgumentValue::Text(text) if text.is_empty() || text.contains('\0') => None,
+        ArgumentValue::Text(text) => match text.strip_prefix("file://") {
             Some(uri) => unescaped(uri),
             None => Some(PathBuf::from(text)),
         },
-        Value::Nested | Value::Odd => None,
+        ArgumentValue::Nested | ArgumentValue::Odd => None,
     }
 }
 
@@ -360,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_file_uri_is_a_path_and_another_is_not() {
-        let path = |text: &str| path(&Value::Text(text.to_owned()));
+        let path = |text: &str| path(&ArgumentValue::Text(text.to_owned()));
         assert_eq!(path("file:///a%20b"), Some("/a b".into()));
         assert_eq!(path("file://localhost/a%"), Some("/a%".into()));
         assert_eq!(path("file://elsewhere/a"), None);

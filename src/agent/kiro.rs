@@ -6,7 +6,7 @@
 //! Amazon Q names no session: all of them are one to us.
 
 use super::input::Input;
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude, mcp, reply};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude, mcp, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Kiro.
@@ -21,8 +21,8 @@ impl Dialect for Kiro {
         claude::parse(payload, self.agent(), markers, intent)
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
-        reply::by_exit_code(kind, decision, Answer::nothing())
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
+        reply::by_exit_code(kind, decision, HookAnswer::nothing())
     }
 }
 

@@ -115,7 +115,7 @@ pub trait Dialect: Sync {
     /// Writes our answer the way this agent expects it. Only a tool call can be denied or asked
     /// about; for any other event, and after a [`BadPayload`] ([`EventKind::Other`]), the verdict
     /// is left out.
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer;
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer;
 }
 
 /// Who an agent is.
@@ -168,7 +168,7 @@ impl From<&Event> for EventKind {
 
 /// What a hook prints, and how it exits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct HookAnswer {
     /// For standard output.
     pub stdout: Vec<u8>,
     /// For standard error. Empty unless the agent takes its reason from there.
@@ -187,7 +187,7 @@ pub fn by_agent(agent: Agent) -> &'static dyn Dialect {
     let found = DIALECTS.iter().copied().find(|dialect| dialect.agent() == agent);
     // Only a program that a person runs has no row there: it calls no hook, and nothing is installed
     // for it.
-    found.unwrap_or(&program::Program)
+    found.unwrap_or(&program::ProgramDialect)
 }
 
 /// Permission modes in which an agent still shows its user a question of a hook. Claude Code 2.1.329

@@ -12,7 +12,7 @@ use super::heard::Heard;
 use super::input::Input;
 use super::reply::{Say, say};
 use super::wire::{self, Text};
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, heard};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, heard};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of our plugin.
@@ -24,7 +24,7 @@ impl Dialect for OpenCode {
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: Payload = wire::read(payload)?;
+        let payload: OpenCodePayload = wire::read(payload)?;
         let kind = match payload.hook_event_name.as_str() {
             "tool.execute.before" => EventKind::ToolCall,
             "tool.execute.after" => EventKind::ToolDone,
@@ -37,11 +37,11 @@ impl Dialect for OpenCode {
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
         match say(kind, decision) {
-            Say::Nothing(None) => Answer::neutral(),
-            Say::Nothing(Some(note)) => Answer::json(&json!({ "note": note })),
-            Say::Ask(reason) | Say::Deny(reason) => Answer::json(&json!({ "deny": reason })),
+            Say::Nothing(None) => HookAnswer::neutral(),
+            Say::Nothing(Some(note)) => HookAnswer::json(&json!({ "note": note })),
+            Say::Ask(reason) | Say::Deny(reason) => HookAnswer::json(&json!({ "deny": reason })),
         }
     }
 }
@@ -68,7 +68,7 @@ fn intent(tool: &str, input: &Input) -> Intent {
 /// What the plugin sends.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Payload {
+struct OpenCodePayload {
     hook_event_name: Text,
     session_id: Text,
     subagent: Text,
@@ -92,7 +92,7 @@ fn unquoted(prompt: Text) -> Text {
     }
 }
 
-impl Payload {
+impl OpenCodePayload {
     fn heard(self) -> Heard {
         Heard {
             session: self.session_id,

@@ -1,12 +1,12 @@
 //! A program that a person runs with `beforehand run`. It knows nothing of us.
 
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers};
 use crate::model::{Agent, Decision, Event};
 
 /// What stands where an agent has its dialect.
-pub(super) struct Program;
+pub(super) struct ProgramDialect;
 
-impl Dialect for Program {
+impl Dialect for ProgramDialect {
     fn card(&self) -> Card {
         Card { agent: Agent::Program, name: "program", title: "beforehand run", asks: true }
     }
@@ -19,7 +19,7 @@ impl Dialect for Program {
         Ok(Event::Other)
     }
 
-    fn answer(&self, _: EventKind, _: &Decision) -> Answer {
-        Answer { stdout: Vec::new(), stderr: Vec::new(), exit: 0 }
+    fn answer(&self, _: EventKind, _: &Decision) -> HookAnswer {
+        HookAnswer { stdout: Vec::new(), stderr: Vec::new(), exit: 0 }
     }
 }

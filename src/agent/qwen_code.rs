@@ -5,7 +5,7 @@
 //! relative one is refused before the hook.
 
 use super::input::Input;
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude, mcp, reply};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude, mcp, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Qwen Code.
@@ -25,7 +25,7 @@ impl Dialect for QwenCode {
         claude::parse(payload, self.agent(), markers, intent)
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
         reply::along("UserPromptSubmit", kind, decision)
             .unwrap_or_else(|| reply::claude(kind, decision))
     }

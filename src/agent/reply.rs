@@ -6,7 +6,7 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Answer, EventKind};
+use super::{EventKind, HookAnswer};
 use crate::model::{Decision, Verdict};
 
 /// The exit code that denies, where nothing else does.
@@ -15,7 +15,7 @@ const DENY: u8 = 2;
 /// Stands for a reason that is missing. An empty one voids a denial in Codex.
 const NO_REASON: &str = "beforehand refuses this call";
 
-impl Answer {
+impl HookAnswer {
     /// Nothing at all.
     pub(super) fn nothing() -> Self {
         Self { stdout: Vec::new(), stderr: Vec::new(), exit: 0 }
@@ -59,27 +59,29 @@ pub(super) fn say(kind: EventKind, decision: &Decision) -> Say<'_> {
 }
 
 /// A line that the user sees and the model does not, as Claude Code and its kin take it.
-pub(super) fn system_message(note: Option<&str>) -> Answer {
+pub(super) fn system_message(note: Option<&str>) -> HookAnswer {
     match note {
-        Some(note) => Answer::json(&json!({ "systemMessage": note })),
-        None => Answer::neutral(),
+        Some(note) => HookAnswer::json(&json!({ "systemMessage": note })),
+        None => HookAnswer::neutral(),
     }
 }
 
 /// What the model hears along with the user's words, as Claude Code and its kin take it: in an
 /// answer to `event`, which is the user's prompt.
-pub(super) fn along(event: &str, kind: EventKind, decision: &Decision) -> Option<Answer> {
+pub(super) fn along(event: &str, kind: EventKind, decision: &Decision) -> Option<HookAnswer> {
     let text = decision.tell.as_deref().filter(|_| kind == EventKind::TurnBegins)?;
     let told = json!({ "hookEventName": event, "additionalContext": text });
     let note = decision.note.as_deref().filter(|note| !note.is_empty());
     Some(match note {
-        Some(note) => Answer::json(&json!({ "hookSpecificOutput": told, "systemMessage": note })),
-        None => Answer::json(&json!({ "hookSpecificOutput": told })),
+        Some(note) => {
+            HookAnswer::json(&json!({ "hookSpecificOutput": told, "systemMessage": note }))
+        }
+        None => HookAnswer::json(&json!({ "hookSpecificOutput": told })),
     })
 }
 
 /// Claude Code's form, also read by Qwen Code, Factory Droid, Devin and VS Code.
-pub(super) fn claude(kind: EventKind, decision: &Decision) -> Answer {
+pub(super) fn claude(kind: EventKind, decision: &Decision) -> HookAnswer {
     match say(kind, decision) {
         Say::Nothing(note) => system_message(note),
         Say::Ask(reason) => permission("ask", reason),
@@ -89,7 +91,7 @@ pub(super) fn claude(kind: EventKind, decision: &Decision) -> Answer {
 
 /// Claude Code's form, where a question or a denial is told to the user besides: a denial's reason
 /// goes to the model alone, and so does a question's where no person answers it.
-pub(super) fn claude_and_told(kind: EventKind, decision: &Decision) -> Answer {
+pub(super) fn claude_and_told(kind: EventKind, decision: &Decision) -> HookAnswer {
     match say(kind, decision) {
         Say::Nothing(note) => system_message(note),
         Say::Ask(reason) => permission_told("ask", reason),
@@ -98,19 +100,19 @@ pub(super) fn claude_and_told(kind: EventKind, decision: &Decision) -> Answer {
 }
 
 /// Claude Code's form without "ask", for those that do not know it.
-pub(super) fn claude_without_ask(kind: EventKind, decision: &Decision) -> Answer {
+pub(super) fn claude_without_ask(kind: EventKind, decision: &Decision) -> HookAnswer {
     match say(kind, decision) {
         Say::Nothing(note) => system_message(note),
         Say::Ask(reason) | Say::Deny(reason) => permission("deny", reason),
     }
 }
 
-fn permission(decision: &str, reason: &str) -> Answer {
-    Answer::json(&json!({ "hookSpecificOutput": deciding(decision, reason) }))
+fn permission(decision: &str, reason: &str) -> HookAnswer {
+    HookAnswer::json(&json!({ "hookSpecificOutput": deciding(decision, reason) }))
 }
 
-fn permission_told(decision: &str, reason: &str) -> Answer {
-    Answer::json(&json!({
+fn permission_told(decision: &str, reason: &str) -> HookAnswer {
+    HookAnswer::json(&json!({
         "hookSpecificOutput": deciding(decision, reason),
         "systemMessage": reason,
     }))
@@ -126,9 +128,13 @@ fn deciding(decision: &str, reason: &str) -> serde_json::Value {
 }
 
 /// A denial by exit code, or what the agent takes for no opinion. A note has nowhere to go.
-pub(super) fn by_exit_code(kind: EventKind, decision: &Decision, neutral: Answer) -> Answer {
+pub(super) fn by_exit_code(
+    kind: EventKind,
+    decision: &Decision,
+    neutral: HookAnswer,
+) -> HookAnswer {
     match say(kind, decision) {
         Say::Nothing(_) => neutral,
-        Say::Ask(reason) | Say::Deny(reason) => Answer::exit_code(reason),
+        Say::Ask(reason) | Say::Deny(reason) => HookAnswer::exit_code(reason),
     }
 }

@@ -4,7 +4,7 @@
 //! editor's own and unverified. Paths may be relative to the workspace.
 
 use super::input::Input;
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, claude, mcp, reply};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude, mcp, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of VS Code's agent mode.
@@ -19,7 +19,7 @@ impl Dialect for VsCodeAgent {
         claude::parse(payload, self.agent(), markers, intent)
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
         reply::claude(kind, decision)
     }
 }

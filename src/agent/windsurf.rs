@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::heard::Heard;
 use super::input::Input;
 use super::wire::{self, Text};
-use super::{Answer, BadPayload, Card, Dialect, EventKind, Markers, mcp, reply};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, mcp, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Windsurf.
@@ -21,13 +21,13 @@ impl Dialect for Windsurf {
     }
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: Payload = wire::read(payload)?;
+        let payload: WindsurfPayload = wire::read(payload)?;
         let kind = payload.kind()?;
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }
 
-    fn answer(&self, kind: EventKind, decision: &Decision) -> Answer {
-        reply::by_exit_code(kind, decision, Answer::nothing())
+    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
+        reply::by_exit_code(kind, decision, HookAnswer::nothing())
     }
 }
 
@@ -43,7 +43,7 @@ fn intent(tool: &str, input: &Input) -> Intent {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Payload {
+struct WindsurfPayload {
     agent_action_name: Text,
     trajectory_id: Text,
     execution_id: Text,
@@ -62,7 +62,7 @@ struct Info {
     mcp_tool_arguments: Input,
 }
 
-impl Payload {
+impl WindsurfPayload {
     fn kind(&self) -> Result<EventKind, BadPayload> {
         match self.agent_action_name.as_str() {
             "" if self.tool_info.is_some() => Ok(EventKind::ToolCall),

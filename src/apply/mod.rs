@@ -33,7 +33,7 @@ pub use crate::scan::TEMPORARY_PREFIX;
 
 /// The result of a restore.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct ApplyOutcome {
     /// How many paths were changed.
     pub done: usize,
     /// What was not done.
@@ -56,7 +56,7 @@ pub struct Missed {
 }
 
 /// The stamp of a path when the plan was made; `None` if nothing was there.
-pub type Seen<'a> = dyn Fn(&RelPath) -> Option<Stamp> + 'a;
+pub type StampAtPlan<'a> = dyn Fn(&RelPath) -> Option<Stamp> + 'a;
 
 /// How many files wait under temporary names for one common sync.
 const BATCH_FILES: usize = 4096;
@@ -74,10 +74,10 @@ pub fn run(
     root: &Root,
     plan: &RestorePlan,
     store: &dyn Store,
-    seen: &Seen<'_>,
+    seen: &StampAtPlan<'_>,
     id: CheckpointId,
-) -> Result<Outcome> {
-    let mut outcome = Outcome::default();
+) -> Result<ApplyOutcome> {
+    let mut outcome = ApplyOutcome::default();
     let everywhere = Whole { store, id, merges: &plan.merges };
     everywhere.below(root.path(), &plan.steps, seen, &mut outcome)?;
     if !plan.outside.steps.is_empty() {
@@ -101,8 +101,8 @@ impl Whole<'_> {
         &self,
         place: &Path,
         steps: &[Step],
-        seen: &Seen<'_>,
-        outcome: &mut Outcome,
+        seen: &StampAtPlan<'_>,
+        outcome: &mut ApplyOutcome,
     ) -> Result<()> {
         let top = Dir::open(place).map_err(Error::io("open", place))?;
         let mut apply = Apply {
@@ -127,7 +127,7 @@ struct Apply<'a> {
     place: &'a Path,
     way: DirCursor<'a>,
     store: &'a dyn Store,
-    seen: &'a Seen<'a>,
+    seen: &'a StampAtPlan<'a>,
     id: CheckpointId,
     /// The content of merged files.
     merges: &'a BTreeMap<RelPath, Merged>,
@@ -138,7 +138,7 @@ struct Apply<'a> {
     opened: BTreeMap<RelPath, u32>,
     /// Directories known to be writable.
     ready: BTreeSet<RelPath>,
-    outcome: &'a mut Outcome,
+    outcome: &'a mut ApplyOutcome,
 }
 
 impl Apply<'_> {

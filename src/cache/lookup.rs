@@ -12,7 +12,9 @@ use std::{
     path::Path,
 };
 
-use super::{CHECKSUM_BYTES, COUNTS_BYTES, Counts, ENTRY_BYTES, Reader, Row, read_entry};
+use super::{
+    CHECKSUM_BYTES, COUNTS_BYTES, ENTRY_BYTES, NumberReader, TableCounts, TableRow, read_entry,
+};
 use crate::fs;
 
 /// The hash of a path and the number of its entry plus one; all zeros in a free slot.
@@ -27,7 +29,7 @@ const TRIES: usize = 4;
 #[derive(Debug)]
 pub struct Lookup {
     file: File,
-    counts: Counts,
+    counts: TableCounts,
 }
 
 impl Lookup {
@@ -38,11 +40,11 @@ impl Lookup {
         let file = fs::open_options().read(true).open(path).ok()?;
         let mut start = [0; COUNTS_BYTES];
         file.read_exact_at(&mut start, 0).ok()?;
-        Some(Self { file, counts: Counts::read(&start)? })
+        Some(Self { file, counts: TableCounts::read(&start)? })
     }
 
     /// The entry at `path` below the root. `None` also in any doubt.
-    pub fn row<'p>(&self, path: &'p [u8]) -> Option<Row<'p>> {
+    pub fn row<'p>(&self, path: &'p [u8]) -> Option<TableRow<'p>> {
         let cut = path.iter().rposition(|byte| *byte == b'/');
         let (dir, name) = cut.map_or((&[][..], path), |cut| (&path[..cut], &path[cut + 1..]));
         let hashes = PathHashes::of(self.counts.seed, dir).entry(name);
@@ -119,19 +121,19 @@ pub(super) fn index_bytes(entries: usize) -> Option<usize> {
 }
 
 /// The first slot in which an entry can be, and in how many.
-fn window_of(hash: u32, counts: &Counts) -> Option<(usize, usize)> {
+fn window_of(hash: u32, counts: &TableCounts) -> Option<(usize, usize)> {
     let (slots, own) = slots_of(counts.entries)?;
     let first = usize::try_from((u128::from(hash) * own as u128) >> 32).ok()?;
     Some((first, WINDOW.min(slots - first)))
 }
 
 fn read_slot(slot: &[u8]) -> (u32, u32) {
-    let mut slot = Reader(slot);
+    let mut slot = NumberReader(slot);
     (slot.u32(), slot.u32())
 }
 
 /// The index of a table, from the hashes of the paths of its entries in their order.
-pub(super) fn build(hashes: &[u32], counts: &Counts) -> Vec<u8> {
+pub(super) fn build(hashes: &[u32], counts: &TableCounts) -> Vec<u8> {
     let mut index = vec![0; index_bytes(hashes.len()).unwrap_or(0)];
     for (number, hash) in (1u32..).zip(hashes) {
         let Some((first, count)) = window_of(*hash, counts) else { continue };

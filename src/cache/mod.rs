@@ -1,7 +1,7 @@
 //! The cache of a root's last scan, and its file format.
 //!
 //! The cache only saves time: if anything is wrong with it, it counts as absent. The table in the file is
-//! read whole and used in place; a [`Row`] borrows from it. Single paths are looked up without reading it
+//! read whole and used in place; a [`TableRow`] borrows from it. Single paths are looked up without reading it
 //! ([`Lookup`]).
 
 mod lookup;
@@ -22,7 +22,7 @@ use crate::{
     error::Result,
     fs,
     model::{
-        CheckpointId, ContentId, DirPath, Found, Fresh, Kind, Marks, SkipReason, Stamp, Usual,
+        CheckpointId, ContentId, DirPath, Fresh, Kind, Marks, ScanEntry, SkipReason, Stamp, Usual,
         in_tree_order,
     },
 };
@@ -78,17 +78,17 @@ pub struct Facts {
 
 /// The table of a cache file, parsed but not copied, not even by `clone`.
 #[derive(Clone)]
-pub struct Table {
+pub struct ScanTable {
     bytes: Arc<Vec<u8>>,
     facts: Facts,
-    counts: Counts,
+    counts: TableCounts,
     /// Where the names begin.
     names_at: usize,
 }
 
 /// How much of everything a cache file has, and so where it is.
 #[derive(Clone, Copy, Debug)]
-struct Counts {
+struct TableCounts {
     dirs: usize,
     entries: usize,
     /// In bytes.
@@ -97,10 +97,10 @@ struct Counts {
     seed: u64,
 }
 
-impl Counts {
+impl TableCounts {
     /// Reads the beginning of a cache file; `None` if it is of another format.
     fn read(start: &[u8]) -> Option<Self> {
-        let mut start = Reader(start.get(..COUNTS_BYTES)?);
+        let mut start = NumberReader(start.get(..COUNTS_BYTES)?);
         if start.take(8) != MAGIC {
             return None;
         }
@@ -140,7 +140,7 @@ fn dir_at(number: usize) -> usize {
 
 /// One name in a directory, from a table or a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row<'a> {
+pub struct TableRow<'a> {
     /// The name.
     pub name: &'a [u8],
     /// What the system said.
@@ -162,20 +162,20 @@ pub struct DirRow<'a> {
     pub stamp: Stamp,
     /// Whether that stamp is racy and proves nothing.
     pub racy: bool,
-    table: &'a Table,
+    table: &'a ScanTable,
     first: usize,
     count: usize,
 }
 
-impl Row<'_> {
+impl TableRow<'_> {
     /// What sort of file it is.
     pub fn kind(&self) -> Option<Kind> {
         self.stamp.kind()
     }
 
     /// The same, with a name of its own.
-    pub fn to_found(&self) -> Found {
-        Found {
+    pub fn to_found(&self) -> ScanEntry {
+        ScanEntry {
             name: self.name.to_vec(),
             stamp: self.stamp,
             content: self.content,
@@ -185,8 +185,8 @@ impl Row<'_> {
     }
 }
 
-impl<'a> From<&'a Found> for Row<'a> {
-    fn from(found: &'a Found) -> Self {
+impl<'a> From<&'a ScanEntry> for TableRow<'a> {
+    fn from(found: &'a ScanEntry) -> Self {
         Self {
             name: &found.name,
             stamp: found.stamp,
@@ -204,26 +204,26 @@ impl<'a> DirRow<'a> {
     }
 
     /// What is in it, by the bytes of the names.
-    pub fn rows(&self) -> impl ExactSizeIterator<Item = Row<'a>> + use<'a> {
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = TableRow<'a>> + use<'a> {
         let table = self.table;
         (self.first..self.first + self.count).map(|number| table.row(number))
     }
 
     /// The entry called `name`.
-    pub fn row(&self, name: &[u8]) -> Option<Row<'a>> {
+    pub fn row(&self, name: &[u8]) -> Option<TableRow<'a>> {
         let numbers = self.first..self.first + self.count;
         let at = partition(numbers, |number| self.table.row(number).name < name);
         (at < self.first + self.count).then(|| self.table.row(at)).filter(|row| row.name == name)
     }
 }
 
-impl std::fmt::Debug for Table {
+impl std::fmt::Debug for ScanTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Table({} directories, {} entries)", self.counts.dirs, self.counts.entries)
+        write!(f, "ScanTable({} directories, {} entries)", self.counts.dirs, self.counts.entries)
     }
 }
 
-impl Table {
+impl ScanTable {
     /// Reads the cache at `path`. `None` if it is missing or damaged.
     pub fn load(path: &Path) -> Option<Self> {
         let (file, stamp) = fs::open_regular(path).ok()?;
@@ -246,13 +246,13 @@ impl Table {
     /// Reads only the facts of the cache at `path`, without verifying the checksum.
     pub fn facts_of(path: &Path) -> Option<Facts> {
         let header = fs::read_start(path, HEADER_BYTES).ok()?;
-        Counts::read(&header)?;
-        Some(Facts::read(&mut Reader(header.get(COUNTS_BYTES..HEADER_BYTES)?)))
+        TableCounts::read(&header)?;
+        Some(Facts::read(&mut NumberReader(header.get(COUNTS_BYTES..HEADER_BYTES)?)))
     }
 
     /// Parses a cache file, or its table alone; `None` unless the table is complete and undamaged.
     pub fn parse(mut bytes: Vec<u8>) -> Option<Self> {
-        let counts = Counts::read(&bytes)?;
+        let counts = TableCounts::read(&bytes)?;
         let (names_at, names_end) = (counts.names_at()?, counts.names_end()?);
         let is_whole = bytes.len() == names_end || Some(bytes.len()) == counts.end();
         if !is_whole {
@@ -262,7 +262,7 @@ impl Table {
         if bytes[8..16] != u64::from(crc32fast::hash(&bytes[16..])).to_le_bytes() {
             return None;
         }
-        let facts = Facts::read(&mut Reader(&bytes[COUNTS_BYTES..HEADER_BYTES]));
+        let facts = Facts::read(&mut NumberReader(&bytes[COUNTS_BYTES..HEADER_BYTES]));
         Some(Self { bytes: Arc::new(bytes), facts, counts, names_at })
     }
 
@@ -317,7 +317,7 @@ impl Table {
 
     /// The entry with this number.
     #[inline]
-    pub fn row(&self, number: usize) -> Row<'_> {
+    pub fn row(&self, number: usize) -> TableRow<'_> {
         let at = self.counts.entry_at(number);
         read_entry(&self.bytes[at..at + ENTRY_BYTES], |offset, length| self.name(offset, length))
     }
@@ -347,7 +347,7 @@ impl Table {
         Ok(true)
     }
 
-    /// What [`Table::patch`] writes, and where. The checksum is last.
+    /// What [`ScanTable::patch`] writes, and where. The checksum is last.
     fn patches<'f>(
         &self,
         facts: &Facts,
@@ -380,14 +380,14 @@ impl Table {
     }
 
     /// The rows of a directory with what was `found` in it; the names are the same.
-    fn rows_again(&self, dir: &DirRow<'_>, found: &[Found]) -> Vec<u8> {
+    fn rows_again(&self, dir: &DirRow<'_>, found: &[ScanEntry]) -> Vec<u8> {
         let mut rows = Vec::with_capacity(found.len() * ENTRY_BYTES);
         let hashes = PathHashes::of(self.counts.seed, dir.path);
         for (number, found) in (dir.first..).zip(found) {
             let (at, begin) = (self.counts.entry_at(number), rows.len());
             put_stamp(&mut rows, &found.stamp);
             rows.extend_from_slice(&self.bytes[at + STAMP_BYTES..at + STAMP_BYTES + 6]);
-            put_known(&mut rows, &Row::from(found));
+            put_known(&mut rows, &TableRow::from(found));
             let checksum = hashes.entry(&found.name).checksum(&rows[begin..]);
             rows.extend_from_slice(&checksum.to_le_bytes());
         }
@@ -414,9 +414,9 @@ impl Table {
         self.bytes.get(begin..begin + length as usize).unwrap_or_default()
     }
 
-    fn dir_reader(&self, number: usize) -> Reader<'_> {
+    fn dir_reader(&self, number: usize) -> NumberReader<'_> {
         let at = dir_at(number);
-        Reader(&self.bytes[at..at + DIR_BYTES])
+        NumberReader(&self.bytes[at..at + DIR_BYTES])
     }
 }
 
@@ -424,7 +424,7 @@ impl Table {
 fn read_table(mut file: &File, size: u64) -> Option<Vec<u8>> {
     let mut start = [0; COUNTS_BYTES];
     file.read_exact_at(&mut start, 0).ok()?;
-    let counts = Counts::read(&start)?;
+    let counts = TableCounts::read(&start)?;
     let length = counts.names_end()?;
     if counts.end()? as u64 != size || size > SIZE_MAX_BYTES {
         return None;
@@ -436,12 +436,12 @@ fn read_table(mut file: &File, size: u64) -> Option<Vec<u8>> {
 }
 
 #[inline]
-fn read_entry<'n>(row: &[u8], name: impl FnOnce(u32, u32) -> &'n [u8]) -> Row<'n> {
-    let mut row = Reader(row);
+fn read_entry<'n>(row: &[u8], name: impl FnOnce(u32, u32) -> &'n [u8]) -> TableRow<'n> {
+    let mut row = NumberReader(row);
     let stamp = row.stamp();
     let (offset, length) = (row.u32(), row.u16());
     let (marks, reason) = (row.take(1)[0], row.take(1)[0]);
-    Row {
+    TableRow {
         name: name(offset, u32::from(length)),
         stamp,
         content: row.id(),
@@ -466,7 +466,7 @@ fn partition(numbers: std::ops::Range<usize>, before: impl Fn(usize) -> bool) ->
 }
 
 /// Builds a cache file: each directory, then its entries, in tree order.
-pub struct Builder {
+pub struct ScanTableBuilder {
     seed: u64,
     dirs: Vec<u8>,
     entries: Vec<u8>,
@@ -479,13 +479,13 @@ pub struct Builder {
     hashes: PathHashes,
 }
 
-impl Default for Builder {
+impl Default for ScanTableBuilder {
     fn default() -> Self {
         Self::seeded(RandomState::new().hash_one(0))
     }
 }
 
-impl Builder {
+impl ScanTableBuilder {
     fn seeded(seed: u64) -> Self {
         let (dirs, entries, names, slots) = Default::default();
         let hashes = PathHashes::of(seed, b"");
@@ -510,7 +510,7 @@ impl Builder {
     /// # Panics
     ///
     /// Panics if its name is longer than any file system allows.
-    pub fn entry(&mut self, row: &Row<'_>) {
+    pub fn entry(&mut self, row: &TableRow<'_>) {
         let mut bytes = std::mem::take(&mut self.entries);
         let begin = bytes.len();
         put_stamp(&mut bytes, &row.stamp);
@@ -529,7 +529,7 @@ impl Builder {
     pub fn finish(mut self, facts: &Facts) -> Vec<u8> {
         self.close();
         let (dirs, entries) = (self.dirs.len() / DIR_BYTES, self.slots.len());
-        let counts = Counts { dirs, entries, names: self.names.len(), seed: self.seed };
+        let counts = TableCounts { dirs, entries, names: self.names.len(), seed: self.seed };
         let mut bytes = Vec::with_capacity(counts.end().unwrap_or(0));
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&[0; 8]);
@@ -582,7 +582,7 @@ impl Facts {
         put_id(bytes, digest);
     }
 
-    fn read(from: &mut Reader<'_>) -> Self {
+    fn read(from: &mut NumberReader<'_>) -> Self {
         Self {
             anchor: from.id(),
             top: from.id(),
@@ -605,7 +605,7 @@ fn seal(bytes: &mut [u8]) {
 }
 
 /// Writes what is known of an entry besides its name and stamp.
-fn put_known(bytes: &mut Vec<u8>, row: &Row<'_>) {
+fn put_known(bytes: &mut Vec<u8>, row: &TableRow<'_>) {
     let mark = |set, mark| if set { mark } else { 0 };
     let marks = row.marks;
     let (tracked, ignored) = (mark(marks.tracked, TRACKED), mark(marks.ignored, IGNORED));
@@ -632,9 +632,9 @@ fn put_id(bytes: &mut Vec<u8>, id: Option<ContentId>) {
 }
 
 /// Reads numbers from the front of a row. Its length was checked before.
-struct Reader<'a>(&'a [u8]);
+struct NumberReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> NumberReader<'a> {
     #[inline]
     fn take(&mut self, length: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(length);

@@ -4,17 +4,17 @@ use super::*;
 
 fn sample() -> Vec<u8> {
     let stamp = Stamp { mtime_ns: -5, ctime_ns: 7, inode: 9, size: 11, mode: 0o100_644 };
-    let row = |name| Row {
+    let row = |name| TableRow {
         name,
         stamp,
         content: Some(ContentId::new(&[3; 20])),
         marks: Marks { tracked: true, ignored: true, private: false, racy: true },
         skipped: None,
     };
-    let mut builder = Builder::seeded(5);
+    let mut builder = ScanTableBuilder::seeded(5);
     builder.directory(b"", stamp, false);
     builder.entry(&row(b"a"));
-    builder.entry(&Row { skipped: Some(SkipReason::TooLarge), content: None, ..row(b"b") });
+    builder.entry(&TableRow { skipped: Some(SkipReason::TooLarge), content: None, ..row(b"b") });
     builder.directory(b"d", stamp, true);
     builder.directory(b"d/e", stamp, false);
     builder.entry(&row(b"\xff"));
@@ -25,7 +25,7 @@ fn sample() -> Vec<u8> {
 
 #[test]
 fn what_was_put_in_comes_out() {
-    let table = Table::parse(sample()).unwrap();
+    let table = ScanTable::parse(sample()).unwrap();
     let paths: Vec<_> = table.dirs().map(|dir| (dir.path, dir.rows().len(), dir.racy)).collect();
     assert_eq!(paths, [(&b""[..], 2, false), (b"d", 0, true), (b"d/e", 1, false)]);
     let b = table.find_dir(b"").unwrap().row(b"b").unwrap();
@@ -58,10 +58,10 @@ fn one_that_fits_is_written_where_it_lies() {
 
 #[test]
 fn a_patched_table_is_the_one_that_would_be_built() {
-    let table = Table::parse(sample()).unwrap();
+    let table = ScanTable::parse(sample()).unwrap();
     let change = |path: &[u8]| {
         let dir = table.find_dir(path).unwrap();
-        let mut found: Vec<Found> = dir.rows().map(|row| row.to_found()).collect();
+        let mut found: Vec<ScanEntry> = dir.rows().map(|row| row.to_found()).collect();
         for found in &mut found {
             found.stamp.size += 1;
             found.content = Some(ContentId::new(&[9; 32]));
@@ -78,12 +78,12 @@ fn a_patched_table_is_the_one_that_would_be_built() {
         let is_fresh = |at: &usize| changed >> at & 1 == 1;
         let fresh: Vec<(DirPath, Fresh)> =
             (0..paths.len()).filter(is_fresh).map(|at| change(&paths[at])).collect();
-        let mut built = Builder::seeded(5);
+        let mut built = ScanTableBuilder::seeded(5);
         for dir in table.dirs() {
             let new = fresh.iter().find(|(path, _)| path.0 == dir.path);
             if let Some((path, fresh)) = new {
                 built.directory(&path.0, fresh.stamp, fresh.racy);
-                fresh.found.iter().for_each(|found| built.entry(&Row::from(found)));
+                fresh.found.iter().for_each(|found| built.entry(&TableRow::from(found)));
             } else {
                 built.directory(dir.path, dir.stamp, dir.racy);
                 dir.rows().for_each(|row| built.entry(&row));
@@ -101,7 +101,7 @@ fn a_patched_table_is_the_one_that_would_be_built() {
     };
     let (dir, mut fresh) = change(&paths[0]);
     // Another process has written meanwhile.
-    refused((&dir, &fresh), &Builder::default().finish(&facts));
+    refused((&dir, &fresh), &ScanTableBuilder::default().finish(&facts));
     refused((&dir, &fresh), b"");
     fresh.found[0].name.push(b'x');
     refused((&dir, &fresh), &sample());
@@ -116,7 +116,7 @@ fn file(name: &str) -> std::path::PathBuf {
 }
 
 /// The row of `path` in a cache file of these bytes.
-fn looked_up<'p>(at: &Path, bytes: &[u8], path: &'p [u8]) -> Option<Row<'p>> {
+fn looked_up<'p>(at: &Path, bytes: &[u8], path: &'p [u8]) -> Option<TableRow<'p>> {
     write(at, bytes).unwrap();
     Lookup::open(at)?.row(path)
 }
@@ -126,7 +126,7 @@ fn every_row_is_looked_up_by_its_path_and_nothing_else_is() {
     let at = file("every");
     let stamp = Stamp { mode: 0o100_644, ..Stamp::default() };
     // With this seed, two of the paths have one hash.
-    let mut builder = Builder::seeded(0);
+    let mut builder = ScanTableBuilder::seeded(0);
     let mut paths = Vec::new();
     for dir in 0..40u64 {
         let dir_path = if dir == 0 { String::new() } else { format!("d{dir:02}") };
@@ -135,12 +135,18 @@ fn every_row_is_looked_up_by_its_path_and_nothing_else_is() {
             let name = format!("{number:04}");
             let stamp = Stamp { inode: paths.len() as u64, ..stamp };
             let (content, marks) = (Some(ContentId::new(&[7; 20])), Marks::default());
-            builder.entry(&Row { name: name.as_bytes(), stamp, content, marks, skipped: None });
+            builder.entry(&TableRow {
+                name: name.as_bytes(),
+                stamp,
+                content,
+                marks,
+                skipped: None,
+            });
             paths.push([&dir_path, "/", &name].concat());
         }
     }
     let bytes = builder.finish(&Facts::default());
-    let table = Table::parse(bytes.clone()).unwrap();
+    let table = ScanTable::parse(bytes.clone()).unwrap();
     write(&at, &bytes).unwrap();
     let lookup = Lookup::open(&at).unwrap();
     for (number, path) in paths.iter().enumerate() {
@@ -157,7 +163,7 @@ fn every_row_is_looked_up_by_its_path_and_nothing_else_is() {
 fn where_a_path_is_in_the_index_is_told_by_no_name() {
     let slots = |seed| PathHashes::of(seed, b"d").entry(b"name").slot();
     assert!((1..99).all(|seed| slots(seed) != slots(0)));
-    assert_ne!(Builder::default().seed, Builder::default().seed);
+    assert_ne!(ScanTableBuilder::default().seed, ScanTableBuilder::default().seed);
 }
 
 #[test]
@@ -182,7 +188,7 @@ fn a_damaged_file_never_misleads_a_look_up() {
         for at_count in (16..COUNTS_BYTES).step_by(8) {
             let mut bad = good.clone();
             bad[at_count..at_count + 8].copy_from_slice(&counts.to_le_bytes());
-            assert!(bad == good || Table::parse(bad.clone()).is_none());
+            assert!(bad == good || ScanTable::parse(bad.clone()).is_none());
             let found = looked_up(&at, &bad, b"a");
             assert!(found.is_none() || found == rows[0]);
         }
@@ -193,25 +199,25 @@ fn a_damaged_file_never_misleads_a_look_up() {
 #[test]
 fn a_damaged_cache_is_no_cache() {
     let good = sample();
-    let table = Table::parse(good.clone()).unwrap().bytes.len();
+    let table = ScanTable::parse(good.clone()).unwrap().bytes.len();
     for at in 0..good.len() {
         let mut bad = good.clone();
         bad[at] ^= 0x41;
         // The index is not believed anyway.
-        assert_eq!(Table::parse(bad).is_none(), at < table, "byte {at}");
-        assert_eq!(Table::parse(good[..at].to_vec()).is_none(), at != table, "cut at {at}");
+        assert_eq!(ScanTable::parse(bad).is_none(), at < table, "byte {at}");
+        assert_eq!(ScanTable::parse(good[..at].to_vec()).is_none(), at != table, "cut at {at}");
     }
 }
 
 #[test]
 fn rows_that_point_nowhere_are_refused_even_with_a_right_checksum() {
-    let end = Table::parse(sample()).unwrap().bytes.len();
+    let end = ScanTable::parse(sample()).unwrap().bytes.len();
     for at in HEADER_BYTES..end {
         let mut bad = sample();
         bad.truncate(end);
         bad[at] = 0xff;
         seal(&mut bad);
-        if let Some(table) = Table::parse(bad) {
+        if let Some(table) = ScanTable::parse(bad) {
             table.dirs().flat_map(|dir| dir.rows()).for_each(|row| drop(row.to_found()));
         }
     }

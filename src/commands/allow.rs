@@ -23,7 +23,7 @@ const WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 /// Without `--once`, the latest refused calls are listed. It asks at a terminal, and refuses to be
 /// run by an agent: where no person can be asked, the refusal stands until a person comes.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct AllowArgs {
     /// The refused command line, or the code the refusal named
     #[arg(long, value_name = "COMMAND")]
     pub(crate) once: Option<String>,
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     pub(crate) json: bool,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &AllowArgs) -> Result<Exit> {
     let state = config::state(process, None)?;
     let refused = ledger::refused(&state);
     let Some(wanted) = &args.once else { return list(process, args, &refused) };
@@ -88,7 +88,7 @@ fn told(found: &RefusedIn) -> String {
     format!("{} was refused this call:\n  {call}\n{why}\n", title(found))
 }
 
-fn list(process: &mut Process<'_>, args: &Args, refused: &[RefusedIn]) -> Result<Exit> {
+fn list(process: &mut Process<'_>, args: &AllowArgs, refused: &[RefusedIn]) -> Result<Exit> {
     if args.json {
         let one = |it: &RefusedIn| {
             json!({

@@ -10,7 +10,7 @@ use crate::{
     error::Result,
     model::CheckpointId,
     process::{Exit, Process},
-    state::{RootState, State},
+    state::{RootState, StateDir},
     store::{Damage, record},
     ui,
 };
@@ -26,7 +26,7 @@ use crate::{
 /// nowhere. It never touches a checkpoint's data.
 #[derive(clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-pub(crate) struct Args {
+pub(crate) struct CheckArgs {
     /// Read every byte
     #[arg(long)]
     pub(crate) read_data: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     pub(crate) json: bool,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &CheckArgs) -> Result<Exit> {
     let state = settings::state(process, None)?;
     let mut found = Vec::new();
     if args.repair {
@@ -55,16 +55,16 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         let projects =
             known.iter().map(|known| known.project(process)).collect::<Result<Vec<_>>>()?;
         for project in lost.iter().chain(&projects) {
-            found.push(Checked::of(process, project, args)?);
+            found.push(RootCheck::of(process, project, args)?);
         }
     } else {
-        found.push(Checked::of(process, &Project::open(process, None)?, args)?);
+        found.push(RootCheck::of(process, &Project::open(process, None)?, args)?);
     }
     let lost = lost.map(|project| project.state.root(&project.root));
-    found.push(Checked::of_shared(process, &state, lost.as_ref(), args)?);
-    let is_whole = found.iter().all(Checked::is_whole);
+    found.push(RootCheck::of_shared(process, &state, lost.as_ref(), args)?);
+    let is_whole = found.iter().all(RootCheck::is_whole);
     if args.json {
-        let values: Vec<Value> = found.iter().flat_map(Checked::json).collect();
+        let values: Vec<Value> = found.iter().flat_map(RootCheck::json).collect();
         print_json(process, &values.into())?;
     } else {
         let home = process.var("HOME").map(PathBuf::from);
@@ -86,7 +86,7 @@ fn lost_here(process: &Process<'_>) -> Option<Project> {
 const UNREAD: &str = "contents were not read (--read-data reads every byte)";
 
 /// What came of looking at one root, or at what belongs to none.
-struct Checked {
+struct RootCheck {
     /// `None` for what all roots share.
     root: Option<PathBuf>,
     /// Those that are listed: what was put aside is none.
@@ -96,8 +96,8 @@ struct Checked {
     is_read: bool,
 }
 
-impl Checked {
-    fn of(process: &mut Process<'_>, project: &Project, args: &Args) -> Result<Self> {
+impl RootCheck {
+    fn of(process: &mut Process<'_>, project: &Project, args: &CheckArgs) -> Result<Self> {
         let own = project.state.root(&project.root);
         if args.repair {
             let now = process.now;
@@ -115,9 +115,9 @@ impl Checked {
     /// What all roots share. `lost` was looked at although nothing says where it is.
     fn of_shared(
         process: &mut Process<'_>,
-        state: &State,
+        state: &StateDir,
         lost: Option<&RootState>,
-        args: &Args,
+        args: &CheckArgs,
     ) -> Result<Self> {
         if args.repair {
             tell(process, own_files::repair_sessions(state)?);

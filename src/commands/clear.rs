@@ -17,7 +17,7 @@ use crate::{
 
 /// Drop every checkpoint of this project. Shows them and asks; there is no way back.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ClearArgs {
     /// Of the project there, even if it is gone
     #[arg(long, value_name = "DIR", conflicts_with = "everywhere")]
     root: Option<PathBuf>,
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &ClearArgs) -> Result<Exit> {
     if args.everywhere {
         return clear_several(process, args.yes, |_| true);
     }

@@ -16,7 +16,7 @@ use crate::{
     fs::{Dir, c_name},
     left,
     model::{
-        By, Checkpoint, CheckpointId, DirPath, Entry, Kind, Place, RelPath, SkipReason, Skipped,
+        By, Checkpoint, CheckpointId, DirPath, Entry, Kind, RelPath, SkipReason, Skipped, Storage,
         Tree,
     },
     plan::{ByPath, Picked},
@@ -25,8 +25,8 @@ use crate::{
     restore::{self, is_state},
     scan::{Named, Scan},
     snapshot,
-    store::{self, Source},
-    ui::{Change, Lines, Look, Side},
+    store::{self, ContentSource},
+    ui::{DiffOptions, DiffSide, FileDiff, LineCounts},
 };
 
 /// Larger files are named and not read: such a difference is too long to read.
@@ -70,11 +70,11 @@ pub(crate) struct Counts {
     /// Repositories that are gone or others now, and files that led to one.
     pub(crate) repositories: u64,
     /// Lines of texts.
-    pub(crate) lines: Lines,
+    pub(crate) lines: LineCounts,
 }
 
 /// What is at a path, with its bytes.
-enum Held {
+enum PathContent {
     Nothing,
     File { bytes: Vec<u8>, permissions: u32 },
     Link(Vec<u8>),
@@ -93,7 +93,7 @@ impl<'a> Comparison<'a> {
         from: &Checkpoint,
         to: &Checkpoint,
     ) -> Result<Self> {
-        let then = project.tree_of(from, project::Later::Gone)?.tree;
+        let then = project.tree_of(from, project::LaterTurns::Gone)?.tree;
         let later = project.store.tree(to.id)?;
         let mut made = Self::of_trees(project, from.id, (&then, &later), false)?;
         if !to.partial {
@@ -126,7 +126,7 @@ impl<'a> Comparison<'a> {
         process: &Process<'_>,
         from: &Checkpoint,
     ) -> Result<Self> {
-        let then = project.tree_of(from, project::Later::Gone)?.tree;
+        let then = project.tree_of(from, project::LaterTurns::Gone)?.tree;
         let scan = project.look(process, named_in(project, from, &then))?;
         Self::with_scan(project, from, &then, scan)
     }
@@ -138,7 +138,7 @@ impl<'a> Comparison<'a> {
         from: &Checkpoint,
         deadline: Instant,
     ) -> Option<Self> {
-        let then = project.tree_of(from, project::Later::Gone).ok()?.tree;
+        let then = project.tree_of(from, project::LaterTurns::Gone).ok()?.tree;
         let reach = project.reach(named_in(project, from, &then));
         let limits = snapshot::scan_limits(&project.settings);
         let deadline = Some(deadline);
@@ -184,11 +184,11 @@ impl<'a> Comparison<'a> {
         }
         let new = self.later(differing)?;
         let (kind, permissions) = match &new {
-            Held::Nothing => return Ok(true),
-            Held::File { permissions, .. } => (Kind::File, *permissions),
-            Held::Link(_) => (Kind::Link, 0o777),
-            Held::Other(kind) => (*kind, 0),
-            Held::TooLarge => (Kind::File, 0),
+            PathContent::Nothing => return Ok(true),
+            PathContent::File { permissions, .. } => (Kind::File, *permissions),
+            PathContent::Link(_) => (Kind::Link, 0o777),
+            PathContent::Other(kind) => (*kind, 0),
+            PathContent::TooLarge => (Kind::File, 0),
         };
         differing.after = Some(Entry { kind, permissions, content: None, device: 0 });
         let old = self.stored(differing.before.as_ref())?;
@@ -204,7 +204,7 @@ impl<'a> Comparison<'a> {
         (then, later): (&Tree, &Tree),
         is_now: bool,
     ) -> Result<Self> {
-        let source = if is_now { Source::Disk } else { Source::Saved };
+        let source = if is_now { ContentSource::Disk } else { ContentSource::Saved };
         let changes = store::changes(project.store.as_ref(), then, later, source)?;
         let below = changes.into_iter().map(|change| Differing {
             place: Where::Below(change.path),
@@ -273,15 +273,16 @@ impl<'a> Comparison<'a> {
         &mut self,
         from: &Checkpoint,
         by: Option<&By>,
-        log: &[left::Line],
+        log: &[left::LogLine],
     ) {
         let Some(by) = by else { return };
         let name = left::author(by.agent, &by.session);
         let known = |side| left::Knowledge::since(from, Some(&name), log, side);
-        let (below, outside) = (known(left::Side::Root), known(left::Side::Outside));
+        let (below, outside) = (known(left::PathSide::Root), known(left::PathSide::Outside));
         let mut found = std::mem::take(&mut self.found);
         found.retain(|differing| {
-            let later = differing.after.map(|entry| Later { comparison: self, differing, entry });
+            let later =
+                differing.after.map(|entry| LaterSide { comparison: self, differing, entry });
             let later = later.as_ref().map(|later| later as &dyn left::Here);
             match &differing.place {
                 Where::Below(path) => below.may_be_agents(path, later),
@@ -326,11 +327,11 @@ impl<'a> Comparison<'a> {
         &self,
         differing: &Differing,
         deadline: Option<Instant>,
-    ) -> Result<Option<Lines>> {
+    ) -> Result<Option<LineCounts>> {
         let (old, new) = self.sides(differing)?;
         let name = differing.name();
         Ok(match (old.side(), new.side()) {
-            (Some(old), Some(new)) => Change { path: &name, old, new }.lines(deadline),
+            (Some(old), Some(new)) => FileDiff { path: &name, old, new }.lines(deadline),
             (_, _) => None,
         })
     }
@@ -340,7 +341,7 @@ impl<'a> Comparison<'a> {
     /// # Errors
     ///
     /// Fails if the bytes cannot be read.
-    pub(crate) fn show(&self, differing: &Differing, look: Look) -> Result<String> {
+    pub(crate) fn show(&self, differing: &Differing, look: DiffOptions) -> Result<String> {
         let (old, new) = self.sides(differing)?;
         let name = differing.name();
         if let Where::Repository(_, why) = &differing.place {
@@ -364,43 +365,43 @@ impl<'a> Comparison<'a> {
             return Ok(format!("{}: mode {before:o} → {after:o}\n", crate::ui::escape(&name)));
         }
         Ok(match (old.side(), new.side()) {
-            (Some(old), Some(new)) => Change { path: &name, old, new }.show(look),
+            (Some(old), Some(new)) => FileDiff { path: &name, old, new }.show(look),
             (_, _) => format!("{}: too large to compare\n", crate::ui::escape(&name)),
         })
     }
 
-    fn sides(&self, differing: &Differing) -> Result<(Held, Held)> {
+    fn sides(&self, differing: &Differing) -> Result<(PathContent, PathContent)> {
         Ok((self.stored(differing.before.as_ref())?, self.later(differing)?))
     }
 
-    fn later(&self, differing: &Differing) -> Result<Held> {
+    fn later(&self, differing: &Differing) -> Result<PathContent> {
         match (&differing.place, self.is_now) {
             (Where::Below(path), true) => Ok(self.on_disk(path)),
             (Where::Outside(path), true) => Ok(outside_on_disk(path)),
-            (Where::Repository(..), true) => Ok(Held::Nothing),
+            (Where::Repository(..), true) => Ok(PathContent::Nothing),
             (_, false) => self.stored(differing.after.as_ref()),
         }
     }
 
-    fn stored(&self, entry: Option<&Entry>) -> Result<Held> {
-        let Some(entry) = entry else { return Ok(Held::Nothing) };
+    fn stored(&self, entry: Option<&Entry>) -> Result<PathContent> {
+        let Some(entry) = entry else { return Ok(PathContent::Nothing) };
         let content = match (entry.kind, entry.content) {
             (Kind::File | Kind::Link, Some(content)) => content,
-            (kind, _) => return Ok(Held::Other(kind)),
+            (kind, _) => return Ok(PathContent::Other(kind)),
         };
         let bytes = limited(self.project.store.open(&content)?)
             .map_err(crate::error::Error::io("read from the store of", self.project.root.path()))?;
         Ok(match (bytes, entry.kind) {
-            (None, _) => Held::TooLarge,
-            (Some(text), Kind::Link) => Held::Link(text),
-            (Some(bytes), _) => Held::File { bytes, permissions: entry.permissions },
+            (None, _) => PathContent::TooLarge,
+            (Some(text), Kind::Link) => PathContent::Link(text),
+            (Some(bytes), _) => PathContent::File { bytes, permissions: entry.permissions },
         })
     }
 
     /// What is there now, whatever the scan left out. Never through a symlink.
-    fn on_disk(&self, path: &RelPath) -> Held {
+    fn on_disk(&self, path: &RelPath) -> PathContent {
         let parent = Dir::open(self.project.root.path()).and_then(|root| root.parent_of(path));
-        parent.map_or(Held::Nothing, |parent| child_on_disk(&parent, path.name()))
+        parent.map_or(PathContent::Nothing, |parent| child_on_disk(&parent, path.name()))
     }
 }
 
@@ -435,17 +436,17 @@ impl Differing {
 }
 
 /// The later side of a difference, to be compared with what an agent left there.
-struct Later<'a> {
+struct LaterSide<'a> {
     comparison: &'a Comparison<'a>,
     differing: &'a Differing,
     entry: Entry,
 }
 
-impl left::Here for Later<'_> {
-    fn is(&self, state: &left::State) -> bool {
+impl left::Here for LaterSide<'_> {
+    fn is(&self, state: &left::PathState) -> bool {
         is_state(&self.entry, state, || match self.comparison.later(self.differing).ok()? {
-            Held::File { bytes, .. } | Held::Link(bytes) => Some(bytes),
-            Held::Nothing | Held::Other(_) | Held::TooLarge => None,
+            PathContent::File { bytes, .. } | PathContent::Link(bytes) => Some(bytes),
+            PathContent::Nothing | PathContent::Other(_) | PathContent::TooLarge => None,
         })
     }
 
@@ -464,13 +465,15 @@ impl left::Here for Later<'_> {
     }
 }
 
-impl Held {
-    fn side(&self) -> Option<Side<'_>> {
+impl PathContent {
+    fn side(&self) -> Option<DiffSide<'_>> {
         Some(match self {
-            Self::Nothing => Side::Missing,
-            Self::File { bytes, permissions } => Side::File { bytes, permissions: *permissions },
-            Self::Link(text) => Side::Link(text),
-            Self::Other(kind) => Side::Other(*kind),
+            Self::Nothing => DiffSide::Missing,
+            Self::File { bytes, permissions } => {
+                DiffSide::File { bytes, permissions: *permissions }
+            }
+            Self::Link(text) => DiffSide::Link(text),
+            Self::Other(kind) => DiffSide::Other(*kind),
             Self::TooLarge => return None,
         })
     }
@@ -478,7 +481,8 @@ impl Held {
 
 /// What a checkpoint holds for its own sake is looked at for its own sake.
 fn named_in(project: &Project, from: &Checkpoint, then: &Tree) -> Vec<PathBuf> {
-    let is_private = |entry: &Entry| entry.content.is_none_or(|held| held.place == Place::Private);
+    let is_private =
+        |entry: &Entry| entry.content.is_none_or(|held| held.place == Storage::Private);
     let below = then.besides.iter().filter(|(_, entry)| is_private(entry));
     let below = below.map(|(path, _)| project.root.join(path));
     below.chain(restore::outside_paths(project, from, then)).collect()
@@ -515,26 +519,26 @@ fn drop_full_directories(found: &mut Vec<Differing>) {
     found.retain(|_| keep.next().unwrap_or(true));
 }
 
-fn outside_on_disk(path: &Path) -> Held {
+fn outside_on_disk(path: &Path) -> PathContent {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return Held::Nothing;
+        return PathContent::Nothing;
     };
-    Dir::open(parent).map_or(Held::Nothing, |parent| child_on_disk(&parent, name.as_bytes()))
+    Dir::open(parent).map_or(PathContent::Nothing, |parent| child_on_disk(&parent, name.as_bytes()))
 }
 
-fn child_on_disk(parent: &Dir, name: &[u8]) -> Held {
-    let Ok(name) = c_name(name) else { return Held::Nothing };
-    let Ok(stamp) = parent.stat_child(&name) else { return Held::Nothing };
+fn child_on_disk(parent: &Dir, name: &[u8]) -> PathContent {
+    let Ok(name) = c_name(name) else { return PathContent::Nothing };
+    let Ok(stamp) = parent.stat_child(&name) else { return PathContent::Nothing };
     match stamp.kind() {
         Some(Kind::File) => {
             match parent.open_file(&name).and_then(|(file, _)| limited_file(file)) {
-                Ok(Some(bytes)) => Held::File { bytes, permissions: stamp.permissions() },
-                Ok(None) | Err(_) => Held::TooLarge,
+                Ok(Some(bytes)) => PathContent::File { bytes, permissions: stamp.permissions() },
+                Ok(None) | Err(_) => PathContent::TooLarge,
             }
         }
-        Some(Kind::Link) => parent.read_link(&name).map_or(Held::Nothing, Held::Link),
-        Some(kind) => Held::Other(kind),
-        None => Held::Nothing,
+        Some(Kind::Link) => parent.read_link(&name).map_or(PathContent::Nothing, PathContent::Link),
+        Some(kind) => PathContent::Other(kind),
+        None => PathContent::Nothing,
     }
 }
 

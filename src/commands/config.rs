@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::{print, print_json};
 use crate::{
-    config::{self, Origin, Row, Value},
+    config::{self, SettingOrigin, SettingRow, SettingValue},
     error::Result,
     fs::PathResolver,
     process::{Exit, Process},
@@ -19,7 +19,7 @@ use crate::{
 /// Refuses a settings file with an unknown key or a value that makes no sense. The hook is more
 /// patient: it says so once, and the default stands.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ConfigArgs {
     /// Say what each setting does
     #[arg(long)]
     pub(crate) explain: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 }
 
 /// Whether the patterns over command lines can be used, which only the judge of them can tell.
-fn check_patterns(loaded: &config::Loaded) -> Result<()> {
+fn check_patterns(loaded: &config::LoadedSettings) -> Result<()> {
     let shell = &loaded.settings.shell;
     let refused = crate::shell::Patterns::parse(&shell.always, &shell.never).err();
     refused.map_or(Ok(()), |why| {
@@ -39,7 +39,7 @@ fn check_patterns(loaded: &config::Loaded) -> Result<()> {
     })
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &ConfigArgs) -> Result<Exit> {
     let root = root_here(process);
     let rows = config::explain(process, root.as_deref())?;
     let loaded = config::load(process, root.as_deref());
@@ -74,17 +74,17 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 }
 
 /// Origins before values: some values are long.
-fn table(process: &Process<'_>, rows: &[Row], home: Option<&Path>) -> String {
+fn table(process: &Process<'_>, rows: &[SettingRow], home: Option<&Path>) -> String {
     let mut table = Table::new([Column::left(""), Column::left(""), Column::cut("", Cut::End)]);
     for row in rows {
-        let paint = if row.origin == Origin::Default { Paint::Plain } else { Paint::Bold };
+        let paint = if row.origin == SettingOrigin::Default { Paint::Plain } else { Paint::Bold };
         let origin = Cell::new(&row.origin.words(home), Paint::Dim);
         table.row([row.key.into(), origin, Cell::new(&row.value.to_string(), paint)]);
     }
     table.show(process.terminal.columns, Style::stdout(process))
 }
 
-fn with_doc(row: &Row, home: Option<&Path>) -> String {
+fn with_doc(row: &SettingRow, home: Option<&Path>) -> String {
     format!("{} = {}   ({})\n    {}\n", row.key, row.value, row.origin.words(home), row.doc)
 }
 
@@ -98,11 +98,11 @@ fn root_here(process: &Process<'_>) -> Option<std::path::PathBuf> {
     Some(root.path().to_owned())
 }
 
-fn as_json(value: &Value) -> Json {
+fn as_json(value: &SettingValue) -> Json {
     match value {
-        Value::Switch(on) => json!(on),
-        Value::Number(number) => json!(number),
-        Value::Text(text) => json!(text),
-        Value::List(items) => json!(items),
+        SettingValue::Switch(on) => json!(on),
+        SettingValue::Number(number) => json!(number),
+        SettingValue::Text(text) => json!(text),
+        SettingValue::List(items) => json!(items),
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Project, print, print_json};
 use crate::{
     error::{Error, Result},
-    model::{Cause, Checkpoint, Reason, Scope},
+    model::{Cause, Checkpoint, Reason, ScanScope},
     process::{Exit, Process},
     snapshot::{self, SnapshotRequest},
     ui,
@@ -19,7 +19,7 @@ const NAMED_MAX: usize = 20;
 /// Without a message, and with nothing changed since the newest checkpoint, that one's id is
 /// printed and nothing is stored.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct CreateArgs {
     /// A word on why, shown in the list
     #[arg(short, long, value_name = "MESSAGE")]
     pub(crate) message: Option<String>,
@@ -28,9 +28,9 @@ pub(crate) struct Args {
     pub(crate) json: bool,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &CreateArgs) -> Result<Exit> {
     let project = Project::open(process, None)?.into_present()?;
-    if project.scope == Scope::Named {
+    if project.scope == ScanScope::Named {
         let path = ui::path(project.root.path(), project.home.as_deref());
         return Err(Error::other(
             format!("`{path}` is never held as a whole"),

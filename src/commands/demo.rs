@@ -18,7 +18,7 @@ use super::{diff, list, print, restore};
 use crate::{
     error::{Error, Result},
     hook,
-    process::{Context, Exit, Process, Terminal},
+    process::{Exit, Process, ProcessContext, Terminal},
     ui::Style,
 };
 
@@ -28,7 +28,7 @@ use crate::{
 /// feeds the calls of a pretended agent through the hook, lets it overwrite a file and delete a
 /// directory, and takes both back. Exits 1 if a single byte is not as it was.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct DemoArgs {
     /// Leave the directory there, to look around in it
     #[arg(long)]
     keep: bool,
@@ -51,8 +51,8 @@ const BASH: &str = include_str!("../../fixtures/payloads/claude-code/PreToolUse-
 /// What the pretended agent makes of the cart.
 const REWRITTEN: &str = "export const total = (items) => 0; // simplified\n";
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
-    let stage = Stage::set(process)?;
+pub(crate) fn run(process: &mut Process<'_>, args: &DemoArgs) -> Result<Exit> {
+    let stage = DemoStage::set(process)?;
     let told = stage.tell(process);
     if args.keep {
         print(process, &format!("\nit is all still there: {}\n", stage.dir.display()))?;
@@ -63,11 +63,11 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 }
 
 /// Where the story takes place: a directory with a home of its own.
-struct Stage {
+struct DemoStage {
     dir: PathBuf,
 }
 
-impl Stage {
+impl DemoStage {
     fn set(process: &Process<'_>) -> Result<Self> {
         let temp = process.var("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
         let temp = fs::canonicalize(&temp).map_err(Error::io("find", &temp))?;
@@ -92,7 +92,7 @@ impl Stage {
         let mut whole = true;
         for with_git in [true, false] {
             let project = self.project(with_git)?;
-            let mut story = Story { stage: self, process, project, style: Style::PLAIN };
+            let mut story = DemoProject { stage: self, process, project, style: Style::PLAIN };
             story.style = Style::stdout(story.process);
             whole &= story.tell(with_git)?;
         }
@@ -128,14 +128,14 @@ impl Stage {
 }
 
 /// One project's part.
-struct Story<'s, 'p, 'o> {
-    stage: &'s Stage,
+struct DemoProject<'s, 'p, 'o> {
+    stage: &'s DemoStage,
     process: &'p mut Process<'o>,
     project: PathBuf,
     style: Style,
 }
 
-impl Story<'_, '_, '_> {
+impl DemoProject<'_, '_, '_> {
     /// Tells it, and whether it ended well.
     fn tell(&mut self, with_git: bool) -> Result<bool> {
         let before = snapshot(&self.project)?;
@@ -143,23 +143,24 @@ impl Story<'_, '_, '_> {
         let title = self.style.bold(&format!("{kind}: {} files", before.len())).into_owned();
         self.say(&format!("{title}\n"))?;
         self.agent_works()?;
-        let args = list::Args { is_read: true, ..list::Args::default() };
+        let args = list::ListArgs { is_read: true, ..list::ListArgs::default() };
         self.shown("list", |inner| list::run(inner, &args))?;
         if with_git {
-            let args = diff::Args {
+            let args = diff::DiffArgs {
                 from: "1".to_owned(),
                 paths: vec![self.project.join("src")],
-                ..diff::Args::default()
+                ..diff::DiffArgs::default()
             };
             self.shown("diff 1 -- src", |inner| diff::run(inner, &args))?;
         } else {
-            let args = diff::Args { from: "1".to_owned(), stat: true, ..diff::Args::default() };
+            let args =
+                diff::DiffArgs { from: "1".to_owned(), stat: true, ..diff::DiffArgs::default() };
             self.shown("diff 1 --stat", |inner| diff::run(inner, &args))?;
         }
-        let args = restore::Args {
+        let args = restore::RestoreArgs {
             checkpoint: Some("1".to_owned()),
             yes: true,
-            ..restore::Args::default()
+            ..restore::RestoreArgs::default()
         };
         self.shown("restore 1 --yes", |inner| restore::run(inner, &args))?;
         let after = snapshot(&self.project)?;
@@ -244,7 +245,7 @@ impl Story<'_, '_, '_> {
         let ago = if stdin.is_empty() { TimeDelta::zero() } else { TimeDelta::minutes(2) };
         let (cwd, now) = (Some(self.project.clone()), self.process.now - ago);
         let stdin = stdin.as_bytes();
-        let (exit, printed) = Context { cwd, env, now }.run(stdin, terminal, &(), command);
+        let (exit, printed) = ProcessContext { cwd, env, now }.run(stdin, terminal, &(), command);
         Ok((printed.stdout.trim_end().to_owned(), exit?))
     }
 

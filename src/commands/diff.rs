@@ -8,7 +8,7 @@ use std::{
 use serde_json::json;
 
 use super::{
-    Later, Project,
+    LaterTurns, Project,
     compare::{Comparison, Differing},
     print, print_json, restore,
 };
@@ -17,7 +17,7 @@ use crate::{
     model::{Checkpoint, Tree},
     plan::Picked,
     process::{Exit, Process},
-    ui::{self, Cell, Column, Cut, Lines, Look, Paint, Style, Table},
+    ui::{self, Cell, Column, Cut, DiffOptions, LineCounts, Paint, Style, Table},
 };
 
 /// How long one file may take before its difference need not be the shortest.
@@ -28,7 +28,7 @@ const FILE_TIME: Duration = Duration::from_millis(500);
 /// With one checkpoint: from there to the files as they are now. With two: from the first to the
 /// second. Exits 0 whether or not anything differs.
 #[derive(clap::Args, Default)]
-pub(crate) struct Args {
+pub(crate) struct DiffArgs {
     /// The checkpoint: a number from `beforehand list`, `latest`, or the start of an id
     #[arg(value_name = "CHECKPOINT")]
     pub(crate) from: String,
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     pub(crate) paths: Vec<PathBuf>,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &DiffArgs) -> Result<Exit> {
     let project = Project::open(process, None)?;
     let from = project.find(&args.from)?;
     let picked = restore::picked(process, &project, &args.paths)?;
@@ -93,7 +93,7 @@ fn refuse_unknown<'c>(
     picked: &Picked,
     checkpoints: impl Iterator<Item = &'c Checkpoint>,
 ) -> Result<()> {
-    let side = |one| Ok((one, project.tree_of(one, Later::Gone)?.tree));
+    let side = |one| Ok((one, project.tree_of(one, LaterTurns::Gone)?.tree));
     let sides: Vec<(&Checkpoint, Tree)> = checkpoints.map(side).collect::<Result<_>>()?;
     let sides: Vec<_> = sides.iter().map(|(one, tree)| (*one, tree)).collect();
     crate::restore::refuse_unknown(project, picked, &sides)
@@ -103,19 +103,19 @@ fn refuse_unknown<'c>(
 fn in_full(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<()> {
     for differing in &comparison.found {
         let deadline = Some(Instant::now() + FILE_TIME);
-        let look = Look { style: Style::stdout(process), deadline };
+        let look = DiffOptions { style: Style::stdout(process), deadline };
         print(process, &comparison.show(differing, look)?)?;
     }
     Ok(())
 }
 
-fn lines(comparison: &Comparison<'_>, differing: &Differing) -> Result<Option<Lines>> {
+fn lines(comparison: &Comparison<'_>, differing: &Differing) -> Result<Option<LineCounts>> {
     comparison.lines(differing, Some(Instant::now() + FILE_TIME))
 }
 
 fn stat(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<()> {
     let mut table = Table::new([Column::cut("", Cut::Middle), Column::left(""), Column::right("")]);
-    let mut sum = Lines::default();
+    let mut sum = LineCounts::default();
     for differing in &comparison.found {
         let lines = lines(comparison, differing)?;
         sum.added += lines.unwrap_or_default().added;

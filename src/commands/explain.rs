@@ -14,8 +14,8 @@ use crate::{
     error::{Error, Result},
     hook::{self, Foreseen},
     model::{
-        Agent, Certainty, Context, Decision, Finding, Intent, Language, Level, Reach, Scope,
-        SessionId, Simple, Skipped, Target, TargetAction, ToolCall, Verdict,
+        Agent, CallContext, Certainty, Decision, Finding, Intent, Language, Level, Reach,
+        ScanScope, SessionId, Simple, Skipped, Target, TargetAction, ToolCall, Verdict,
     },
     process::{Exit, Process},
     ui::{self, Cell, Column, Cut, Paint, Style, Table},
@@ -26,7 +26,7 @@ use crate::{
 /// Shows each command found in it, its effect, what it would do that to, and why; then what a
 /// checkpoint before it would hold. Needs no project.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ExplainArgs {
     /// The directory the command would run in
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     pub(crate) command: Vec<OsString>,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &ExplainArgs) -> Result<Exit> {
     let line = command_line(&args.command)?;
     let here = process.cwd.clone().unwrap_or_else(|| PathBuf::from("/"));
     let cwd = args.cwd.as_ref().map_or_else(|| here.clone(), |dir| here.join(dir));
@@ -67,7 +67,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 /// What the hook would do about the line, as an agent's only call.
 fn foresee(process: &mut Process<'_>, command: String, cwd: PathBuf) -> Foreseen {
     let dialect = agent::by_name("claude-code").expect("it is in the table of agents");
-    let context = Context {
+    let context = CallContext {
         agent: Agent::ClaudeCode,
         session: SessionId("explain".to_owned()),
         turn: None,
@@ -168,11 +168,11 @@ fn held_of(reach: &Reach, home: Option<&Path>) -> String {
     const NAMED_MAX: usize = 8;
     let root = ui::path(reach.root.path(), home);
     let mut parts = match reach.scope {
-        Scope::Whole => vec![format!("the whole of {root}")],
-        Scope::Named => Vec::new(),
+        ScanScope::Whole => vec![format!("the whole of {root}")],
+        ScanScope::Named => Vec::new(),
     };
     let is_news =
-        |path: &&PathBuf| reach.scope == Scope::Named || !path.starts_with(reach.root.path());
+        |path: &&PathBuf| reach.scope == ScanScope::Named || !path.starts_with(reach.root.path());
     let named: Vec<_> = reach.victims.iter().filter(is_news).collect();
     parts.extend(named.iter().take(NAMED_MAX).map(|path| ui::path(path, home).into_owned()));
     if named.len() > NAMED_MAX {
@@ -202,7 +202,7 @@ fn as_json(foreseen: &Foreseen) -> Value {
         "would_not_hold": left_out.iter().flatten().map(skipped_json).collect::<Vec<_>>(),
         "would_hold": reaches.first().map(|reach| json!({
             "root": reach.root.path().to_string_lossy(),
-            "whole": reach.scope == Scope::Whole,
+            "whole": reach.scope == ScanScope::Whole,
             "named": reach.victims.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         })),
     })

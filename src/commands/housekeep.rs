@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::{
     agent, config,
     error::Result,
-    journal::{self, Line, LineKind},
+    journal::{self, JournalLine, LineKind},
     maintenance::{self, EndedSession},
     model::SessionId,
     process::{Exit, Process},
@@ -13,7 +13,7 @@ use crate::{
 
 /// Keep the store within its limits. Started by hooks, in the background.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct MaintenanceArgs {
     /// Drop what this session of this agent left, but for the newest
     #[arg(long, num_args = 2, value_names = ["AGENT", "SESSION"], allow_hyphen_values = true)]
     ended: Option<Vec<String>>,
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     tidy: Option<PathBuf>,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &MaintenanceArgs) -> Result<Exit> {
     let state = config::state(process, args.tidy.as_deref())?;
     let ended = args.ended.as_deref().and_then(ended);
     let done = match &args.tidy {
@@ -36,7 +36,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
         let text = format!("housekeeping: {err}");
         journal::write(
             &state,
-            &Line { at: process.now, kind: LineKind::Trouble, root: None, text },
+            &JournalLine { at: process.now, kind: LineKind::Trouble, root: None, text },
         );
     }
     done.map(|()| Exit::Ok)

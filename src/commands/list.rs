@@ -9,10 +9,10 @@ use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
 use super::{
-    Project, Row,
+    Project, TurnRow,
     compare::{Comparison, Counts},
     origin, places, print, print_json, rows,
-    rows::{Told, agent_name},
+    rows::{CheckpointLabel, agent_name},
     show::skipped_json,
     stats::Stats,
 };
@@ -37,7 +37,7 @@ const COUNT_TIME: Duration = Duration::from_millis(400);
 /// Number N is the state before that turn changed anything: `beforehand restore N` goes back there.
 #[derive(clap::Args, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
-pub(crate) struct Args {
+pub(crate) struct ListArgs {
     /// Show the steps inside each turn, and what was held before restores
     #[arg(long)]
     pub(crate) all: bool,
@@ -64,19 +64,19 @@ pub(crate) struct Args {
     pub(crate) is_read: bool,
 }
 
-impl Args {
+impl ListArgs {
     /// Whether there is a row for each call. The steps of a turn have nothing else to tell them apart.
     fn shows_calls(&self) -> bool {
         self.calls || self.all
     }
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
     if args.everywhere {
         return everywhere(process, args);
     }
     let project = Project::open(process, args.root.as_deref())?;
-    let mut listed = Listed::of(&project, args)?;
+    let mut listed = ListView::of(&project, args)?;
     listed.digits = shown_digits(process, listed.digits);
     // A script that wants to know asks for JSON; for it the files as they are now are not looked at.
     let is_read = args.json || args.is_read || process.terminal.stdout;
@@ -131,8 +131,8 @@ fn shown_digits(process: &Process<'_>, enough: usize) -> usize {
 }
 
 /// What is shown, and where each comes in the order of all.
-pub(super) struct Listed {
-    pub(super) lines: Vec<Line>,
+pub(super) struct ListView {
+    pub(super) lines: Vec<ListRow>,
     turns: usize,
     /// How many rows are of people, not of turns.
     asked: usize,
@@ -141,8 +141,8 @@ pub(super) struct Listed {
 }
 
 /// One row.
-pub(super) struct Line {
-    row: Row,
+pub(super) struct ListRow {
+    row: TurnRow,
     /// Which step of it.
     step: usize,
     /// As in `3` or `3.2`; none for one that was held before a restore.
@@ -151,13 +151,13 @@ pub(super) struct Line {
     next: Option<Checkpoint>,
 }
 
-impl Listed {
+impl ListView {
     /// What the flags ask for.
     ///
     /// # Errors
     ///
     /// Fails if the store cannot be read.
-    pub(super) fn of(project: &Project, args: &Args) -> Result<Self> {
+    pub(super) fn of(project: &Project, args: &ListArgs) -> Result<Self> {
         let mut checkpoints = project.store.list()?;
         let uses = ledger::uses(&project.state);
         ledger::adopt(&mut checkpoints, &uses);
@@ -174,10 +174,10 @@ impl Listed {
         let asked = rows.iter().filter(|row| row.told(0).by.is_none()).count();
         let turns = rows.len() - asked;
         let each = rows.into_iter().enumerate();
-        let mut lines: Vec<Line> =
-            each.flat_map(|(n, row)| Line::of_row(&row, n + 1, args.shows_calls())).collect();
+        let mut lines: Vec<ListRow> =
+            each.flat_map(|(n, row)| ListRow::of_row(&row, n + 1, args.shows_calls())).collect();
         if args.all {
-            lines.extend(uncounted.into_iter().map(Line::uncounted));
+            lines.extend(uncounted.into_iter().map(ListRow::uncounted));
         }
         if args.shows_calls() {
             lines.sort_by_key(|line| std::cmp::Reverse(line.checkpoint().sequence));
@@ -213,9 +213,9 @@ impl Listed {
     }
 }
 
-impl Line {
+impl ListRow {
     /// The lines of a row, the newest first: all of its steps, or the first alone.
-    fn of_row(row: &Row, number: usize, all: bool) -> Vec<Self> {
+    fn of_row(row: &TurnRow, number: usize, all: bool) -> Vec<Self> {
         let steps = if all { row.steps.len() } else { 1 };
         let line =
             |step| Self { row: row.clone(), step, number: Some((number, step + 1)), next: None };
@@ -223,7 +223,7 @@ impl Line {
     }
 
     fn uncounted(checkpoint: Checkpoint) -> Self {
-        let row = Row { steps: vec![checkpoint], used: None, is_undone: false };
+        let row = TurnRow { steps: vec![checkpoint], used: None, is_undone: false };
         Self { row, step: 0, number: None, next: None }
     }
 
@@ -233,7 +233,7 @@ impl Line {
     }
 
     /// What a list tells of it.
-    pub(super) fn told(&self) -> Told<'_> {
+    pub(super) fn told(&self) -> CheckpointLabel<'_> {
         self.row.told(self.step)
     }
 
@@ -283,7 +283,7 @@ impl Line {
     }
 }
 
-fn checkpoint_json(told: &Told<'_>, root: &str, number: &Value) -> Value {
+fn checkpoint_json(told: &CheckpointLabel<'_>, root: &str, number: &Value) -> Value {
     let checkpoint = told.checkpoint;
     json!({
         "id": checkpoint.id.to_string(),
@@ -313,7 +313,7 @@ pub(super) fn title(project: &Project) -> String {
     format!("{name} — {} ({kind})", ui::path(path, project.home.as_deref()))
 }
 
-fn heading(project: &Project, listed: &Listed) -> String {
+fn heading(project: &Project, listed: &ListView) -> String {
     let turns = ui::count(listed.turns as u64, "turn");
     let asked = match listed.asked {
         0 => String::new(),
@@ -325,7 +325,7 @@ fn heading(project: &Project, listed: &Listed) -> String {
 fn table(
     process: &Process<'_>,
     project: &Project,
-    listed: &Listed,
+    listed: &ListView,
     counts: &[Option<Counts>],
     calls: bool,
 ) -> Table {
@@ -360,7 +360,7 @@ fn table(
     table
 }
 
-fn described(told: &Told<'_>, badges: &[String], calls: bool) -> String {
+fn described(told: &CheckpointLabel<'_>, badges: &[String], calls: bool) -> String {
     let words = if calls { told.words() } else { told.turn() };
     if badges.is_empty() { words } else { format!("{words}  [{}]", badges.join("; ")) }
 }
@@ -368,7 +368,7 @@ fn described(told: &Told<'_>, badges: &[String], calls: bool) -> String {
 /// How much changed, in a few words.
 pub(super) fn counted(counts: Counts) -> String {
     let Counts { files, repositories, lines } = counts;
-    let files = match (files, lines == ui::Lines::default()) {
+    let files = match (files, lines == ui::LineCounts::default()) {
         (0, _) => None,
         (files, true) => Some(ui::count(files, "file")),
         (files, false) => Some(format!("{}  {lines}", ui::count(files, "file"))),
@@ -379,13 +379,13 @@ pub(super) fn counted(counts: Counts) -> String {
 }
 
 /// One root's part of a list of everything.
-struct Part {
-    known: places::Known,
+struct RootSection {
+    known: places::KnownRoot,
     checkpoints: Vec<Checkpoint>,
     digits: usize,
 }
 
-fn everywhere(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+fn everywhere(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
     let home = process.var("HOME").map(PathBuf::from);
     let mut parts = Vec::new();
     let state = settings::state(process, None)?;
@@ -397,7 +397,7 @@ fn everywhere(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
                 let digits = shown_digits(process, rows::digits(&checkpoints));
                 checkpoints.retain(|checkpoint| is_wanted(checkpoint, args));
                 checkpoints.truncate(args.limit.unwrap_or(usize::MAX));
-                parts.push(Part { known, checkpoints, digits });
+                parts.push(RootSection { known, checkpoints, digits });
             }
             Err(err) => {
                 let path = ui::path(&known.path, home.as_deref()).into_owned();
@@ -418,7 +418,7 @@ fn everywhere(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn is_wanted(checkpoint: &Checkpoint, args: &Args) -> bool {
+fn is_wanted(checkpoint: &Checkpoint, args: &ListArgs) -> bool {
     let is_of = |session: &String| {
         let by = checkpoint.cause.by.as_ref();
         by.is_some_and(|by| by.session.0.starts_with(&session[..]))
@@ -427,10 +427,10 @@ fn is_wanted(checkpoint: &Checkpoint, args: &Args) -> bool {
 }
 
 /// The newest first, whatever root it is of.
-fn everything_json(parts: &[Part]) -> Value {
-    let each = |part: &Part| {
+fn everything_json(parts: &[RootSection]) -> Value {
+    let each = |part: &RootSection| {
         let root = part.known.path.to_string_lossy().into_owned();
-        let told = part.checkpoints.iter().map(Told::alone);
+        let told = part.checkpoints.iter().map(CheckpointLabel::alone);
         told.map(|told| (told.at, checkpoint_json(&told, &root, &Value::Null))).collect::<Vec<_>>()
     };
     let mut values: Vec<_> = parts.iter().flat_map(each).collect();
@@ -438,12 +438,12 @@ fn everything_json(parts: &[Part]) -> Value {
     values.into_iter().map(|(_, value)| value).collect::<Vec<_>>().into()
 }
 
-impl Part {
-    fn words(&self, process: &Process<'_>, args: &Args, home: Option<&Path>) -> String {
+impl RootSection {
+    fn words(&self, process: &Process<'_>, args: &ListArgs, home: Option<&Path>) -> String {
         let clock = Clock::local(process.now);
         let mut table =
             Table::new([Column::left("id"), Column::left("when"), Column::cut("what", Cut::End)]);
-        for told in self.checkpoints.iter().map(Told::alone) {
+        for told in self.checkpoints.iter().map(CheckpointLabel::alone) {
             let id = Cell::new(&told.checkpoint.id.to_string()[..self.digits], Paint::Bold);
             let what = described(&told, &told.badges(home), args.shows_calls());
             table.row([id, clock.when(told.at).into(), what.into()]);

@@ -44,7 +44,7 @@ use crate::{
     ui,
 };
 
-pub(crate) use crate::project::{Later, Project, Row, rows};
+pub(crate) use crate::project::{LaterTurns, Project, TurnRow, rows};
 
 /// Parses the arguments of one subcommand, without building the parsers of the others.
 ///

@@ -11,7 +11,7 @@ use std::{
 
 use super::{Project, places};
 use crate::{
-    cache::Table,
+    cache::ScanTable,
     fs::stat_path,
     model::{Kind, Stamp},
     process::Process,
@@ -27,7 +27,7 @@ const SAMPLE: usize = 64;
 
 /// Where a directory comes from.
 #[derive(Debug, PartialEq, Eq)]
-enum Origin {
+enum DirectoryOrigin {
     /// It was at this path, and its new one has checkpoints of another directory, or the old one has
     /// another directory by now.
     Moved(PathBuf),
@@ -55,23 +55,23 @@ pub(super) fn say_if_swapped(process: &mut Process<'_>, project: &Project) {
     if project.is_gone || recorded.is_none_or(|recorded| is_that(recorded.root)) {
         return;
     }
-    if let Some(origin @ Origin::Moved(_)) = moved_from(project) {
+    if let Some(origin @ DirectoryOrigin::Moved(_)) = moved_from(project) {
         say(process, project, &origin);
     }
 }
 
-fn of(project: &Project) -> Option<Origin> {
+fn of(project: &Project) -> Option<DirectoryOrigin> {
     if project.is_gone {
         return None;
     }
-    moved_from(project).or_else(|| copied_from(project).map(Origin::Copied))
+    moved_from(project).or_else(|| copied_from(project).map(DirectoryOrigin::Copied))
 }
 
-fn moved_from(project: &Project) -> Option<Origin> {
+fn moved_from(project: &Project) -> Option<DirectoryOrigin> {
     let found = Registry::roots(&project.state).other_path(project.root.path()).ok()?;
     match found? {
-        (from, Likeness::Same) => Some(Origin::Moved(from)),
-        (from, Likeness::Perhaps) => Some(Origin::PerhapsMoved(from)),
+        (from, Likeness::Same) => Some(DirectoryOrigin::Moved(from)),
+        (from, Likeness::Perhaps) => Some(DirectoryOrigin::PerhapsMoved(from)),
         (_, Likeness::Different) => None,
     }
 }
@@ -82,7 +82,7 @@ fn copied_from(project: &Project) -> Option<PathBuf> {
     let here = project.root.path();
     let others = places::known(&project.state).ok()?.into_iter().filter(|known| known.path != here);
     let shared = others.filter_map(|known| {
-        let table = Table::load(&known.state.cache())?;
+        let table = ScanTable::load(&known.state.cache())?;
         let sample: Vec<_> = files(&table).take(SAMPLE).collect();
         let is_here = |(path, then): &&(PathBuf, Stamp)| {
             let now = stat_path(&here.join(path));
@@ -95,7 +95,7 @@ fn copied_from(project: &Project) -> Option<PathBuf> {
 }
 
 /// The files of a root when it was last scanned.
-fn files(table: &Table) -> impl Iterator<Item = (PathBuf, Stamp)> + '_ {
+fn files(table: &ScanTable) -> impl Iterator<Item = (PathBuf, Stamp)> + '_ {
     table.dirs().flat_map(|dir| {
         let above = Path::new(OsStr::from_bytes(dir.path));
         let files = dir.rows().filter(|row| row.kind() == Some(Kind::File));
@@ -103,13 +103,17 @@ fn files(table: &Table) -> impl Iterator<Item = (PathBuf, Stamp)> + '_ {
     })
 }
 
-fn say(process: &mut Process<'_>, project: &Project, origin: &Origin) {
-    let (Origin::Moved(path) | Origin::PerhapsMoved(path) | Origin::Copied(path)) = origin;
+fn say(process: &mut Process<'_>, project: &Project, origin: &DirectoryOrigin) {
+    let (DirectoryOrigin::Moved(path)
+    | DirectoryOrigin::PerhapsMoved(path)
+    | DirectoryOrigin::Copied(path)) = origin;
     let shown = ui::path(path, project.home.as_deref());
     let what = match origin {
-        Origin::Moved(_) => format!("this directory was at {shown} before"),
-        Origin::PerhapsMoved(_) => format!("this directory may be the one that was at {shown}"),
-        Origin::Copied(_) => {
+        DirectoryOrigin::Moved(_) => format!("this directory was at {shown} before"),
+        DirectoryOrigin::PerhapsMoved(_) => {
+            format!("this directory may be the one that was at {shown}")
+        }
+        DirectoryOrigin::Copied(_) => {
             format!("this looks like a copy of {shown}, and has no part in its checkpoints")
         }
     };

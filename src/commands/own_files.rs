@@ -9,14 +9,14 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use crate::{
-    cache::Table,
+    cache::ScanTable,
     error::{Error, Result},
     fs::{clear_away, is_in_the_way},
     ledger, left,
     maintenance::MaintenanceState,
     model::Root,
     restore_log::RestoreLog,
-    state::{RootState, State},
+    state::{RootState, StateDir},
     store::{Damage, record, sweep},
     ui,
 };
@@ -46,7 +46,7 @@ fn files_of(own: &RootState) -> Vec<(String, PathBuf)> {
 }
 
 /// The same of what all roots share.
-fn shared_files(state: &State) -> Vec<(String, PathBuf)> {
+fn shared_files(state: &StateDir) -> Vec<(String, PathBuf)> {
     let mut paths = vec![
         state.objects().with_extension("lock"),
         state.maintenance_file(),
@@ -78,7 +78,7 @@ fn in_the_way(files: &[(String, PathBuf)]) -> Vec<Damage> {
 /// # Errors
 ///
 /// Fails if something is still there.
-pub(crate) fn clear_the_way(state: &State, own: Option<&RootState>) -> Result<Vec<String>> {
+pub(crate) fn clear_the_way(state: &StateDir, own: Option<&RootState>) -> Result<Vec<String>> {
     let files = own.map_or_else(|| shared_files(state), files_of);
     let odd = files.into_iter().filter(|(_, path)| is_in_the_way(path));
     odd.map(|(_, path)| clear_away(&path)).collect()
@@ -102,7 +102,7 @@ pub(crate) fn check(own: &RootState) -> Vec<Damage> {
 
 fn read_all(own: &RootState) -> Vec<Damage> {
     let mut found = Vec::new();
-    if Table::is_damaged(&own.cache()) {
+    if ScanTable::is_damaged(&own.cache()) {
         found.push(damage("cache", "it cannot be read; the next scan makes it again"));
     }
     if Stats::is_damaged(own) {
@@ -131,7 +131,7 @@ fn read_all(own: &RootState) -> Vec<Damage> {
 /// Fails if something cannot be removed or written.
 pub(crate) fn repair(own: &RootState, root: &Root, now: DateTime<Utc>) -> Result<Vec<String>> {
     let mut done = Vec::new();
-    if Table::is_damaged(&own.cache()) {
+    if ScanTable::is_damaged(&own.cache()) {
         remove(&own.cache())?;
         done.push("removed the damaged cache; the next scan makes it again".to_owned());
     }
@@ -164,7 +164,7 @@ pub(crate) fn repair(own: &RootState, root: &Root, now: DateTime<Utc>) -> Result
 
 /// What is wrong with what all roots share: the ledgers of sessions, packs, and what rounds
 /// remember.
-pub(crate) fn check_sessions(state: &State) -> Vec<Damage> {
+pub(crate) fn check_sessions(state: &StateDir) -> Vec<Damage> {
     let why = "it cannot be read; a call more is saved for want of it";
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let damaged = ledger::damaged(state);
@@ -192,7 +192,7 @@ pub(crate) fn check_sessions(state: &State) -> Vec<Damage> {
 /// # Errors
 ///
 /// Fails if one cannot be removed.
-pub(crate) fn repair_sessions(state: &State) -> Result<Vec<String>> {
+pub(crate) fn repair_sessions(state: &StateDir) -> Result<Vec<String>> {
     let damaged = ledger::damaged(state);
     damaged.iter().try_for_each(|path| remove(path))?;
     let mut done = match damaged.len() {
@@ -212,7 +212,7 @@ pub(crate) fn repair_sessions(state: &State) -> Result<Vec<String>> {
 /// # Errors
 ///
 /// Fails if they cannot be listed.
-pub(crate) fn check_places(state: &State, here: Option<&RootState>) -> Result<Vec<Damage>> {
+pub(crate) fn check_places(state: &StateDir, here: Option<&RootState>) -> Result<Vec<Damage>> {
     let mut found = Vec::new();
     for own in record::all_roots(state)? {
         if let Err(err) = record::known_location(&own)

@@ -6,16 +6,16 @@ use super::Project;
 use crate::{
     config as settings,
     error::Result,
-    model::{Checkpoint, Root, RootKind, Scope},
+    model::{Checkpoint, Root, RootKind, ScanScope},
     process::Process,
     project::real_cwd,
     root,
-    state::{RootState, State},
+    state::{RootState, StateDir},
     store::{self, record},
 };
 
 /// One root with checkpoints.
-pub(crate) struct Known {
+pub(crate) struct KnownRoot {
     /// Where it is, or was.
     pub(crate) path: PathBuf,
     /// Our part of it.
@@ -30,19 +30,19 @@ pub(crate) struct Known {
 /// # Errors
 ///
 /// Fails if they cannot be listed.
-pub(crate) fn known(state: &State) -> Result<Vec<Known>> {
+pub(crate) fn known(state: &StateDir) -> Result<Vec<KnownRoot>> {
     let mut known = Vec::new();
     for state in record::all_roots(state)? {
         if let Ok(Some(place)) = record::read_location(&state) {
             let gone = !place.path.is_dir();
-            known.push(Known { path: place.path, state, gone });
+            known.push(KnownRoot { path: place.path, state, gone });
         }
     }
     known.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(known)
 }
 
-impl Known {
+impl KnownRoot {
     /// Its checkpoints, newest first. Of a directory that is gone, those that its records name.
     ///
     /// # Errors
@@ -73,6 +73,6 @@ fn project_at(process: &Process<'_>, path: &Path) -> Result<Project> {
     let settings = settings::load(process, Some(path)).settings;
     let store = store::open(&root, &state, settings.store)?;
     let home = process.var("HOME").map(PathBuf::from);
-    let (scope, cwd) = (Scope::Whole, real_cwd(process));
+    let (scope, cwd) = (ScanScope::Whole, real_cwd(process));
     Ok(Project { root, scope, settings, state, store, home, cwd, is_gone: false })
 }

@@ -4,17 +4,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Project, print, print_json, rows, rows::Told};
+use super::{Project, print, print_json, rows, rows::CheckpointLabel};
 use crate::{
     config,
     error::{Error, Result},
     fs::own_bytes,
     ledger, maintenance,
     model::{Checkpoint, CheckpointId},
-    plan::{self, Limits, Pins, PrunePlan, RetentionInput, Why},
+    plan::{self, Pins, PrunePlan, RetentionInput, RetentionLimits, Why},
     process::{Exit, Process},
     restore_log,
-    state::{RootState, State},
+    state::{RootState, StateDir},
     store::{record, sweep, usage::UsageIndex},
     ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
 };
@@ -24,7 +24,7 @@ use crate::{
 /// Without --keep, --older-than and --max-size, your settings `max_checkpoints` and `retention`
 /// decide. The newest always stays, and so does for seven days what was held before a restore.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct PruneArgs {
     /// Keep at most this many
     #[arg(long, value_name = "N")]
     keep: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &PruneArgs) -> Result<Exit> {
     let project = Project::open(process, None)?;
     let wanted = wanted(process, &project, args)?;
     let checkpoints = project.store.list()?;
@@ -106,12 +106,12 @@ fn say_over(process: &mut Process<'_>, Over { bytes, max }: Over, dry_run: bool)
     let _ignored = writeln!(process.stderr, "{said}");
 }
 
-struct Wanted {
-    limits: Limits,
+struct PruneGoal {
+    limits: RetentionLimits,
     size_max_bytes: Option<u64>,
 }
 
-fn wanted(process: &Process<'_>, project: &Project, args: &Args) -> Result<Wanted> {
+fn wanted(process: &Process<'_>, project: &Project, args: &PruneArgs) -> Result<PruneGoal> {
     let mut loaded = config::load(process, Some(project.root.path()));
     let flags = [
         (&args.keep, "--keep", "max_checkpoints"),
@@ -125,12 +125,12 @@ fn wanted(process: &Process<'_>, project: &Project, args: &Args) -> Result<Wante
     }
     let settings = loaded.settings;
     let none = [&args.keep, &args.older_than, &args.max_size].into_iter().all(Option::is_none);
-    let limits = Limits {
+    let limits = RetentionLimits {
         keep: (none || args.keep.is_some()).then_some(settings.max_checkpoints),
         older_than: (none || args.older_than.is_some()).then_some(settings.retention),
     };
     let size_max_bytes = args.max_size.is_some().then_some(settings.max_total_size);
-    Ok(Wanted { limits, size_max_bytes })
+    Ok(PruneGoal { limits, size_max_bytes })
 }
 
 /// Adds to a plan what goes so that the rest takes no more than `max` bytes, and what must stay if
@@ -233,7 +233,7 @@ const MAINTENANCE_TIME: Duration = Duration::from_secs(2);
 const MAINTENANCE_LOOK: Duration = Duration::from_millis(100);
 
 /// Frees what no checkpoint needs; our own files took `before` bytes.
-pub(super) fn free(state: &State, before: u64) -> Result<Freed> {
+pub(super) fn free(state: &StateDir, before: u64) -> Result<Freed> {
     if !state.dir().is_dir() {
         return Ok(Freed::default());
     }
@@ -277,7 +277,7 @@ pub(super) fn table(
         match step {
             Some((row, 0)) => row.told(0).turn(),
             Some((row, n)) => row.told(n).words(),
-            None => Told::alone(checkpoint).words(),
+            None => CheckpointLabel::alone(checkpoint).words(),
         }
     };
     let mut table = Table::new([

@@ -13,8 +13,8 @@ use crate::{
     model::{By, Checkpoint, CheckpointId, Reason},
     plan::{Options, Picked},
     process::{Exit, Process},
-    project::{Row, rows},
-    restore::{Request, Restore, Turn},
+    project::{TurnRow, rows},
+    restore::{Restore, RestoreRequest, RevertedTurn},
 };
 
 /// Take back what one turn did, and keep what came after it, whoever did it.
@@ -24,7 +24,7 @@ use crate::{
 /// `beforehand undo` takes it back.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
 #[derive(clap::Args, Clone, Default)]
-pub(crate) struct Args {
+pub(crate) struct RevertArgs {
     /// The turn: a number from `beforehand list`, `latest`, or the start of an id
     #[arg(value_name = "TURN")]
     pub(crate) turn: String,
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     pub(crate) paths: Vec<PathBuf>,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &RevertArgs) -> Result<Exit> {
     let project = Project::open(process, args.root.as_deref())?.into_present()?;
     let found = find(process, &project, &args.turn);
     if matches!(found, Err(Error::NoSuchCheckpoint { .. })) {
@@ -66,10 +66,10 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     carry_out(process, restore, consent)
 }
 
-fn request(args: &Args, picked: Picked, turn: Turn) -> Request {
+fn request(args: &RevertArgs, picked: Picked, turn: RevertedTurn) -> RestoreRequest {
     // Who names it means it.
     let outside = args.outside || picked.names_outside();
-    Request {
+    RestoreRequest {
         verb: "revert",
         options: Options { merge: true, ..Options::default() },
         markers: args.merge,
@@ -84,7 +84,11 @@ fn request(args: &Args, picked: Picked, turn: Turn) -> Request {
 }
 
 /// The turn the user means, and its first checkpoint.
-fn find(process: &Process<'_>, project: &Project, given: &str) -> Result<(Checkpoint, Turn)> {
+fn find(
+    process: &Process<'_>,
+    project: &Project,
+    given: &str,
+) -> Result<(Checkpoint, RevertedTurn)> {
     let found = project.find(given)?;
     let (id, uses) = (found.id.short(), ledger::uses(&project.state));
     let rows = rows(project.store.list()?, &uses);
@@ -119,7 +123,7 @@ fn find(process: &Process<'_>, project: &Project, given: &str) -> Result<(Checkp
         ));
     }
     let session =
-        |row: &Row| row.steps[0].cause.by.as_ref().map(|by| (by.agent, by.session.clone()));
+        |row: &TurnRow| row.steps[0].cause.by.as_ref().map(|by| (by.agent, by.session.clone()));
     // What an older turn of a session left open was cut off, or goes on in the background.
     let is_last = !rows[..row].iter().any(|newer| session(newer) == session(&rows[row]));
     let running = ledger::running(&project.state, process.now);
@@ -136,7 +140,12 @@ fn find(process: &Process<'_>, project: &Project, given: &str) -> Result<(Checkp
 
 /// All of the turn that a row is about, with its first checkpoint: one that a turn of another session
 /// found as it was, too, stands in the list as that one's.
-fn whole(project: &Project, uses: &[Use], row: &Row, number: usize) -> Result<(Checkpoint, Turn)> {
+fn whole(
+    project: &Project,
+    uses: &[Use],
+    row: &TurnRow,
+    number: usize,
+) -> Result<(Checkpoint, RevertedTurn)> {
     let turn = row.steps[0].turn_key();
     let is_its = |used: &&Use| turn.is_some() && used.by.turn_key() == turn;
     let found = uses.iter().filter(is_its).map(|used| used.checkpoint);
@@ -155,6 +164,6 @@ fn whole(project: &Project, uses: &[Use], row: &Row, number: usize) -> Result<(C
     let first = all.into_iter().min_by_key(|one| one.sequence);
     let cause = row.steps[0].cause.clone();
     let first = first.map(|first| Checkpoint { cause, ..first });
-    let turn = Turn { number, calls: TurnCalls { checkpoints, uses: times } };
+    let turn = RevertedTurn { number, calls: TurnCalls { checkpoints, uses: times } };
     Ok((first.unwrap_or_else(|| row.steps[0].clone()), turn))
 }

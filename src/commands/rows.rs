@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     agent::by_agent,
     model::{Agent, By, Checkpoint, CheckpointId, Reason},
-    project::Row,
+    project::TurnRow,
     ui,
 };
 
@@ -21,7 +21,7 @@ pub(crate) fn digits(checkpoints: &[Checkpoint]) -> usize {
 
 /// A checkpoint as a list tells it: by the newest turn that uses it, or else by what made it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told<'a> {
+pub(crate) struct CheckpointLabel<'a> {
     /// The checkpoint.
     pub(crate) checkpoint: &'a Checkpoint,
     /// The author of its call.
@@ -34,24 +34,24 @@ pub(crate) struct Told<'a> {
     pub(crate) at: DateTime<Utc>,
 }
 
-impl Row {
+impl TurnRow {
     /// Step `n` of it, from 0.
-    pub(crate) fn told(&self, n: usize) -> Told<'_> {
+    pub(crate) fn told(&self, n: usize) -> CheckpointLabel<'_> {
         let checkpoint = &self.steps[n];
         match self.used.as_ref().filter(|_| n == 0) {
-            Some(used) => Told {
+            Some(used) => CheckpointLabel {
                 checkpoint,
                 by: Some(&used.by),
                 tool: used.tool.as_deref(),
                 summary: used.summary.as_deref(),
                 at: used.at,
             },
-            None => Told::alone(checkpoint),
+            None => CheckpointLabel::alone(checkpoint),
         }
     }
 }
 
-impl<'a> Told<'a> {
+impl<'a> CheckpointLabel<'a> {
     /// By what made it.
     pub(crate) fn alone(checkpoint: &'a Checkpoint) -> Self {
         Self {

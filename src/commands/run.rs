@@ -6,7 +6,9 @@ use super::Project;
 use crate::{
     error::{Error, Result},
     hook,
-    model::{Agent, Context, Decision, Intent, Language, Scope, SessionId, ToolCall, Verdict},
+    model::{
+        Agent, CallContext, Decision, Intent, Language, ScanScope, SessionId, ToolCall, Verdict,
+    },
     process::{Exit, Process},
     ui,
 };
@@ -17,7 +19,7 @@ use crate::{
 /// did. It has this terminal, its streams and its signals to itself, and its exit code is returned
 /// (127 if there is no such program, 126 if it cannot be run).
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct RunArgs {
     /// What to call this turn in the list
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -34,10 +36,10 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &RunArgs) -> Result<Exit> {
     let call = call(process, &args.command);
     let project = Project::open(process, None)?;
-    if project.scope == Scope::Named {
+    if project.scope == ScanScope::Named {
         let path = ui::path(project.root.path(), project.home.as_deref());
         let said = format!(
             "`{path}` is never held as a whole, so what the program does to it is not held"
@@ -59,7 +61,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     Ok(Exit::Program(code))
 }
 
-fn may_run(process: &mut Process<'_>, args: &Args) -> Result<()> {
+fn may_run(process: &mut Process<'_>, args: &RunArgs) -> Result<()> {
     if args.yes || ui::ask(process, "Run it all the same?") {
         return Ok(());
     }
@@ -69,7 +71,7 @@ fn may_run(process: &mut Process<'_>, args: &Args) -> Result<()> {
 /// The program as a call of its own session.
 fn call(process: &Process<'_>, command: &[OsString]) -> ToolCall {
     let words = command.iter().map(|word| word.to_string_lossy());
-    let context = Context {
+    let context = CallContext {
         agent: Agent::Program,
         // Its beginning is what people see of it.
         session: SessionId(format!("{}-{}", std::process::id(), crate::fs::now_ns())),

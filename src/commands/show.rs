@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     Project, print, print_json, rows,
-    rows::{Told, agent_name, agent_title},
+    rows::{CheckpointLabel, agent_name, agent_title},
 };
 use crate::{
     error::Result,
@@ -28,7 +28,7 @@ const SESSION_CHARS: usize = 8;
 
 /// Show what one checkpoint is and holds.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ShowArgs {
     /// The checkpoint: a number from `beforehand list`, `latest`, or the start of an id
     #[arg(value_name = "CHECKPOINT")]
     pub(crate) checkpoint: String,
@@ -37,11 +37,11 @@ pub(crate) struct Args {
     pub(crate) json: bool,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &ShowArgs) -> Result<Exit> {
     let project = Project::open(process, None)?;
     let checkpoint = project.find(&args.checkpoint)?;
     let rows = rows(vec![checkpoint.clone()], &ledger::uses(&project.state));
-    let told = rows.first().map_or_else(|| Told::alone(&checkpoint), |row| row.told(0));
+    let told = rows.first().map_or_else(|| CheckpointLabel::alone(&checkpoint), |row| row.told(0));
     if args.json {
         let value = as_json(&project, &told);
         print_json(process, &value)?;
@@ -58,7 +58,7 @@ pub(crate) fn skipped_json(skipped: &Skipped) -> Value {
     json!({ "path": path, "reason": skipped.reason.name(), "size": skipped.size })
 }
 
-fn as_json(project: &Project, told: &Told<'_>) -> Value {
+fn as_json(project: &Project, told: &CheckpointLabel<'_>) -> Value {
     let checkpoint = told.checkpoint;
     let (kind, why) = keeper(project, checkpoint);
     let head = checkpoint.head.as_ref().map(|head| {
@@ -88,7 +88,7 @@ fn as_json(project: &Project, told: &Told<'_>) -> Value {
     })
 }
 
-fn as_text(process: &Process<'_>, project: &Project, told: &Told<'_>) -> String {
+fn as_text(process: &Process<'_>, project: &Project, told: &CheckpointLabel<'_>) -> String {
     let checkpoint = told.checkpoint;
     let style = Style::stdout(process);
     let clock = Clock::local(process.now);

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::install::running;
 use crate::{
     agent,
-    install::{Off, ROWS, Row, Site, Standing, look, off, ours_of},
+    install::{HookStatus, InstallRow, Off, ROWS, Site, look, off, ours_of},
     process::Process,
-    state::State,
+    state::StateDir,
 };
 
 /// An agent that does not run the hooks it has.
@@ -40,7 +40,7 @@ pub(crate) fn title(agent: &'static str) -> &'static str {
 }
 
 /// Where an agent can have hooks, of the user's and in the project at `root`.
-pub(crate) fn sites(row: &Row, process: &Process<'_>, root: Option<&Path>) -> Vec<Site> {
+pub(crate) fn sites(row: &InstallRow, process: &Process<'_>, root: Option<&Path>) -> Vec<Site> {
     let mut sites = row.sites(process);
     sites.extend(root.map(|root| row.project_sites(root)).unwrap_or_default());
     sites.retain(Site::is_hook);
@@ -49,13 +49,13 @@ pub(crate) fn sites(row: &Row, process: &Process<'_>, root: Option<&Path>) -> Ve
 
 /// How many agents have our hooks in the project at `root`, and which of them do not run them. A
 /// file that cannot be read has none; `doctor` tells of it.
-pub(crate) fn silent(process: &Process<'_>, state: &State, root: &Path) -> (usize, Vec<Silent>) {
+pub(crate) fn silent(process: &Process<'_>, state: &StateDir, root: &Path) -> (usize, Vec<Silent>) {
     let ours = ours_of(state, running(process).as_ref());
     let mut registered = 0;
     let mut silent = Vec::new();
     for row in ROWS {
         let found = |site: Site| match look(&site, &ours) {
-            Ok(Standing::Nothing) | Err(_) => None,
+            Ok(HookStatus::Nothing) | Err(_) => None,
             Ok(found) => Some((site, found)),
         };
         let sites: Vec<_> = sites(row, process, Some(root)).into_iter().filter_map(found).collect();

@@ -22,7 +22,7 @@ const LINES_MAX: usize = 200;
 
 /// What the slash commands of agents run.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct SlashArgs {
     /// Which slash command
     name: Name,
     /// Read the arguments from standard input
@@ -43,7 +43,7 @@ enum Name {
 
 /// What the user wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Wish {
+enum SlashRequest {
     List,
     Show(String),
     Diff(String),
@@ -56,7 +56,7 @@ enum Wish {
     Undo(Vec<String>),
 }
 
-impl Wish {
+impl SlashRequest {
     /// Whether the answer is to be a JSON document.
     fn is_json(&self) -> bool {
         match self {
@@ -70,7 +70,7 @@ impl Wish {
 
 /// Agents drop what a failed command printed, so all of it goes to standard output, and it never
 /// fails.
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &SlashArgs) -> Result<Exit> {
     let text = given(process, args);
     let said = match text.and_then(|text| wish(args.name, &text)) {
         // Half a document is none.
@@ -96,7 +96,7 @@ fn refusal(name: Name, why: String) -> Error {
     )
 }
 
-fn given(process: &mut Process<'_>, args: &Args) -> Result<String, String> {
+fn given(process: &mut Process<'_>, args: &SlashArgs) -> Result<String, String> {
     if !args.stdin {
         let words: Option<Vec<&str>> = args.text.iter().map(|word| word.to_str()).collect();
         return words.map(|words| words.join(" ")).ok_or_else(|| not_text().to_owned());
@@ -119,7 +119,7 @@ fn not_text() -> &'static str {
 }
 
 /// Reads what was typed.
-fn wish(name: Name, text: &str) -> Result<Wish, String> {
+fn wish(name: Name, text: &str) -> Result<SlashRequest, String> {
     let words = match shell_words::split(text) {
         // OpenCode puts all there is between quotes of its own.
         Ok(words) if words.len() == 1 && text.trim().starts_with(['"', '\'']) => {
@@ -132,13 +132,15 @@ fn wish(name: Name, text: &str) -> Result<Wish, String> {
         (Name::Checkpoint, Ok(words)) => checkpoint(&words),
         (Name::Checkpoint, Err(text)) => match text.trim().split_once(char::is_whitespace) {
             // `don't` is a fine message.
-            Some(("create", message)) => Ok(Wish::Create(Some(message.trim().to_owned()))),
+            Some(("create", message)) => Ok(SlashRequest::Create(Some(message.trim().to_owned()))),
             Some(_) | None => Err(unreadable(&text)),
         },
         (Name::Rollback, Ok(words)) => rollback(&words),
-        (Name::Revert, Ok(words)) if words.is_empty() => Ok(Wish::List),
-        (Name::Revert, Ok(words)) => Ok(Wish::Revert(with_paths_apart::<revert::Args>(&words))),
-        (Name::Undo, Ok(words)) => Ok(Wish::Undo(words)),
+        (Name::Revert, Ok(words)) if words.is_empty() => Ok(SlashRequest::List),
+        (Name::Revert, Ok(words)) => {
+            Ok(SlashRequest::Revert(with_paths_apart::<revert::RevertArgs>(&words)))
+        }
+        (Name::Undo, Ok(words)) => Ok(SlashRequest::Undo(words)),
         (Name::Rollback | Name::Revert | Name::Undo, Err(text)) => Err(unreadable(&text)),
     }
 }
@@ -147,25 +149,27 @@ fn unreadable(text: &str) -> String {
     format!("cannot split `{}` into words: a quote is open", crate::ui::escape(text.as_bytes()))
 }
 
-fn checkpoint(words: &[String]) -> Result<Wish, String> {
-    let Some((name, rest)) = words.split_first() else { return Ok(Wish::List) };
+fn checkpoint(words: &[String]) -> Result<SlashRequest, String> {
+    let Some((name, rest)) = words.split_first() else { return Ok(SlashRequest::List) };
     match (name.as_str(), rest) {
-        ("list", []) => Ok(Wish::List),
-        ("show", [id]) => Ok(Wish::Show(id.clone())),
-        ("diff", [id]) => Ok(Wish::Diff(id.clone())),
-        ("restore", [_, ..]) => Ok(Wish::Restore(with_paths_apart::<restore::Args>(rest))),
-        ("create", []) => Ok(Wish::Create(None)),
-        ("create", message) => Ok(Wish::Create(Some(message.join(" ")))),
+        ("list", []) => Ok(SlashRequest::List),
+        ("show", [id]) => Ok(SlashRequest::Show(id.clone())),
+        ("diff", [id]) => Ok(SlashRequest::Diff(id.clone())),
+        ("restore", [_, ..]) => {
+            Ok(SlashRequest::Restore(with_paths_apart::<restore::RestoreArgs>(rest)))
+        }
+        ("create", []) => Ok(SlashRequest::Create(None)),
+        ("create", message) => Ok(SlashRequest::Create(Some(message.join(" ")))),
         _ => Err(unknown(words)),
     }
 }
 
-fn rollback(words: &[String]) -> Result<Wish, String> {
+fn rollback(words: &[String]) -> Result<SlashRequest, String> {
     match words {
-        [] => Ok(Wish::List),
-        [diff, id] if diff == "diff" => Ok(Wish::Diff(id.clone())),
+        [] => Ok(SlashRequest::List),
+        [diff, id] if diff == "diff" => Ok(SlashRequest::Diff(id.clone())),
         [first, ..] if !matches!(&first[..], "diff" | "list" | "show") => {
-            Ok(Wish::Restore(with_paths_apart::<restore::Args>(words)))
+            Ok(SlashRequest::Restore(with_paths_apart::<restore::RestoreArgs>(words)))
         }
         _ => Err(unknown(words)),
     }
@@ -206,10 +210,14 @@ fn unknown(words: &[String]) -> String {
     format!("cannot make sense of `{}`", crate::ui::escape(words.join(" ").as_bytes()))
 }
 
-fn grant(process: &mut Process<'_>, name: Name, wish: Wish) -> String {
+fn grant(process: &mut Process<'_>, name: Name, wish: SlashRequest) -> String {
     match wish {
-        Wish::List => {
-            let args = list::Args { limit: Some(ROWS_MAX), is_read: true, ..list::Args::default() };
+        SlashRequest::List => {
+            let args = list::ListArgs {
+                limit: Some(ROWS_MAX),
+                is_read: true,
+                ..list::ListArgs::default()
+            };
             let said = inside(process, |inner| list::run(inner, &args));
             said.with(match name {
                 Name::Checkpoint => "\n/checkpoint diff N · /checkpoint restore N\n",
@@ -217,40 +225,43 @@ fn grant(process: &mut Process<'_>, name: Name, wish: Wish) -> String {
                 Name::Rollback | Name::Undo => "\n/rollback diff N · /rollback N\n",
             })
         }
-        Wish::Show(checkpoint) => {
-            let args = show::Args { checkpoint, json: false };
+        SlashRequest::Show(checkpoint) => {
+            let args = show::ShowArgs { checkpoint, json: false };
             inside(process, |inner| show::run(inner, &args)).all()
         }
-        Wish::Diff(from) => {
-            let args = diff::Args { from, ..diff::Args::default() };
+        SlashRequest::Diff(from) => {
+            let args = diff::DiffArgs { from, ..diff::DiffArgs::default() };
             inside(process, |inner| diff::run(inner, &args)).all()
         }
-        Wish::Create(message) => {
-            let args = create::Args { message, json: false };
+        SlashRequest::Create(message) => {
+            let args = create::CreateArgs { message, json: false };
             let said = inside(process, |inner| create::run(inner, &args));
             if said.done { format!("checkpoint {}", said.all()) } else { said.all() }
         }
-        Wish::Restore(words) => match parse::<restore::Args>(&words) {
+        SlashRequest::Restore(words) => match parse::<restore::RestoreArgs>(&words) {
             Err(err) => not_understood(&err),
             // What finishes or takes back a restore has no preview.
             Ok(args) if args.checkpoint.is_none() => {
                 inside(process, |inner| restore::run(inner, &args)).all()
             }
             Ok(args) => planned(process, args.dry_run, args.json, |inner, dry_run| {
-                restore::run(inner, &restore::Args { dry_run, yes: !dry_run, ..args.clone() })
+                restore::run(
+                    inner,
+                    &restore::RestoreArgs { dry_run, yes: !dry_run, ..args.clone() },
+                )
             }),
         },
-        Wish::Revert(words) => match parse::<revert::Args>(&words) {
+        SlashRequest::Revert(words) => match parse::<revert::RevertArgs>(&words) {
             Err(err) => not_understood(&err),
             Ok(args) => planned(process, args.dry_run, args.json, |inner, dry_run| {
-                revert::run(inner, &revert::Args { dry_run, yes: !dry_run, ..args.clone() })
+                revert::run(inner, &revert::RevertArgs { dry_run, yes: !dry_run, ..args.clone() })
             }),
         },
-        Wish::Undo(words) => match parse::<undo::Args>(&words) {
+        SlashRequest::Undo(words) => match parse::<undo::UndoArgs>(&words) {
             Err(err) => not_understood(&err),
             Ok(args) => planned(process, args.how.dry_run, args.how.json, |inner, dry_run| {
-                let how = undo::How { yes: true, dry_run, ..args.how.clone() };
-                undo::undo(inner, &undo::Args { how, ..args.clone() })
+                let how = undo::UndoOptions { yes: true, dry_run, ..args.how.clone() };
+                undo::undo(inner, &undo::UndoArgs { how, ..args.clone() })
             }),
         },
     }
@@ -283,14 +294,14 @@ fn not_understood(err: &clap::Error) -> String {
 }
 
 /// What another command said.
-struct Said {
+struct CommandOutput {
     stdout: String,
     stderr: String,
     /// Whether it did what it was told.
     done: bool,
 }
 
-impl Said {
+impl CommandOutput {
     fn all(self) -> String {
         self.stdout + &self.stderr
     }
@@ -305,12 +316,12 @@ impl Said {
 fn inside(
     process: &mut Process<'_>,
     command: impl FnOnce(&mut Process<'_>) -> Result<Exit>,
-) -> Said {
+) -> CommandOutput {
     let (result, Printed { stdout, mut stderr }) = process.quietly(command);
     if let Err(err) = &result {
         stderr.push_str(&error_text(err, Style::PLAIN));
     }
-    Said { stdout, stderr, done: result.is_ok() }
+    CommandOutput { stdout, stderr, done: result.is_ok() }
 }
 
 fn shortened(said: String) -> String {
@@ -333,17 +344,17 @@ mod tests {
     #[test]
     fn what_is_typed_becomes_a_wish() {
         let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
-        let restore = |words: &[&str]| Wish::Restore(owned(words));
+        let restore = |words: &[&str]| SlashRequest::Restore(owned(words));
         for (text, expected) in [
-            ("", Wish::List),
+            ("", SlashRequest::List),
             (" 2 ", restore(&["2"])),
-            ("diff 2", Wish::Diff("2".to_owned())),
+            ("diff 2", SlashRequest::Diff("2".to_owned())),
             ("2 src/main.rs 'a b'", restore(&["2", "--", "src/main.rs", "a b"])),
             ("2 a --force -- -b", restore(&["2", "--force", "--", "a", "-b"])),
             ("--force 2 --into out a", restore(&["--force", "2", "--into", "out", "--", "a"])),
             ("--continue", restore(&["--continue"])),
             ("\"2 src/main.rs\"", restore(&["2", "--", "src/main.rs"])),
-            ("\"\"", Wish::List),
+            ("\"\"", SlashRequest::List),
             ("2 '$(rm -rf /)'; x", restore(&["2", "--", "$(rm -rf /);", "x"])),
         ] {
             assert_eq!(wish(Name::Rollback, text), Ok(expected), "{text}");
@@ -351,13 +362,16 @@ mod tests {
         for bad in ["diff", "diff 1 2", "2 don't"] {
             assert!(wish(Name::Rollback, bad).is_err(), "{bad}");
         }
-        let revert = |words: &[&str]| Ok(Wish::Revert(owned(words)));
-        assert_eq!(wish(Name::Revert, ""), Ok(Wish::List));
+        let revert = |words: &[&str]| Ok(SlashRequest::Revert(owned(words)));
+        assert_eq!(wish(Name::Revert, ""), Ok(SlashRequest::List));
         assert_eq!(wish(Name::Revert, "2 a --merge"), revert(&["2", "--merge", "--", "a"]));
-        assert_eq!(wish(Name::Undo, " "), Ok(Wish::Undo(Vec::new())));
-        assert_eq!(wish(Name::Undo, "\"\""), Ok(Wish::Undo(Vec::new())));
-        assert_eq!(wish(Name::Undo, "--force"), Ok(Wish::Undo(owned(&["--force"]))));
-        assert!(parse::<undo::Args>(&["2".to_owned()]).is_err(), "half a wish is not another wish");
+        assert_eq!(wish(Name::Undo, " "), Ok(SlashRequest::Undo(Vec::new())));
+        assert_eq!(wish(Name::Undo, "\"\""), Ok(SlashRequest::Undo(Vec::new())));
+        assert_eq!(wish(Name::Undo, "--force"), Ok(SlashRequest::Undo(owned(&["--force"]))));
+        assert!(
+            parse::<undo::UndoArgs>(&["2".to_owned()]).is_err(),
+            "half a wish is not another wish"
+        );
     }
 
     #[test]
@@ -368,7 +382,7 @@ mod tests {
             ("create I don't know", Some("I don't know")),
             ("\"create it all\"", Some("it all")),
         ] {
-            let expected = Wish::Create(message.map(str::to_owned));
+            let expected = SlashRequest::Create(message.map(str::to_owned));
             assert_eq!(wish(Name::Checkpoint, text), Ok(expected), "{text}");
         }
         assert!(wish(Name::Checkpoint, "restore don't").is_err());

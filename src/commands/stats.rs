@@ -10,8 +10,8 @@ use crate::{
     fs::{is_lost, read_small, replace},
     left,
     model::CheckpointId,
-    state::RootState,
-    ui::Lines,
+    state::{RootState, version_of},
+    ui::LineCounts,
 };
 
 /// Thousands of pairs; a larger file is not ours.
@@ -23,15 +23,15 @@ const PAIRS_MAX: usize = 500;
 pub(crate) struct Stats {
     path: PathBuf,
     place: RootState,
-    log: OnceCell<Vec<left::Line>>,
-    wire: Wire,
+    log: OnceCell<Vec<left::LogLine>>,
+    wire: StatsFile,
     changed: bool,
     /// Whether it may be written: a newer beforehand's never is.
     is_ours: bool,
 }
 
 #[derive(Default, Serialize, Deserialize)]
-struct Wire {
+struct StatsFile {
     version: u32,
     pairs: BTreeMap<Pair, [u64; 4]>,
 }
@@ -65,14 +65,14 @@ impl Stats {
     pub(crate) fn load(state: &RootState) -> Self {
         let (path, place) = (state.stats(), state.clone());
         let bytes = read_small(&path, SIZE_MAX_BYTES).ok().flatten();
-        let wire = bytes.as_deref().and_then(|it| serde_json::from_slice::<Wire>(it).ok());
+        let wire = bytes.as_deref().and_then(|it| serde_json::from_slice::<StatsFile>(it).ok());
         let wire = wire.filter(|wire| wire.version == VERSION).unwrap_or_default();
         let is_ours = bytes.as_deref().is_none_or(|bytes| version(bytes) <= VERSION);
         Self { path, place, log: OnceCell::new(), wire, changed: false, is_ours }
     }
 
     /// What agents were seen to do in the root, which is read once.
-    pub(crate) fn log(&self) -> &[left::Line] {
+    pub(crate) fn log(&self) -> &[left::LogLine] {
         self.log.get_or_init(|| left::read(&self.place))
     }
 
@@ -83,7 +83,7 @@ impl Stats {
             Ok(bytes) => bytes.is_some_and(|bytes| {
                 !is_lost(&bytes)
                     && matches!(version(&bytes), 0 | VERSION)
-                    && serde_json::from_slice::<Wire>(&bytes).is_err()
+                    && serde_json::from_slice::<StatsFile>(&bytes).is_err()
             }),
             Err(_) => true,
         }
@@ -92,7 +92,7 @@ impl Stats {
     /// What is between two checkpoints, if it is known.
     pub(crate) fn get(&self, from: CheckpointId, to: CheckpointId) -> Option<Counts> {
         let [files, repositories, added, removed] = *self.wire.pairs.get(&Pair(from, to))?;
-        Some(Counts { files, repositories, lines: Lines { added, removed } })
+        Some(Counts { files, repositories, lines: LineCounts { added, removed } })
     }
 
     /// Remembers what is between two checkpoints.
@@ -119,9 +119,5 @@ impl Stats {
 
 /// The version that bytes say they have; 0 if they say nothing.
 fn version(bytes: &[u8]) -> u32 {
-    #[derive(Deserialize)]
-    struct VersionOnly {
-        version: u32,
-    }
-    serde_json::from_slice(bytes).map_or(0, |it: VersionOnly| it.version)
+    version_of(bytes).unwrap_or(0)
 }

@@ -17,14 +17,14 @@ use super::{
 use crate::{
     error::Result,
     fs::{PathResolver, own_bytes},
-    journal::{self, Line, LineKind},
+    journal::{self, JournalLine, LineKind},
     ledger,
-    maintenance::{self, Disk, MaintenanceState, Report, RootInventory},
-    model::{Checkpoint, CheckpointId, Scope, Settings, Skipped},
+    maintenance::{self, Disk, MaintenanceReport, MaintenanceState, RootInventory},
+    model::{Checkpoint, CheckpointId, ScanScope, Settings, Skipped},
     process::{Exit, Process},
     reach::{Surroundings, root_around},
     snapshot,
-    state::State,
+    state::StateDir,
     store::{RootStatus, Survey, Unreadable, record, usage::UsageIndex},
     ui::{self, Clock, Column, Cut, Style, Table},
 };
@@ -37,16 +37,16 @@ const TROUBLE_DAYS: i64 = 7;
 /// This project comes first. Exits 1 while one that is there is not protected although an agent
 /// calls beforehand.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct StatusArgs {
     /// Print an object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &StatusArgs) -> Result<Exit> {
     let project = Project::open(process, None)?;
     let status = Status::of(process, &project)?;
-    let is_broken = |place: &Place| place.unprotected.is_some() && !place.awaits_agent;
+    let is_broken = |place: &RootRow| place.unprotected.is_some() && !place.awaits_agent;
     let all_protected = !status.places.iter().any(is_broken);
     if args.json {
         let value = status.json(&project);
@@ -59,7 +59,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
 }
 
 /// One root as it stands.
-struct Place {
+struct RootRow {
     path: PathBuf,
     kind: &'static str,
     /// Why its repository is not used.
@@ -89,7 +89,7 @@ struct Place {
 
 struct Status {
     /// This root first.
-    places: Vec<Place>,
+    places: Vec<RootRow>,
     /// Bytes of everything of ours, content shared by all roots included.
     total: u64,
     /// What is said of roots that cannot be looked at.
@@ -97,8 +97,8 @@ struct Status {
     disk: Option<Disk>,
     /// Because of which record or pack nothing can be freed.
     in_the_way: Option<(PathBuf, Unreadable)>,
-    last_prune: Option<(DateTime<Utc>, Report)>,
-    trouble: Option<Line>,
+    last_prune: Option<(DateTime<Utc>, MaintenanceReport)>,
+    trouble: Option<JournalLine>,
     troubles: usize,
 }
 
@@ -109,8 +109,8 @@ impl Status {
         let (holdings, unseen) = maintenance::all(process, &project.state, &mut memory)?;
         let is_here = |holding: &&RootInventory| holding.place.path == project.root.path();
         let here = match holdings.iter().find(is_here) {
-            Some(holding) => Place::of(process, project, holding, &memory),
-            None => Place::unknown(project),
+            Some(holding) => RootRow::of(process, project, holding, &memory),
+            None => RootRow::unknown(project),
         };
         let in_the_way = record::gc_blocker_among(&project.state, |root| {
             match holdings.iter().find(|holding| holding.own.dir() == root.dir()) {
@@ -119,7 +119,7 @@ impl Status {
             }
         })?;
         let others = holdings.iter().filter(|holding| !is_here(holding));
-        let others = others.map(|holding| Place::of(process, project, holding, &memory));
+        let others = others.map(|holding| RootRow::of(process, project, holding, &memory));
         let places = std::iter::once(here).chain(others);
         let was_called = !ledger::uses(&project.state).is_empty();
         let places =
@@ -198,7 +198,7 @@ impl Status {
             self.places.iter().filter_map(|it| it.unwritable.as_ref()).collect();
         let line = |dir: &PathBuf| {
             let dir = ui::path(dir, project.home.as_deref());
-            format!("nothing can be written in {dir}: {}\n", State::HOW_TO_WRITE)
+            format!("nothing can be written in {dir}: {}\n", StateDir::HOW_TO_WRITE)
         };
         dirs.into_iter().map(line).collect()
     }
@@ -308,7 +308,7 @@ impl Status {
             })
         });
         json!({
-            "roots": self.places.iter().map(Place::json).collect::<Vec<_>>(),
+            "roots": self.places.iter().map(RootRow::json).collect::<Vec<_>>(),
             "state": project.state.dir().to_string_lossy(),
             "size": self.total,
             "not_looked_at": self.unseen,
@@ -332,7 +332,7 @@ impl Status {
     }
 }
 
-impl Place {
+impl RootRow {
     fn of(
         process: &Process<'_>,
         project: &Project,
@@ -343,7 +343,7 @@ impl Place {
         let seen = is_live.then(|| found(process, project, &holding.place.path)).flatten();
         let (kind, why, scope) = seen.unwrap_or_else(|| {
             let was_git = holding.place.git_dir.is_some();
-            (if was_git { "git" } else { "files" }, None, Scope::Whole)
+            (if was_git { "git" } else { "files" }, None, ScanScope::Whole)
         });
         let unwritable = is_live.then(|| project.state.unwritable(Some(&holding.own))).flatten();
         Self {
@@ -397,7 +397,7 @@ impl Place {
 
     /// Looks which agents have hooks here, and which of them do not run them. Hooks that were set up by
     /// hand are known only by their calls: `was_called` says that there was one.
-    fn listen(mut self, process: &Process<'_>, state: &State, was_called: bool) -> Self {
+    fn listen(mut self, process: &Process<'_>, state: &StateDir, was_called: bool) -> Self {
         if self.standing == RootStatus::Live && self.unprotected.is_none() {
             let (registered, silent) = silent(process, state, &self.path);
             self.silent = silent;
@@ -500,7 +500,7 @@ fn found(
     process: &Process<'_>,
     project: &Project,
     path: &Path,
-) -> Option<(&'static str, Option<String>, Scope)> {
+) -> Option<(&'static str, Option<String>, ScanScope)> {
     let home = process.var("HOME").map(PathBuf::from);
     let surroundings = Surroundings {
         home: home.as_deref(),
@@ -521,20 +521,20 @@ fn found(
 
 fn unprotected(
     settings: &Settings,
-    scope: &Scope,
+    scope: &ScanScope,
     unwritable: Option<&Path>,
 ) -> Option<&'static str> {
     match scope {
-        Scope::Named => Some("too wide to be held as a whole"),
-        Scope::Whole if !settings.enabled => Some("switched off"),
-        Scope::Whole if unwritable.is_some() => Some("no checkpoint can be written"),
-        Scope::Whole => None,
+        ScanScope::Named => Some("too wide to be held as a whole"),
+        ScanScope::Whole if !settings.enabled => Some("switched off"),
+        ScanScope::Whole if unwritable.is_some() => Some("no checkpoint can be written"),
+        ScanScope::Whole => None,
     }
 }
 
 /// What a root takes on the disk, in bytes: its own files, its private repositories, and the objects
 /// of the file store that its checkpoints need.
-fn size_of(state: &State, holding: &RootInventory) -> u64 {
+fn size_of(state: &StateDir, holding: &RootInventory) -> u64 {
     let mut objects = UsageIndex::new(state);
     holding.needs.iter().for_each(|needs| objects.add_private(needs));
     let stores = holding.needs.iter().flat_map(|needs| &needs.trees).map(|(store, _)| store);

@@ -12,15 +12,15 @@ use crate::{
     model::{By, Checkpoint, Reason},
     plan::{self, Options, Picked},
     process::{Exit, Process},
-    restore::{Request, Restore, is_interrupted, retain_steps},
+    restore::{Restore, RestoreRequest, is_interrupted, retain_steps},
     ui,
 };
 
 /// Take back the last turn, or the last restore. Shows what it will do and asks.
 #[derive(clap::Args, Clone, Default)]
-pub(crate) struct Args {
+pub(crate) struct UndoArgs {
     #[command(flatten)]
-    pub(crate) how: How,
+    pub(crate) how: UndoOptions,
     /// Take back the last turn of the session with a name that begins so
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
@@ -32,7 +32,7 @@ pub(crate) struct Args {
 // How a step along the line is taken. (A doc comment would become the help of both commands.)
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
 #[derive(clap::Args, Clone, Default)]
-pub(crate) struct How {
+pub(crate) struct UndoOptions {
     /// Do not ask
     #[arg(short, long)]
     pub(crate) yes: bool,
@@ -47,7 +47,7 @@ pub(crate) struct How {
     pub(crate) json: bool,
 }
 
-pub(crate) fn undo(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn undo(process: &mut Process<'_>, args: &UndoArgs) -> Result<Exit> {
     let project = Project::open(process, None)?.into_present()?;
     let mut checkpoints = steps(&project)?;
     ledger::adopt(&mut checkpoints, &ledger::uses(&project.state));
@@ -83,7 +83,7 @@ fn last_with_effect(
     project: &Project,
     checkpoints: &[Checkpoint],
     session: Option<&str>,
-    how: &How,
+    how: &UndoOptions,
 ) -> Result<Option<Checkpoint>> {
     let is_interrupted = is_interrupted(project)?;
     let mut passed = Vec::new();
@@ -148,7 +148,7 @@ fn steps(project: &Project) -> Result<Vec<Checkpoint>> {
     Ok(checkpoints)
 }
 
-pub(crate) fn redo(process: &mut Process<'_>, how: &How) -> Result<Exit> {
+pub(crate) fn redo(process: &mut Process<'_>, how: &UndoOptions) -> Result<Exit> {
     let project = Project::open(process, None)?.into_present()?;
     let checkpoints = steps(&project)?;
     let target = plan::redo_target(&checkpoints).cloned();
@@ -168,16 +168,16 @@ fn step(
     project: &Project,
     target: &Checkpoint,
     verb: &'static str,
-    how: &How,
+    how: &UndoOptions,
 ) -> Result<Exit> {
     let consent = Consent { dry_run: how.dry_run, yes: how.yes, json: how.json };
     let request = request(target, verb, how);
     carry_out(process, Restore { project, checkpoint: target, request: &request }, consent)
 }
 
-fn request(target: &Checkpoint, verb: &'static str, how: &How) -> Request {
+fn request(target: &Checkpoint, verb: &'static str, how: &UndoOptions) -> RestoreRequest {
     let is_restore = target.cause.reason == Reason::BeforeRestore;
-    Request {
+    RestoreRequest {
         verb,
         options: Options { force: how.force, ..Options::default() },
         markers: false,

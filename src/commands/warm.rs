@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::{
     agent, config,
     error::Result,
-    journal::{self, Line, LineKind},
+    journal::{self, JournalLine, LineKind},
     maintenance::{
         self,
         warm::{Edge, WarmRequest, warm},
@@ -17,7 +17,7 @@ use crate::{
 
 /// Take the checkpoint of a session or turn that begins. Started by hooks, in the background.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct WarmArgs {
     /// The agent, as in its hook line
     #[arg(long, value_name = "NAME")]
     agent: String,
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     ended: bool,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &WarmArgs) -> Result<Exit> {
     let Some(dialect) = agent::by_name(&args.agent) else { return Ok(Exit::Failed) };
     let visit = WarmRequest {
         agent: dialect.agent(),
@@ -47,7 +47,10 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     if let Err(err) = &done {
         let text = format!("in the background: {err}");
         let root = Some(args.dir.to_string_lossy().into_owned());
-        journal::write(&state, &Line { at: process.now, kind: LineKind::Trouble, root, text });
+        journal::write(
+            &state,
+            &JournalLine { at: process.now, kind: LineKind::Trouble, root, text },
+        );
     }
     let settings = config::load(process, None).settings;
     if settings.auto_prune

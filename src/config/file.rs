@@ -10,8 +10,8 @@ use toml::{
 
 use super::{
     Trouble, Troubles,
-    keys::{KEYS, Key, Scope, did_you_mean},
-    values::Value,
+    keys::{KEYS, SettingKey, SettingScope, did_you_mean},
+    values::SettingValue,
 };
 use crate::{fs::Small, model::Settings, ui};
 
@@ -20,17 +20,17 @@ const SIZE_MAX: u64 = 1 << 20;
 
 /// The content of a settings file.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct FileSettings {
     /// Settings for every directory.
-    pub(super) shared: Vec<Line>,
+    pub(super) shared: Vec<SettingLine>,
     /// Settings for one directory and everything below it, in no particular order.
-    pub(super) directories: Vec<(PathBuf, Vec<Line>)>,
+    pub(super) directories: Vec<(PathBuf, Vec<SettingLine>)>,
 }
 
 /// One setting of the file, with a valid value.
-pub(super) struct Line {
-    pub(super) key: &'static Key,
-    pub(super) value: Value,
+pub(super) struct SettingLine {
+    pub(super) key: &'static SettingKey,
+    pub(super) value: SettingValue,
     pub(super) line: usize,
 }
 
@@ -40,40 +40,40 @@ pub(super) fn read(
     path: &Path,
     home: Option<&Path>,
     troubles: &mut Troubles,
-) -> Said {
+) -> FileSettings {
     let place = || ui::escape_path(path).into_owned();
     let bytes = match found.read(path, SIZE_MAX) {
         Ok(Some(bytes)) => bytes,
-        Ok(None) => return Said::default(),
+        Ok(None) => return FileSettings::default(),
         Err(err) => {
             let why = std::error::Error::source(&err).map_or_else(String::new, ToString::to_string);
             troubles.push(|| Trouble::new(place(), format!("cannot be read: {why}")));
-            return Said::default();
+            return FileSettings::default();
         }
     };
     let Ok(text) = str::from_utf8(&bytes) else {
         troubles.push(|| Trouble::new(place(), "is not UTF-8 text".to_owned()));
-        return Said::default();
+        return FileSettings::default();
     };
-    let lines = Lines::of(text);
+    let lines = LineStarts::of(text);
     match DeTable::parse(text) {
         Ok(table) => {
-            let mut reader = Reader { place: place(), home, lines, troubles };
+            let mut reader = SettingsReader { place: place(), home, lines, troubles };
             reader.file(table.get_ref())
         }
         Err(err) => {
             let line = lines.at(err.span().map_or(0, |span| span.start));
             let why = format!("is not TOML: {}", ui::escape(err.message().as_bytes()));
             troubles.push(|| Trouble::new(format!("{}:{line}", place()), why));
-            Said::default()
+            FileSettings::default()
         }
     }
 }
 
 /// The offsets at which the lines of a text begin.
-struct Lines(Vec<usize>);
+struct LineStarts(Vec<usize>);
 
-impl Lines {
+impl LineStarts {
     fn of(text: &str) -> Self {
         Self(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at + 1).collect())
     }
@@ -84,27 +84,27 @@ impl Lines {
     }
 }
 
-struct Reader<'a> {
+struct SettingsReader<'a> {
     place: String,
     home: Option<&'a Path>,
-    lines: Lines,
+    lines: LineStarts,
     troubles: &'a mut Troubles,
 }
 
-impl Reader<'_> {
-    fn file(&mut self, table: &DeTable<'_>) -> Said {
-        let mut said = Said::default();
+impl SettingsReader<'_> {
+    fn file(&mut self, table: &DeTable<'_>) -> FileSettings {
+        let mut said = FileSettings::default();
         for (name, value) in table {
             if name.get_ref() == "directory" {
                 said.directories = self.directories(value);
             } else {
-                self.entry(name.get_ref(), name, value, Scope::Shared, &mut said.shared);
+                self.entry(name.get_ref(), name, value, SettingScope::Shared, &mut said.shared);
             }
         }
         said
     }
 
-    fn directories(&mut self, value: &Spanned<DeValue<'_>>) -> Vec<(PathBuf, Vec<Line>)> {
+    fn directories(&mut self, value: &Spanned<DeValue<'_>>) -> Vec<(PathBuf, Vec<SettingLine>)> {
         let at = value.span().start;
         let Some(tables) = value.get_ref().as_table() else {
             self.trouble(at, || "directory: expected `[directory.\"/path\"]`".to_owned());
@@ -117,7 +117,13 @@ impl Reader<'_> {
                 (Some(directory), Some(table)) => {
                     let mut lines = Vec::new();
                     for (name, value) in table {
-                        self.entry(name.get_ref(), name, value, Scope::Directory, &mut lines);
+                        self.entry(
+                            name.get_ref(),
+                            name,
+                            value,
+                            SettingScope::Directory,
+                            &mut lines,
+                        );
                     }
                     directories.push((directory, lines));
                 }
@@ -148,10 +154,10 @@ impl Reader<'_> {
         name: &str,
         at: &Spanned<impl Sized>,
         value: &Spanned<DeValue<'_>>,
-        scope: Scope,
-        lines: &mut Vec<Line>,
+        scope: SettingScope,
+        lines: &mut Vec<SettingLine>,
     ) {
-        if let Some(key) = Key::find(name) {
+        if let Some(key) = SettingKey::find(name) {
             return self.setting(key, at.span().start, value, scope, lines);
         }
         let is_group = KEYS
@@ -173,13 +179,13 @@ impl Reader<'_> {
 
     fn setting(
         &mut self,
-        key: &'static Key,
+        key: &'static SettingKey,
         at: usize,
         value: &Spanned<DeValue<'_>>,
-        scope: Scope,
-        lines: &mut Vec<Line>,
+        scope: SettingScope,
+        lines: &mut Vec<SettingLine>,
     ) {
-        if (scope, key.scope) == (Scope::Directory, Scope::Shared) {
+        if (scope, key.scope) == (SettingScope::Directory, SettingScope::Shared) {
             let name = key.name;
             return self.trouble(at, || {
                 format!("{name}: holds for all directories at once; set it above the first table")
@@ -189,15 +195,15 @@ impl Reader<'_> {
         let tried = to_value(value.get_ref())
             .and_then(|value| key.set(&mut Settings::default(), &value).map(|()| value));
         match tried {
-            Ok(value) => lines.push(Line { key, value, line: self.lines.at(at) }),
+            Ok(value) => lines.push(SettingLine { key, value, line: self.lines.at(at) }),
             Err(why) => self.trouble(at, || format!("{}: {why}", key.name)),
         }
     }
 
-    fn unknown(&mut self, name: &str, at: usize, scope: Scope) {
+    fn unknown(&mut self, name: &str, at: usize, scope: SettingScope) {
         let place = format!("{}:{}", self.place, self.lines.at(at));
         self.troubles.push(|| {
-            let is_here = |key: &&Key| scope == Scope::Shared || key.scope == scope;
+            let is_here = |key: &&SettingKey| scope == SettingScope::Shared || key.scope == scope;
             let names = KEYS.iter().filter(is_here).map(|key| key.name);
             Trouble::unknown(
                 place,
@@ -215,15 +221,15 @@ impl Reader<'_> {
 }
 
 /// A TOML type that settings do not use is reported by its name.
-fn to_value(value: &DeValue<'_>) -> Result<Value, String> {
+fn to_value(value: &DeValue<'_>) -> Result<SettingValue, String> {
     Ok(match value {
-        DeValue::String(text) => Value::Text(text.clone().into_owned()),
-        DeValue::Integer(number) => Value::Number(to_number(number)?),
-        DeValue::Boolean(on) => Value::Switch(*on),
+        DeValue::String(text) => SettingValue::Text(text.clone().into_owned()),
+        DeValue::Integer(number) => SettingValue::Number(to_number(number)?),
+        DeValue::Boolean(on) => SettingValue::Switch(*on),
         DeValue::Array(items) => {
             let text = |item: &Spanned<DeValue<'_>>| item.get_ref().as_str().map(str::to_owned);
             let items: Option<_> = items.iter().map(text).collect();
-            Value::List(items.ok_or("expected a list of texts only")?)
+            SettingValue::List(items.ok_or("expected a list of texts only")?)
         }
         DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Table(_) => {
             return Err(format!("a {} is no value for it", value.type_str()));

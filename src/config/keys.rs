@@ -1,31 +1,31 @@
 //! The table of settings: one row for each, from which parsing, display and documentation are
 //! derived.
 
-use super::values::{Read, Setting, Size, Value};
+use super::values::{ParsedValue, Setting, SettingValue, Size};
 use crate::model::Settings;
 
 /// One setting.
-pub struct Key {
+pub struct SettingKey {
     /// Its name in the settings file, tables before dots.
     pub name: &'static str,
     /// What it does, in one sentence.
     pub doc: &'static str,
     /// Where it may be set.
-    pub scope: Scope,
-    set: fn(&mut Settings, &Value) -> Read<()>,
-    show: fn(&Settings) -> Value,
+    pub scope: SettingScope,
+    set: fn(&mut Settings, &SettingValue) -> ParsedValue<()>,
+    show: fn(&Settings) -> SettingValue,
 }
 
 /// Where a setting may be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum SettingScope {
     /// For all directories together only, because it concerns something that they share.
     Shared,
     /// For one directory too.
     Directory,
 }
 
-impl Key {
+impl SettingKey {
     /// Finds a setting by its name.
     pub fn find(name: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.name == name)
@@ -46,30 +46,30 @@ impl Key {
     }
 
     /// Its value in `settings`.
-    pub fn value(&self, settings: &Settings) -> Value {
+    pub fn value(&self, settings: &Settings) -> SettingValue {
         (self.show)(settings)
     }
 
     /// Its default.
-    pub fn default(&self) -> Value {
+    pub fn default(&self) -> SettingValue {
         self.value(&Settings::default())
     }
 
     /// Sets `value` in `settings`; an invalid one changes nothing.
-    pub(super) fn set(&self, settings: &mut Settings, value: &Value) -> Read<()> {
+    pub(super) fn set(&self, settings: &mut Settings, value: &SettingValue) -> ParsedValue<()> {
         (self.set)(settings, value)
     }
 
     /// Parses a value given as plain text, in the environment or as a flag: a list is separated by
     /// commas.
-    pub(super) fn read_text(&self, text: &str) -> Value {
+    pub(super) fn read_text(&self, text: &str) -> SettingValue {
         match self.default() {
-            Value::List(_) => {
+            SettingValue::List(_) => {
                 let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-                Value::List(items.map(str::to_owned).collect())
+                SettingValue::List(items.map(str::to_owned).collect())
             }
-            Value::Switch(_) | Value::Number(_) | Value::Text(_) => {
-                Value::Text(text.trim().to_owned())
+            SettingValue::Switch(_) | SettingValue::Number(_) | SettingValue::Text(_) => {
+                SettingValue::Text(text.trim().to_owned())
             }
         }
     }
@@ -77,10 +77,10 @@ impl Key {
 
 macro_rules! key {
     ($scope:ident, $name:literal, $($field:ident).+, $doc:literal) => {
-        Key {
+        SettingKey {
             name: $name,
             doc: $doc,
-            scope: Scope::$scope,
+            scope: SettingScope::$scope,
             set: |settings, value| {
                 settings.$($field).+ = Setting::parse(value)?;
                 Ok(())
@@ -89,10 +89,10 @@ macro_rules! key {
         }
     };
     ($scope:ident, $name:literal, size $field:ident, $doc:literal) => {
-        Key {
+        SettingKey {
             name: $name,
             doc: $doc,
-            scope: Scope::$scope,
+            scope: SettingScope::$scope,
             set: |settings, value| {
                 settings.$field = Size::parse(value)?.0;
                 Ok(())
@@ -103,7 +103,7 @@ macro_rules! key {
 }
 
 /// Every setting, in display order.
-pub const KEYS: &[Key] = &[
+pub const KEYS: &[SettingKey] = &[
     key!(Directory, "enabled", enabled, "Whether checkpoints are taken at all."),
     key!(
         Directory,
@@ -306,7 +306,12 @@ mod tests {
     fn every_row_is_whole() {
         for key in KEYS {
             assert!(key.doc.ends_with('.'), "{}", key.name);
-            assert_eq!(Key::find(key.name).map(|found| found.doc), Some(key.doc), "{}", key.name);
+            assert_eq!(
+                SettingKey::find(key.name).map(|found| found.doc),
+                Some(key.doc),
+                "{}",
+                key.name
+            );
             let mut settings = Settings::default();
             key.set(&mut settings, &key.default()).unwrap();
             assert_eq!(settings, Settings::default(), "{}", key.name);

@@ -9,7 +9,7 @@
 //!
 //! The environment variables of beforehand: `BEFOREHAND` (`off` turns it off for one run),
 //! `BEFOREHAND_HOME` (state and settings in one place of your own) and one for each key, see
-//! [`Key::variable`]. Besides: `HOME`, `XDG_STATE_HOME`, `XDG_CONFIG_HOME`; and of `ui`:
+//! [`SettingKey::variable`]. Besides: `HOME`, `XDG_STATE_HOME`, `XDG_CONFIG_HOME`; and of `ui`:
 //! `NO_COLOR`, `TERM`.
 
 mod file;
@@ -26,27 +26,27 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use keys::{KEYS, Key, Scope};
+pub use keys::{KEYS, SettingKey, SettingScope};
 pub use places::state;
-pub use values::Value;
+pub use values::SettingValue;
 
 use self::{
-    file::Line,
+    file::SettingLine,
     keys::did_you_mean,
-    places::{Places, state_at},
+    places::{ConfigPaths, state_at},
 };
 use crate::{
     error::{Error, Result},
     fs::PathResolver,
     model::Settings,
     process::Process,
-    state::State,
+    state::StateDir,
     ui,
 };
 
 /// The settings that hold, and how they came about.
 #[derive(Clone, Debug, Default)]
-pub struct Loaded {
+pub struct LoadedSettings {
     /// What holds.
     pub settings: Settings,
     /// What was not taken, a line each, escaped. For the user, once.
@@ -61,12 +61,12 @@ pub struct Loaded {
     /// The user's home, if `HOME` says where.
     pub home: Option<PathBuf>,
     /// Where each setting came from that is not the default.
-    origins: BTreeMap<&'static str, Origin>,
+    origins: BTreeMap<&'static str, SettingOrigin>,
 }
 
 /// Where a setting came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum SettingOrigin {
     /// The default.
     Default,
     /// The settings file.
@@ -91,7 +91,7 @@ pub enum Origin {
     Flag(String),
 }
 
-impl Origin {
+impl SettingOrigin {
     /// Names it for people, with `~` for their home.
     pub fn words(&self, home: Option<&Path>) -> String {
         match self {
@@ -105,7 +105,7 @@ impl Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.words(None))
     }
@@ -113,27 +113,27 @@ impl fmt::Display for Origin {
 
 /// One setting, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct SettingRow {
     /// Its name.
     pub key: &'static str,
     /// Its value.
-    pub value: Value,
+    pub value: SettingValue,
     /// Where that came from.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
     /// What it does.
     pub doc: &'static str,
 }
 
 /// Reads the settings for a hook or a command: `root` is the protected directory, if there is one.
 ///
-/// Never fails. What makes no sense is in [`Loaded::notes`]. Without a settings file this opens
+/// Never fails. What makes no sense is in [`LoadedSettings::notes`]. Without a settings file this opens
 /// nothing and parses nothing.
-pub fn load(process: &Process<'_>, root: Option<&Path>) -> Loaded {
+pub fn load(process: &Process<'_>, root: Option<&Path>) -> LoadedSettings {
     load_by(process, root, &PathResolver::default())
 }
 
 /// The same, for a caller that also resolves paths.
-pub fn load_by(process: &Process<'_>, root: Option<&Path>, real: &PathResolver) -> Loaded {
+pub fn load_by(process: &Process<'_>, root: Option<&Path>, real: &PathResolver) -> LoadedSettings {
     let mut troubles = Troubles::default();
     let mut loaded = gather(process, root, real, &mut troubles);
     loaded.notes.extend(troubles.kept.iter().map(Trouble::note));
@@ -148,7 +148,7 @@ pub fn load_by(process: &Process<'_>, root: Option<&Path>, real: &PathResolver) 
 /// # Errors
 ///
 /// Fails at the first key or value that makes no sense.
-pub fn explain(process: &Process<'_>, root: Option<&Path>) -> Result<Vec<Row>> {
+pub fn explain(process: &Process<'_>, root: Option<&Path>) -> Result<Vec<SettingRow>> {
     let mut troubles = Troubles::default();
     let loaded = gather(process, root, &PathResolver::default(), &mut troubles);
     match troubles.kept.into_iter().next() {
@@ -157,24 +157,24 @@ pub fn explain(process: &Process<'_>, root: Option<&Path>) -> Result<Vec<Row>> {
     }
 }
 
-impl Loaded {
+impl LoadedSettings {
     /// The state directory, as [`state`] has it.
     ///
     /// # Errors
     ///
     /// As [`state`].
-    pub fn state(&self) -> Result<State> {
+    pub fn state(&self) -> Result<StateDir> {
         state_at(self.state.clone())
     }
 
     /// Where the setting called `key` came from.
-    pub fn origin(&self, key: &str) -> Origin {
-        self.origins.get(key).cloned().unwrap_or(Origin::Default)
+    pub fn origin(&self, key: &str) -> SettingOrigin {
+        self.origins.get(key).cloned().unwrap_or(SettingOrigin::Default)
     }
 
     /// Every setting, in the order of [`KEYS`].
-    pub fn rows(&self) -> Vec<Row> {
-        let row = |key: &Key| Row {
+    pub fn rows(&self) -> Vec<SettingRow> {
+        let row = |key: &SettingKey| SettingRow {
             key: key.name,
             value: key.value(&self.settings),
             origin: self.origin(key.name),
@@ -189,14 +189,14 @@ impl Loaded {
     ///
     /// Fails if there is no such key or the value makes no sense; then nothing changes.
     pub fn set_flag(&mut self, flag: &str, key: &str, text: &str) -> Result<()> {
-        let Some(found) = Key::find(key) else {
+        let Some(found) = SettingKey::find(key) else {
             let meant = did_you_mean(key, KEYS.iter().map(|key| key.name));
             return Err(Trouble::unknown(flag.to_owned(), "key", key, meant).into());
         };
         found
             .set(&mut self.settings, &found.read_text(text))
             .map_err(|why| Trouble::new(flag.to_owned(), why))?;
-        self.origins.insert(found.name, Origin::Flag(flag.to_owned()));
+        self.origins.insert(found.name, SettingOrigin::Flag(flag.to_owned()));
         Ok(())
     }
 
@@ -204,14 +204,15 @@ impl Loaded {
     /// switch us off there, so the user gets to see it.
     pub fn set_by_environment(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.origins.iter().filter_map(|(key, origin)| match origin {
-            Origin::Environment(name) => Some((*key, name.as_str())),
-            Origin::Default | Origin::File { .. } | Origin::Directory { .. } | Origin::Flag(_) => {
-                None
-            }
+            SettingOrigin::Environment(name) => Some((*key, name.as_str())),
+            SettingOrigin::Default
+            | SettingOrigin::File { .. }
+            | SettingOrigin::Directory { .. }
+            | SettingOrigin::Flag(_) => None,
         })
     }
 
-    fn set(&mut self, line: &Line, origin: Origin) {
+    fn set(&mut self, line: &SettingLine, origin: SettingOrigin) {
         line.key
             .set(&mut self.settings, &line.value)
             .expect("a line has been tried when the file was read");
@@ -224,22 +225,22 @@ fn gather(
     root: Option<&Path>,
     real: &PathResolver,
     troubles: &mut Troubles,
-) -> Loaded {
-    let mut places = Places::of(process, root, real);
+) -> LoadedSettings {
+    let mut places = ConfigPaths::of(process, root, real);
     let found = places.open(root, real);
-    let Places { file, home, notes, state } = places;
-    let mut loaded = Loaded { notes, file, state, home, ..Loaded::default() };
+    let ConfigPaths { file, home, notes, state } = places;
+    let mut loaded = LoadedSettings { notes, file, state, home, ..LoadedSettings::default() };
     loaded.places.extend(loaded.file.clone());
     if let (Some((found, place)), Some(path)) = (found, loaded.file.clone()) {
         loaded.places.extend(Some(place).filter(|place| *place != path));
         let said = file::read(found, &path, loaded.home.as_deref(), troubles);
         for line in &said.shared {
-            loaded.set(line, Origin::File { path: path.clone(), line: line.line });
+            loaded.set(line, SettingOrigin::File { path: path.clone(), line: line.line });
         }
         for (directory, lines) in root.map_or(Vec::new(), |root| of_root(&said, root, real)) {
             for line in lines {
                 let (directory, path) = (directory.clone(), path.clone());
-                loaded.set(line, Origin::Directory { directory, path, line: line.line });
+                loaded.set(line, SettingOrigin::Directory { directory, path, line: line.line });
             }
         }
     }
@@ -249,10 +250,10 @@ fn gather(
 
 /// The tables that hold for `root`: those of itself and of directories above, the nearest last.
 fn of_root<'a>(
-    said: &'a file::Said,
+    said: &'a file::FileSettings,
     root: &Path,
     real: &PathResolver,
-) -> Vec<&'a (PathBuf, Vec<Line>)> {
+) -> Vec<&'a (PathBuf, Vec<SettingLine>)> {
     let mut matching: Vec<_> = said
         .directories
         .iter()
@@ -267,7 +268,7 @@ fn of_root<'a>(
 const OTHER_VARIABLES: [&str; 3] =
     ["BEFOREHAND_HOME", "BEFOREHAND_TEST_CRASH_AT", "BEFOREHAND_TEST_RUN_AT"];
 
-fn from_environment(process: &Process<'_>, loaded: &mut Loaded, troubles: &mut Troubles) {
+fn from_environment(process: &Process<'_>, loaded: &mut LoadedSettings, troubles: &mut Troubles) {
     let from = (Bound::Included(OsStr::new("BEFOREHAND_")), Bound::Unbounded);
     let ours = process.env.range::<OsStr, _>(from);
     for (name, value) in ours.take_while(|(name, _)| name.as_bytes().starts_with(b"BEFOREHAND_")) {
@@ -281,16 +282,16 @@ fn from_environment(process: &Process<'_>, loaded: &mut Loaded, troubles: &mut T
         }
     }
     // The shortest word is the strongest: `BEFOREHAND=off` is meant.
-    if let (Some(value), Some(key)) = (process.var("BEFOREHAND"), Key::find("enabled")) {
+    if let (Some(value), Some(key)) = (process.var("BEFOREHAND"), SettingKey::find("enabled")) {
         from_variable(key, "BEFOREHAND", value, loaded, troubles);
     }
 }
 
 fn from_variable(
-    key: &'static Key,
+    key: &'static SettingKey,
     name: &str,
     value: &OsStr,
-    loaded: &mut Loaded,
+    loaded: &mut LoadedSettings,
     troubles: &mut Troubles,
 ) {
     let set = match value.to_str() {
@@ -298,14 +299,16 @@ fn from_variable(
         None => Err("is not UTF-8 text".to_owned()),
     };
     match set {
-        Ok(()) => drop(loaded.origins.insert(key.name, Origin::Environment(name.to_owned()))),
+        Ok(()) => {
+            drop(loaded.origins.insert(key.name, SettingOrigin::Environment(name.to_owned())));
+        }
         Err(why) => troubles.push(|| Trouble::new(name.to_owned(), why)),
     }
 }
 
 /// Other programs may have variables that begin like ours; only a slip of one of ours is trouble.
 fn slip_of_variable(name: &str, troubles: &mut Troubles) {
-    let variables: Vec<_> = KEYS.iter().map(Key::variable).collect();
+    let variables: Vec<_> = KEYS.iter().map(SettingKey::variable).collect();
     let rest = name.strip_prefix("BEFOREHAND_").unwrap_or(name);
     let rests = variables.iter().filter_map(|name| name.strip_prefix("BEFOREHAND_"));
     let lower: Vec<_> = rests.map(str::to_ascii_lowercase).collect();

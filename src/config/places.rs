@@ -10,13 +10,13 @@ use crate::{
     error::{Error, Result},
     fs::{PathResolver, Small},
     process::Process,
-    state::State,
+    state::StateDir,
     ui,
 };
 
 /// The paths for one process and one protected directory.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct ConfigPaths {
     /// The state directory; `None` if there is no place for one.
     pub(super) state: Option<PathBuf>,
     /// The settings file, which need not exist.
@@ -33,13 +33,13 @@ pub(super) struct Places {
 /// # Errors
 ///
 /// Fails if none of these says where.
-pub fn state(process: &Process<'_>, root: Option<&Path>) -> Result<State> {
-    state_at(Places::of(process, root, &PathResolver::default()).state)
+pub fn state(process: &Process<'_>, root: Option<&Path>) -> Result<StateDir> {
+    state_at(ConfigPaths::of(process, root, &PathResolver::default()).state)
 }
 
 /// The state directory, at the place that was given.
-pub(super) fn state_at(dir: Option<PathBuf>) -> Result<State> {
-    dir.map(State::new).ok_or_else(|| {
+pub(super) fn state_at(dir: Option<PathBuf>) -> Result<StateDir> {
+    dir.map(StateDir::new).ok_or_else(|| {
         Error::other(
             "there is no place for checkpoints: `HOME` is not set to an absolute path",
             "set `HOME`, or set `BEFOREHAND_HOME` to a directory of your own",
@@ -47,7 +47,7 @@ pub(super) fn state_at(dir: Option<PathBuf>) -> Result<State> {
     })
 }
 
-impl Places {
+impl ConfigPaths {
     /// Where they are by the environment: the settings file is `config.toml` in `$BEFOREHAND_HOME`,
     /// or in `beforehand` in `$XDG_CONFIG_HOME`, which is `~/.config` unless set. Neither place is
     /// looked at, unless the environment names it.

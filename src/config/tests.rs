@@ -11,17 +11,17 @@ use std::{
 
 use super::*;
 use crate::{
-    model::{Answer, BeforeShell, Dedupe},
-    process::{Context, Terminal},
+    model::{BeforeShell, Dedupe, TroubleAnswer},
+    process::{ProcessContext, Terminal},
 };
 
 /// A home, a project, and an environment.
-struct Place {
+struct ConfigFixture {
     dir: PathBuf,
     env: BTreeMap<OsString, OsString>,
 }
 
-impl Place {
+impl ConfigFixture {
     fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -54,11 +54,11 @@ impl Place {
 
     fn process<T>(&self, f: impl FnOnce(&Process<'_>) -> T) -> T {
         let context =
-            Context { cwd: None, env: self.env.clone(), now: chrono::DateTime::UNIX_EPOCH };
+            ProcessContext { cwd: None, env: self.env.clone(), now: chrono::DateTime::UNIX_EPOCH };
         context.run(b"", Terminal::default(), &(), |process| f(process)).0
     }
 
-    fn load(&self) -> Loaded {
+    fn load(&self) -> LoadedSettings {
         self.process(|process| load(process, Some(&self.root())))
     }
 
@@ -76,7 +76,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConfigFixture {
     fn drop(&mut self) {
         let _gone = fs::remove_dir_all(&self.dir);
     }
@@ -119,10 +119,10 @@ const OTHERS: [(&str, &str, &str); 31] = [
 
 #[test]
 fn nothing_set_is_the_default_everywhere() {
-    let loaded = Place::new().load();
+    let loaded = ConfigFixture::new().load();
     assert_eq!(loaded.settings, Settings::default());
     assert!(loaded.notes.is_empty());
-    assert!(loaded.rows().iter().all(|row| row.origin == Origin::Default));
+    assert!(loaded.rows().iter().all(|row| row.origin == SettingOrigin::Default));
 }
 
 #[test]
@@ -132,36 +132,36 @@ fn every_key_is_taken_from_every_source() {
         KEYS.iter().map(|key| key.name).collect::<Vec<_>>()
     );
     for (name, toml, text) in OTHERS {
-        let key = Key::find(name).unwrap();
-        let shown = |loaded: &Loaded| {
+        let key = SettingKey::find(name).unwrap();
+        let shown = |loaded: &LoadedSettings| {
             assert_eq!(loaded.notes, Vec::<String>::new(), "{name}");
             assert_ne!(key.value(&loaded.settings), key.default(), "{name}");
             key.value(&loaded.settings).to_string()
         };
-        let file = Place::with(&format!("{name} = {toml}"));
+        let file = ConfigFixture::with(&format!("{name} = {toml}"));
         assert_eq!(shown(&file.load()), toml);
-        assert_eq!(file.load().origin(name), Origin::File { path: file.file(), line: 1 });
+        assert_eq!(file.load().origin(name), SettingOrigin::File { path: file.file(), line: 1 });
 
-        let env = Place::new().env(&key.variable(), text);
+        let env = ConfigFixture::new().env(&key.variable(), text);
         assert_eq!(shown(&env.load()), toml);
-        assert_eq!(env.load().origin(name), Origin::Environment(key.variable()));
+        assert_eq!(env.load().origin(name), SettingOrigin::Environment(key.variable()));
 
-        let mut flagged = Place::new().load();
+        let mut flagged = ConfigFixture::new().load();
         flagged.set_flag("--set", name, text).unwrap();
         assert_eq!(shown(&flagged), toml);
 
-        let place = Place::new();
+        let place = ConfigFixture::new();
         fs::write(place.file(), format!("\n[directory.\"~/code\"]\n{name} = {toml}")).unwrap();
         match key.scope {
-            Scope::Directory => assert_eq!(shown(&place.load()), toml),
-            Scope::Shared => assert!(place.refusal().contains("set it above"), "{name}"),
+            SettingScope::Directory => assert_eq!(shown(&place.load()), toml),
+            SettingScope::Shared => assert!(place.refusal().contains("set it above"), "{name}"),
         }
     }
 }
 
 #[test]
 fn the_nearer_source_wins() {
-    let place = Place::new();
+    let place = ConfigFixture::new();
     // One spelling is absolute and sorts first, so that order must come from the paths.
     let text = format!(
         "deadline = \"1s\"\ndedupe = \"call\"\nmax_files = 1\n\
@@ -192,24 +192,24 @@ fn the_nearer_source_wins() {
 
 #[test]
 fn without_a_root_no_table_holds() {
-    let place = Place::with("[directory.\"/\"]\nenabled = false");
+    let place = ConfigFixture::with("[directory.\"/\"]\nenabled = false");
     assert!(place.process(|process| load(process, None)).settings.enabled);
     assert!(!place.load().settings.enabled);
 }
 
 #[test]
 fn beforehand_off_is_for_one_run() {
-    let place = Place::new().env("BEFOREHAND", "off").env("BEFOREHAND_ENABLED", "true");
+    let place = ConfigFixture::new().env("BEFOREHAND", "off").env("BEFOREHAND_ENABLED", "true");
     assert!(!place.load().settings.enabled);
     assert_eq!(place.load().origin("enabled").to_string(), "BEFOREHAND");
-    let place = Place::new().env("BEFOREHAND", "offf");
+    let place = ConfigFixture::new().env("BEFOREHAND", "offf");
     assert!(place.load().settings.enabled);
     assert_eq!(place.load().notes.len(), 1);
 }
 
 #[test]
 fn people_are_refused_with_the_line_and_what_may_be_meant() {
-    let refusal = |text: &str| Place::with(text).refusal();
+    let refusal = |text: &str| ConfigFixture::with(text).refusal();
     let file = "/home/.config/beforehand/config.toml";
     for (text, expected) in [
         ("\n\nmax_fil_size = 3", ":3: unknown key `max_fil_size` — did you mean `max_file_size`?"),
@@ -241,11 +241,11 @@ fn people_are_refused_with_the_line_and_what_may_be_meant() {
         assert!(refused.starts_with(&format!("{file}{expected}")), "{text:?}: {refused}");
     }
     assert_eq!(
-        Place::new().env("BEFOREHAND_DEDUP", "call").refusal(),
+        ConfigFixture::new().env("BEFOREHAND_DEDUP", "call").refusal(),
         "the environment: unknown variable `BEFOREHAND_DEDUP` — did you mean `BEFOREHAND_DEDUPE`?"
     );
-    assert_eq!(Place::new().env("BEFOREHAND_SOMETHING_ELSE", "call").refusal(), "nothing");
-    let rows = Place::new().process(|process| explain(process, None)).unwrap();
+    assert_eq!(ConfigFixture::new().env("BEFOREHAND_SOMETHING_ELSE", "call").refusal(), "nothing");
+    let rows = ConfigFixture::new().process(|process| explain(process, None)).unwrap();
     assert_eq!(rows.len(), KEYS.len());
 }
 
@@ -253,9 +253,11 @@ fn people_are_refused_with_the_line_and_what_may_be_meant() {
 fn a_bad_value_never_disables() {
     for (name, ..) in OTHERS {
         for bad in ["\"\u{202e}nonsense\"", "-1", "3.5", "{}", "[[]]", "nan", "1979-05-27"] {
-            let place = Place::with(&format!("dedupe = \"call\"\n{name} = {bad}\nmax_files = 3"));
+            let place =
+                ConfigFixture::with(&format!("dedupe = \"call\"\n{name} = {bad}\nmax_files = 3"));
             let loaded = place.load();
-            let is_list = matches!(Key::find(name).unwrap().default(), Value::List(_));
+            let is_list =
+                matches!(SettingKey::find(name).unwrap().default(), SettingValue::List(_));
             assert!(loaded.settings.enabled, "{name} {bad}");
             assert_eq!(loaded.settings.triggers.before_shell, BeforeShell::Mutating);
             assert_eq!(
@@ -265,23 +267,26 @@ fn a_bad_value_never_disables() {
             );
             assert!(loaded.notes.iter().all(|note| note.chars().all(crate::error::is_plain)));
         }
-        let variable = Key::find(name).unwrap().variable();
-        assert!(Place::new().env(&variable, "\u{1b}nonsense").load().settings.enabled);
-        assert!(Place::new().env(&variable, "").load().settings == Settings::default());
+        let variable = SettingKey::find(name).unwrap().variable();
+        assert!(ConfigFixture::new().env(&variable, "\u{1b}nonsense").load().settings.enabled);
+        assert!(ConfigFixture::new().env(&variable, "").load().settings == Settings::default());
     }
 }
 
 #[test]
 fn one_slip_leaves_the_rest_standing() {
-    let loaded = Place::with("dedupe = \"cal\"\non_trouble = \"ask\"\nnonsense = 1").load();
-    assert_eq!((loaded.settings.dedupe, loaded.settings.on_trouble), (Dedupe::Turn, Answer::Ask));
+    let loaded = ConfigFixture::with("dedupe = \"cal\"\non_trouble = \"ask\"\nnonsense = 1").load();
+    assert_eq!(
+        (loaded.settings.dedupe, loaded.settings.on_trouble),
+        (Dedupe::Turn, TroubleAnswer::Ask)
+    );
     assert_eq!(loaded.notes.len(), 2, "{:?}", loaded.notes);
 }
 
 #[test]
 fn a_hostile_file_is_one_note() {
     let note = |make: &dyn Fn(&Path)| {
-        let place = Place::new();
+        let place = ConfigFixture::new();
         make(&place.file());
         let loaded = place.load();
         assert_eq!(loaded.settings, Settings::default());
@@ -321,7 +326,7 @@ proptest::proptest! {
     ) {
         let name = KEYS[key].name;
         for text in [bytes, format!("{name} = {value}\n[directory.\"/\"]\n{name} = {value}").into()] {
-            let place = Place::new();
+            let place = ConfigFixture::new();
             fs::write(place.file(), text).unwrap();
             let loaded = place.load();
             let plain = |note: &String| note.chars().all(crate::error::is_plain);
@@ -334,14 +339,14 @@ proptest::proptest! {
 #[test]
 fn no_end_of_nonsense_is_a_few_notes() {
     let text = (0..20_000).fold(String::new(), |text, n| text + &format!("nonsense{n} = 1\n"));
-    let notes = Place::with(&text).load().notes;
+    let notes = ConfigFixture::with(&text).load().notes;
     assert_eq!(notes.len(), TROUBLES_MAX + 1);
     assert_eq!(notes[TROUBLES_MAX], "and 19992 more like these");
 }
 
 #[test]
 fn state_is_where_the_user_says() {
-    let place = Place::new();
+    let place = ConfigFixture::new();
     assert_eq!(place.state().unwrap(), place.dir.join("home/.local/state/beforehand"));
     let place = place.env("XDG_STATE_HOME", "/var/state");
     assert_eq!(place.state().unwrap(), Path::new("/var/state/beforehand"));
@@ -352,7 +357,7 @@ fn state_is_where_the_user_says() {
 
 #[test]
 fn a_relative_place_is_no_place() {
-    let place = Place::new().env("BEFOREHAND_HOME", "own").env("XDG_CONFIG_HOME", "./x");
+    let place = ConfigFixture::new().env("BEFOREHAND_HOME", "own").env("XDG_CONFIG_HOME", "./x");
     assert_eq!(place.state().unwrap(), place.dir.join("home/.local/state/beforehand"));
     assert_eq!(
         place.load().notes,
@@ -361,7 +366,7 @@ fn a_relative_place_is_no_place() {
             "XDG_CONFIG_HOME: `./x` is not an absolute path; ignored"
         ]
     );
-    let mut place = Place::new();
+    let mut place = ConfigFixture::new();
     place.env.clear();
     assert_eq!(
         place.state().unwrap_err().to_string(),
@@ -373,7 +378,7 @@ fn a_relative_place_is_no_place() {
 
 #[test]
 fn nothing_inside_the_protected_directory_configures_us() {
-    let place = Place::new();
+    let place = ConfigFixture::new();
     let own = place.root().join("own");
     fs::create_dir_all(own.join("beforehand")).unwrap();
     fs::write(own.join("config.toml"), "enabled = false").unwrap();
@@ -383,7 +388,8 @@ fn nothing_inside_the_protected_directory_configures_us() {
     for dir in [own, link] {
         let dir = dir.to_str().unwrap();
         for name in ["BEFOREHAND_HOME", "XDG_CONFIG_HOME"] {
-            let place = Place { env: place.env.clone(), dir: place.dir.clone() }.env(name, dir);
+            let place =
+                ConfigFixture { env: place.env.clone(), dir: place.dir.clone() }.env(name, dir);
             let loaded = place.load();
             assert!(loaded.settings.enabled);
             assert!(loaded.notes[0].contains("inside the protected directory"), "{name} {dir}");
@@ -396,7 +402,7 @@ fn nothing_inside_the_protected_directory_configures_us() {
 #[test]
 fn a_settings_file_that_is_a_symlink_into_the_protected_directory_is_not_read() {
     for name in ["XDG_CONFIG_HOME", "BEFOREHAND_HOME"] {
-        let place = Place::new();
+        let place = ConfigFixture::new();
         fs::write(place.root().join("x.toml"), "enabled = false").unwrap();
         let own = place.dir.join("own");
         fs::create_dir_all(own.join("beforehand")).unwrap();
@@ -410,7 +416,7 @@ fn a_settings_file_that_is_a_symlink_into_the_protected_directory_is_not_read() 
 
 #[test]
 fn settings_in_a_protected_settings_directory_are_not_read() {
-    let place = Place::with("enabled = false");
+    let place = ConfigFixture::with("enabled = false");
     let config = place.dir.join("home/.config");
     let loaded = place.process(|process| load(process, Some(&config)));
     assert!(loaded.settings.enabled && loaded.notes.len() == 1, "{:?}", loaded.notes);

@@ -11,13 +11,13 @@ use serde::Serialize;
 
 use crate::{
     error::is_plain,
-    model::{Answer, BeforeShell, Dedupe, FreeSpace, Notify, SessionEnd, StoreChoice},
+    model::{BeforeShell, Dedupe, FreeSpace, Notify, SessionEnd, StoreChoice, TroubleAnswer},
 };
 
 /// A value as written. Displays as TOML, without control characters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-pub enum Value {
+pub enum SettingValue {
     /// `true` or `false`.
     Switch(bool),
     /// A whole number.
@@ -28,7 +28,7 @@ pub enum Value {
     List(Vec<String>),
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for SettingValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Switch(on) => on.fmt(f),
@@ -60,9 +60,9 @@ fn quote(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// The parsed value, or a description of what is expected.
-pub(super) type Read<T> = Result<T, String>;
+pub(super) type ParsedValue<T> = Result<T, String>;
 
-fn expected<T>(what: &str, found: &Value) -> Read<T> {
+fn expected<T>(what: &str, found: &SettingValue) -> ParsedValue<T> {
     let mut found = found.to_string();
     // A very long value is shortened in messages.
     if found.chars().count() > 60 {
@@ -74,35 +74,35 @@ fn expected<T>(what: &str, found: &Value) -> Read<T> {
 /// A type of setting.
 pub(super) trait Setting: Sized {
     /// Reads it.
-    fn parse(value: &Value) -> Read<Self>;
+    fn parse(value: &SettingValue) -> ParsedValue<Self>;
     /// Writes it.
-    fn show(&self) -> Value;
+    fn show(&self) -> SettingValue;
 }
 
 impl Setting for bool {
-    fn parse(value: &Value) -> Read<Self> {
+    fn parse(value: &SettingValue) -> ParsedValue<Self> {
         match value {
-            Value::Switch(on) => Ok(*on),
-            Value::Text(text) => match text.to_ascii_lowercase().as_str() {
+            SettingValue::Switch(on) => Ok(*on),
+            SettingValue::Text(text) => match text.to_ascii_lowercase().as_str() {
                 "true" | "on" | "yes" | "1" => Ok(true),
                 "false" | "off" | "no" | "0" => Ok(false),
                 _ => expected("`true` or `false`", value),
             },
-            Value::Number(_) | Value::List(_) => expected("`true` or `false`", value),
+            SettingValue::Number(_) | SettingValue::List(_) => expected("`true` or `false`", value),
         }
     }
 
-    fn show(&self) -> Value {
-        Value::Switch(*self)
+    fn show(&self) -> SettingValue {
+        SettingValue::Switch(*self)
     }
 }
 
 /// Reads a count; zero would mean "nothing is held", which is what `enabled` is for.
-fn count(value: &Value) -> Read<u64> {
+fn count(value: &SettingValue) -> ParsedValue<u64> {
     let number = match value {
-        Value::Number(number) => u64::try_from(*number).ok(),
-        Value::Text(text) => text.replace(['_', ','], "").parse().ok(),
-        Value::Switch(_) | Value::List(_) => None,
+        SettingValue::Number(number) => u64::try_from(*number).ok(),
+        SettingValue::Text(text) => text.replace(['_', ','], "").parse().ok(),
+        SettingValue::Switch(_) | SettingValue::List(_) => None,
     };
     match number {
         Some(number @ 1..) => Ok(number),
@@ -110,26 +110,26 @@ fn count(value: &Value) -> Read<u64> {
     }
 }
 
-fn show_number(number: u64) -> Value {
-    Value::Number(i64::try_from(number).unwrap_or(i64::MAX))
+fn show_number(number: u64) -> SettingValue {
+    SettingValue::Number(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
 impl Setting for u32 {
-    fn parse(value: &Value) -> Read<Self> {
+    fn parse(value: &SettingValue) -> ParsedValue<Self> {
         count(value).map(|number| Self::try_from(number).unwrap_or(Self::MAX))
     }
 
-    fn show(&self) -> Value {
+    fn show(&self) -> SettingValue {
         show_number(u64::from(*self))
     }
 }
 
 impl Setting for u64 {
-    fn parse(value: &Value) -> Read<Self> {
+    fn parse(value: &SettingValue) -> ParsedValue<Self> {
         count(value)
     }
 
-    fn show(&self) -> Value {
+    fn show(&self) -> SettingValue {
         show_number(*self)
     }
 }
@@ -155,11 +155,11 @@ const SIZES: [(&str, u64); 13] = [
 ];
 
 impl Setting for Size {
-    fn parse(value: &Value) -> Read<Self> {
+    fn parse(value: &SettingValue) -> ParsedValue<Self> {
         let size = match value {
-            Value::Number(number) => u64::try_from(*number).ok(),
-            Value::Text(text) => size_of(text),
-            Value::Switch(_) | Value::List(_) => None,
+            SettingValue::Number(number) => u64::try_from(*number).ok(),
+            SettingValue::Text(text) => size_of(text),
+            SettingValue::Switch(_) | SettingValue::List(_) => None,
         };
         // Zero is "nothing" to some programs and "no limit" to others.
         match size {
@@ -168,10 +168,10 @@ impl Setting for Size {
         }
     }
 
-    fn show(&self) -> Value {
+    fn show(&self) -> SettingValue {
         let whole = |(_, unit): &&(&str, u64)| self.0 >= *unit && self.0.is_multiple_of(*unit);
         match SIZES[..8].iter().find(whole) {
-            Some((name, unit)) => Value::Text(format!("{} {name}", self.0 / unit)),
+            Some((name, unit)) => SettingValue::Text(format!("{} {name}", self.0 / unit)),
             None => show_number(self.0),
         }
     }
@@ -234,10 +234,10 @@ const TIMES: [(&str, u64); 22] = [
 const LONGEST_MS: u64 = 100 * 366 * 86_400_000;
 
 impl Setting for Duration {
-    fn parse(value: &Value) -> Read<Self> {
+    fn parse(value: &SettingValue) -> ParsedValue<Self> {
         let time = match value {
-            Value::Text(text) => time_of(text),
-            Value::Number(_) | Value::Switch(_) | Value::List(_) => None,
+            SettingValue::Text(text) => time_of(text),
+            SettingValue::Number(_) | SettingValue::Switch(_) | SettingValue::List(_) => None,
         };
         match time {
             Some(ms @ 1..=LONGEST_MS) => Ok(Self::from_millis(ms)),
@@ -245,11 +245,11 @@ impl Setting for Duration {
         }
     }
 
-    fn show(&self) -> Value {
+    fn show(&self) -> SettingValue {
         let ms = u64::try_from(self.as_millis()).unwrap_or(LONGEST_MS);
         let whole = |(_, unit): &&(&str, u64)| ms >= *unit && ms.is_multiple_of(*unit);
         let (name, unit) = TIMES[..5].iter().find(whole).unwrap_or(&TIMES[4]);
-        Value::Text(format!("{}{name}", ms / unit))
+        SettingValue::Text(format!("{}{name}", ms / unit))
     }
 }
 
@@ -260,13 +260,13 @@ fn time_of(text: &str) -> Option<u64> {
 }
 
 impl Setting for FreeSpace {
-    fn parse(value: &Value) -> Read<Self> {
+    fn parse(value: &SettingValue) -> ParsedValue<Self> {
         let what = "a size, a share or both, as in `2 GB or 5 %`";
         let mut floor = Self { bytes: None, percent: None };
         let text = match value {
-            Value::Text(text) => text.clone(),
-            Value::Number(number) => number.to_string(),
-            Value::Switch(_) | Value::List(_) => return expected(what, value),
+            SettingValue::Text(text) => text.clone(),
+            SettingValue::Number(number) => number.to_string(),
+            SettingValue::Switch(_) | SettingValue::List(_) => return expected(what, value),
         };
         for part in text.split(" or ") {
             let percent = part.trim().strip_suffix('%').map(|share| share.trim().parse().ok());
@@ -279,29 +279,33 @@ impl Setting for FreeSpace {
         Ok(floor)
     }
 
-    fn show(&self) -> Value {
+    fn show(&self) -> SettingValue {
         let bytes = self.bytes.map(|bytes| match Size(bytes).show() {
-            Value::Text(text) => text,
-            Value::Number(number) => format!("{number} bytes"),
-            Value::Switch(_) | Value::List(_) => unreachable!("a size is text or a number"),
+            SettingValue::Text(text) => text,
+            SettingValue::Number(number) => format!("{number} bytes"),
+            SettingValue::Switch(_) | SettingValue::List(_) => {
+                unreachable!("a size is text or a number")
+            }
         });
         let percent = self.percent.map(|percent| format!("{percent} %"));
         let parts: Vec<_> = [bytes, percent].into_iter().flatten().collect();
-        Value::Text(if parts.is_empty() { "0 %".to_owned() } else { parts.join(" or ") })
+        SettingValue::Text(if parts.is_empty() { "0 %".to_owned() } else { parts.join(" or ") })
     }
 }
 
 impl Setting for Vec<String> {
-    fn parse(value: &Value) -> Read<Self> {
+    fn parse(value: &SettingValue) -> ParsedValue<Self> {
         match value {
-            Value::List(items) => Ok(items.clone()),
-            Value::Text(text) => Ok(vec![text.clone()]),
-            Value::Switch(_) | Value::Number(_) => expected("a list of patterns", value),
+            SettingValue::List(items) => Ok(items.clone()),
+            SettingValue::Text(text) => Ok(vec![text.clone()]),
+            SettingValue::Switch(_) | SettingValue::Number(_) => {
+                expected("a list of patterns", value)
+            }
         }
     }
 
-    fn show(&self) -> Value {
-        Value::List(self.clone())
+    fn show(&self) -> SettingValue {
+        SettingValue::List(self.clone())
     }
 }
 
@@ -309,19 +313,19 @@ impl Setting for Vec<String> {
 macro_rules! words {
     ($type:ty: $($name:literal = $value:path),+) => {
         impl Setting for $type {
-            fn parse(value: &Value) -> Read<Self> {
+            fn parse(value: &SettingValue) -> ParsedValue<Self> {
                 const NAMES: &[&str] = &[$($name),+];
                 match value {
-                    $(Value::Text(text) if text.eq_ignore_ascii_case($name) => Ok($value),)+
-                    Value::Text(_) | Value::Switch(_) | Value::Number(_) | Value::List(_) => {
+                    $(SettingValue::Text(text) if text.eq_ignore_ascii_case($name) => Ok($value),)+
+                    SettingValue::Text(_) | SettingValue::Switch(_) | SettingValue::Number(_) | SettingValue::List(_) => {
                         expected(&one_of(NAMES), value)
                     }
                 }
             }
 
-            fn show(&self) -> Value {
+            fn show(&self) -> SettingValue {
                 match self {
-                    $($value => Value::Text($name.to_owned())),+
+                    $($value => SettingValue::Text($name.to_owned())),+
                 }
             }
         }
@@ -331,7 +335,7 @@ macro_rules! words {
 words!(BeforeShell:
     "mutating" = Self::Mutating, "destructive" = Self::Destructive, "never" = Self::Never);
 words!(Dedupe: "turn" = Self::Turn, "strict" = Self::Strict, "call" = Self::Call);
-words!(Answer: "note" = Self::Note, "ask" = Self::Ask, "deny" = Self::Deny);
+words!(TroubleAnswer: "note" = Self::Note, "ask" = Self::Ask, "deny" = Self::Deny);
 words!(Notify: "trouble" = Self::Trouble, "always" = Self::Always, "never" = Self::Never);
 words!(StoreChoice: "auto" = Self::Auto, "files" = Self::Files);
 words!(SessionEnd: "keep" = Self::Keep, "prune" = Self::Prune);
@@ -348,8 +352,8 @@ fn one_of(names: &[&str]) -> String {
 mod tests {
     use super::*;
 
-    fn text(text: &str) -> Value {
-        Value::Text(text.to_owned())
+    fn text(text: &str) -> SettingValue {
+        SettingValue::Text(text.to_owned())
     }
 
     #[test]
@@ -373,7 +377,7 @@ mod tests {
         ] {
             assert_eq!(size(bad), None, "{bad}");
         }
-        assert!(Size::parse(&Value::Number(-1)).is_err());
+        assert!(Size::parse(&SettingValue::Number(-1)).is_err());
     }
 
     #[test]
@@ -414,7 +418,7 @@ mod tests {
 
     #[test]
     fn a_value_is_printable_toml() {
-        let value = Value::List(vec!["a\u{1b}\"\\".to_owned(), "\u{e0041}\n".to_owned()]);
+        let value = SettingValue::List(vec!["a\u{1b}\"\\".to_owned(), "\u{e0041}\n".to_owned()]);
         let shown = value.to_string();
         assert_eq!(shown, r#"["a\u001b\"\\", "\U000e0041\u000a"]"#);
         let toml: toml::Table = format!("x = {shown}").parse().unwrap();

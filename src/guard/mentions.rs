@@ -6,12 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Ours, absolute, path_threat};
+use super::{GuardContext, absolute, path_threat};
 use crate::reach;
 
 /// The first of the words of `commands` that leads to, above or into a place of ours, and which.
 pub(super) fn threat(
-    ours: &Ours<'_, '_>,
+    ours: &GuardContext<'_, '_>,
     commands: &[Vec<String>],
     takes_all: bool,
 ) -> Option<(String, String)> {
@@ -34,7 +34,7 @@ pub(super) fn threat(
 /// What is known of the directories that words begin with: most lead nowhere near us, and then
 /// nothing below them does.
 struct Clear<'a, 'o, 'p> {
-    ours: &'a Ours<'o, 'p>,
+    ours: &'a GuardContext<'o, 'p>,
     dirs: HashMap<PathBuf, bool>,
 }
 
@@ -70,7 +70,7 @@ impl Clear<'_, '_, '_> {
 }
 
 /// Whether a word gives a variable the value that it has: that names nothing.
-fn is_as_it_is(ours: &Ours<'_, '_>, word: &str) -> bool {
+fn is_as_it_is(ours: &GuardContext<'_, '_>, word: &str) -> bool {
     let word = plain_variables(word);
     let set = word.split_once('=').filter(|(name, _)| name.chars().all(is_name_char));
     set.is_some_and(|(name, value)| {
@@ -143,7 +143,7 @@ fn is_name_char(c: char) -> bool {
 }
 
 /// The places that one piece may mean: from which directory, and the path.
-fn led_to<'a>(ours: &Ours<'a, '_>, piece: &str) -> Vec<(&'a Path, String)> {
+fn led_to<'a>(ours: &GuardContext<'a, '_>, piece: &str) -> Vec<(&'a Path, String)> {
     let home = ours.process.var("HOME").map(Path::new);
     let path = match (piece.strip_prefix('~'), home.and_then(Path::to_str)) {
         (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
@@ -168,7 +168,7 @@ fn led_to<'a>(ours: &Ours<'a, '_>, piece: &str) -> Vec<(&'a Path, String)> {
 
 /// A piece that begins with a variable of the environment, or is the name of one as a program text
 /// asks for it.
-fn variable(ours: &Ours<'_, '_>, piece: &str) -> Option<String> {
+fn variable(ours: &GuardContext<'_, '_>, piece: &str) -> Option<String> {
     let (name, rest) = match piece.strip_prefix('$') {
         Some(rest) => rest.split_at(rest.find(|c: char| !is_name_char(c)).unwrap_or(rest.len())),
         None => (piece.rsplit('.').next()?, ""),

@@ -38,7 +38,7 @@ const SHOWN_CHARS: usize = 120;
 
 /// What must not go unnoticed.
 #[derive(Clone, Copy)]
-pub struct Ours<'a, 'p> {
+pub struct GuardContext<'a, 'p> {
     /// What knows where agents keep their hooks here: `install` and the environment.
     pub process: &'a Process<'p>,
     /// The agent that makes the call, as in `--agent NAME`.
@@ -58,7 +58,7 @@ pub struct Ours<'a, 'p> {
 /// Why a call that is not read-only reaches for beforehand itself, as a fragment; `None` if it does
 /// not. `places` is what it names, absolute.
 pub fn threat(
-    ours: &Ours<'_, '_>,
+    ours: &GuardContext<'_, '_>,
     intent: &Intent,
     effect: &Effect,
     places: &[PathBuf],
@@ -70,7 +70,7 @@ pub fn threat(
             path_threat(ours, &place, false).or_else(|| switch_threat(ours, &place))
         }),
         Effect::Destroys(finding) | Effect::Unknown(finding) => {
-            finding_threat(ours, &Line::of(intent), finding)
+            finding_threat(ours, &CommandLine::of(intent), finding)
         }
     };
     said.or_else(|| {
@@ -80,12 +80,12 @@ pub fn threat(
 }
 
 /// A command line, whole, and the words of its commands once they are asked for.
-struct Line<'a> {
+struct CommandLine<'a> {
     text: &'a str,
     commands: OnceCell<Vec<Vec<String>>>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> CommandLine<'a> {
     fn of(intent: &'a Intent) -> Self {
         let text = match intent {
             Intent::Run { command, .. } => command.as_str(),
@@ -122,7 +122,11 @@ fn is_cut(simple: &Simple) -> bool {
     simple.text.len() >= SHOWN_CHARS && simple.text.chars().count() >= SHOWN_CHARS
 }
 
-fn finding_threat(ours: &Ours<'_, '_>, line: &Line<'_>, finding: &Finding) -> Option<String> {
+fn finding_threat(
+    ours: &GuardContext<'_, '_>,
+    line: &CommandLine<'_>,
+    finding: &Finding,
+) -> Option<String> {
     let changing = || finding.commands.iter().filter(|simple| simple.level != Level::ReadOnly);
     changing()
         .find_map(|simple| own_threat(line, simple))
@@ -149,7 +153,11 @@ fn is_open(simple: &Simple) -> bool {
 
 /// A line that may change anything, and has words that lead to, above or into a place of ours:
 /// in any of its commands, and whatever is done with them on the way.
-fn mention(ours: &Ours<'_, '_>, line: &Line<'_>, finding: &Finding) -> Option<String> {
+fn mention(
+    ours: &GuardContext<'_, '_>,
+    line: &CommandLine<'_>,
+    finding: &Finding,
+) -> Option<String> {
     let finds = |simple: &Simple| simple.level == Level::Destroys && is_open(simple);
     let takes_all = finding.commands.iter().any(finds);
     let (text, why) = mentions::threat(ours, line.commands(), takes_all)?;
@@ -157,7 +165,7 @@ fn mention(ours: &Ours<'_, '_>, line: &Line<'_>, finding: &Finding) -> Option<St
 }
 
 /// Git at work on the refs that hold checkpoints.
-fn repository_threat(line: &Line<'_>, finding: &Finding) -> Option<String> {
+fn repository_threat(line: &CommandLine<'_>, finding: &Finding) -> Option<String> {
     if !line.text.contains(OUR_REFS) {
         return None;
     }
@@ -172,7 +180,7 @@ fn repository_threat(line: &Line<'_>, finding: &Finding) -> Option<String> {
 }
 
 /// One of our own commands that loses or replaces something, or a variable that switches us off.
-fn own_threat(line: &Line<'_>, simple: &Simple) -> Option<String> {
+fn own_threat(line: &CommandLine<'_>, simple: &Simple) -> Option<String> {
     // Most commands have nothing to do with us, and their words need not be known.
     let may_be = |text: &str| text.contains("beforehand") || text.contains("BEFOREHAND");
     let is_about_us = may_be(&simple.text) || is_cut(simple) && may_be(line.text);
@@ -219,7 +227,7 @@ fn command_threat(words: &[&str], is_unknown: bool) -> Option<String> {
 }
 
 /// A line that asks where our program is, and does something with the answer.
-fn located_threat(line: &Line<'_>, does: bool) -> Option<String> {
+fn located_threat(line: &CommandLine<'_>, does: bool) -> Option<String> {
     if !does || !line.text.contains("beforehand") {
         return None;
     }
@@ -245,7 +253,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-fn target_threat(ours: &Ours<'_, '_>, target: &Target) -> Option<String> {
+fn target_threat(ours: &GuardContext<'_, '_>, target: &Target) -> Option<String> {
     match (target.action, target.certainty) {
         (TargetAction::Git, _) | (_, Certainty::Dynamic) => None,
         (action, Certainty::Exact) => {
@@ -275,7 +283,7 @@ fn target_threat(ours: &Ours<'_, '_>, target: &Target) -> Option<String> {
 }
 
 /// Whether something at `place` (absolute) can go that we need.
-fn path_threat(ours: &Ours<'_, '_>, place: &Path, can_contain: bool) -> Option<String> {
+fn path_threat(ours: &GuardContext<'_, '_>, place: &Path, can_contain: bool) -> Option<String> {
     // Most paths lead where they say.
     let led = Some(ours.real.place(place)).filter(|led| led != place);
     let places = || [Some(place), led.as_deref()].into_iter().flatten();
@@ -300,7 +308,7 @@ fn path_threat(ours: &Ours<'_, '_>, place: &Path, can_contain: bool) -> Option<S
 }
 
 /// A file of the calling agent in which its hooks can be switched off.
-fn switch_threat(ours: &Ours<'_, '_>, place: &Path) -> Option<String> {
+fn switch_threat(ours: &GuardContext<'_, '_>, place: &Path) -> Option<String> {
     switches_at(ours.process, ours.agent, ours.root, place)
         .then(|| "the agent's hooks, beforehand's among them, can be switched off there".to_owned())
 }
@@ -310,7 +318,7 @@ fn meets(place: &Path, own: &Path, can_contain: bool) -> bool {
 }
 
 /// The same for what is known by its name.
-fn place_threat(ours: &Ours<'_, '_>, place: &Path, can_contain: bool) -> Option<String> {
+fn place_threat(ours: &GuardContext<'_, '_>, place: &Path, can_contain: bool) -> Option<String> {
     if place.file_name().is_some_and(|name| name == "beforehand")
         && place.parent().and_then(Path::file_name).is_some_and(|dir| dir == "bin")
     {
@@ -320,7 +328,7 @@ fn place_threat(ours: &Ours<'_, '_>, place: &Path, can_contain: bool) -> Option<
 }
 
 /// A file with a hook line of ours, or a directory with such a file.
-fn hook_threat(ours: &Ours<'_, '_>, place: &Path, can_contain: bool) -> Option<String> {
+fn hook_threat(ours: &GuardContext<'_, '_>, place: &Path, can_contain: bool) -> Option<String> {
     let around = registrations_at(ours.process, ours.root, place, can_contain);
     let file = around.into_iter().find(|file| names_us(file))?;
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -332,7 +340,7 @@ fn names_us(file: &Path) -> bool {
     bytes.windows(b"beforehand".len()).any(|part| part == b"beforehand")
 }
 
-fn absolute(ours: &Ours<'_, '_>, path: &Path) -> PathBuf {
+fn absolute(ours: &GuardContext<'_, '_>, path: &Path) -> PathBuf {
     without_dots(&ours.cwd.join(path))
 }
 

@@ -6,8 +6,8 @@ use super::*;
 use crate::{
     fs::{create_private_dirs, replace},
     model::Language,
-    process::{Context, Terminal},
-    shell::Scope,
+    process::{ProcessContext, Terminal},
+    shell::ShellContext,
 };
 
 /// The threat in a command line, with these variables.
@@ -15,12 +15,12 @@ fn threat_with(variables: &[(&str, &str)], command: &str) -> Option<String> {
     let home = [("HOME", "/home/me")];
     let variables = home.iter().chain(variables);
     let env = variables.map(|(name, value)| (name.into(), value.into())).collect();
-    let context = Context { cwd: None, env, now: chrono::DateTime::UNIX_EPOCH };
-    let scope = Scope { home: Some("/home/me".to_owned()), ..Scope::default() };
+    let context = ProcessContext { cwd: None, env, now: chrono::DateTime::UNIX_EPOCH };
+    let scope = ShellContext { home: Some("/home/me".to_owned()), ..ShellContext::default() };
     let intent = Intent::Run { command: command.to_owned(), language: Language::Shell };
     let effect = shell::effect(&intent, &scope);
     let threat_in = |process: &Process<'_>| {
-        let ours = Ours {
+        let ours = GuardContext {
             process,
             agent: "claude-code",
             state: Path::new("/home/me/.local/state/beforehand"),

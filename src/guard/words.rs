@@ -20,13 +20,13 @@ struct Lexer<'l> {
 
 /// A command as far as it is read.
 #[derive(Default)]
-struct Open {
+struct PartialCommand {
     words: Vec<String>,
     /// The word that is read; `None` between words.
     word: Option<String>,
 }
 
-impl Open {
+impl PartialCommand {
     fn push(&mut self, c: char) {
         self.word.get_or_insert_default().push(c);
     }
@@ -39,7 +39,7 @@ impl Open {
 impl Lexer<'_> {
     /// Reads commands up to `end`, or to the end of the line.
     fn script(&mut self, end: Option<char>) {
-        let mut open = Open::default();
+        let mut open = PartialCommand::default();
         while let Some(c) = self.chars.next() {
             match c {
                 _ if Some(c) == end => break,
@@ -68,7 +68,7 @@ impl Lexer<'_> {
         self.end_command(&mut open);
     }
 
-    fn end_command(&mut self, open: &mut Open) {
+    fn end_command(&mut self, open: &mut PartialCommand) {
         open.end_word();
         let words = std::mem::take(&mut open.words);
         if !words.is_empty() {
@@ -76,14 +76,14 @@ impl Lexer<'_> {
         }
     }
 
-    fn quoted(&mut self, open: &mut Open) {
+    fn quoted(&mut self, open: &mut PartialCommand) {
         open.word.get_or_insert_default();
         for c in self.chars.by_ref().take_while(|c| *c != '\'') {
             open.push(c);
         }
     }
 
-    fn double_quoted(&mut self, open: &mut Open) {
+    fn double_quoted(&mut self, open: &mut PartialCommand) {
         open.word.get_or_insert_default();
         while let Some(c) = self.chars.next() {
             match c {
@@ -101,7 +101,7 @@ impl Lexer<'_> {
     }
 
     /// What a command prints is not known; the command itself is read.
-    fn substitution(&mut self, open: &mut Open, end: char) {
+    fn substitution(&mut self, open: &mut PartialCommand, end: char) {
         open.word.get_or_insert_default();
         if self.depth < DEPTH_MAX {
             self.depth += 1;

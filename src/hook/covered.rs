@@ -19,12 +19,12 @@ use crate::{
     left,
     model::{
         Agent, Checkpoint, CheckpointId, Dedupe, Effect, Intent, Kind, Reach, Reason, Root,
-        RootKind, Scope, Stamp,
+        RootKind, ScanScope, Stamp,
     },
-    policy::{self, Action, Standing},
+    policy::{self, Coverage, HookAction},
     reach,
     snapshot::LastCheckpoint,
-    state::{RootState, State},
+    state::{RootState, StateDir},
     store::record,
     transcript,
 };
@@ -34,7 +34,7 @@ impl Hook<'_, '_> {
     /// remember. If so it is noted for restores. To know as much takes the ledger, the
     /// files it names and the cache of their root; of the repository nothing is opened, and of a
     /// root that nothing is saved of neither kind nor scope matters.
-    pub(super) fn is_covered(&self, state: &State) -> bool {
+    pub(super) fn is_covered(&self, state: &StateDir) -> bool {
         let Effect::Touches(_) = &self.effect else { return false };
         let (agent, session) = (self.dialect.name(), &self.call.context.session.0);
         let Some(mut ledger) = Ledger::peek(&self.real, state, agent, session) else {
@@ -53,40 +53,40 @@ impl Hook<'_, '_> {
             Dedupe::Turn => self.has_all(&ledger, &start, &root, &place),
             Dedupe::Strict | Dedupe::Call => None,
         };
-        let standing = if has.is_some() { Standing::Covered } else { Standing::Begun };
+        let coverage = if has.is_some() { Coverage::Covered } else { Coverage::Begun };
         let is_said = |line: &String| ledger.has_said(line);
         let has_news = ledger.is_changed()
             || ledger.waits_for_ends()
             || !self.loaded.notes.iter().all(is_said);
-        if has_news || policy::decide(&self.effect, standing, dedupe) == Action::Save {
+        if has_news || policy::decide(&self.effect, coverage, dedupe) == HookAction::Save {
             return false;
         }
-        let reach = Reach { root, scope: Scope::Whole, victims: Vec::new() };
+        let reach = Reach { root, scope: ScanScope::Whole, victims: Vec::new() };
         let is_edit = !matches!(self.call.intent, Intent::Run { .. });
         let begins = self.begins(&place, &reach, &ledger, of);
-        let begins = left::Begins { is_held: is_edit && has == Some(There::All), ..begins };
+        let begins = left::Begins { is_held: is_edit && has == Some(HeldPart::All), ..begins };
         // What is not noted has no known author.
         let _noted = begins.note_again(self.process);
         true
     }
 
     /// What the turn already has of what this call can change.
-    pub(super) fn standing(
+    pub(super) fn coverage(
         &self,
         ledger: Option<&mut Ledger>,
         reach: &Reach,
-        state: &State,
-    ) -> Standing {
-        let Some(ledger) = ledger else { return Standing::Bare };
+        state: &StateDir,
+    ) -> Coverage {
+        let Some(ledger) = ledger else { return Coverage::Bare };
         self.note_turn(ledger);
         let place = state.root(&reach.root);
         if covering(ledger, &reach.root, &place).is_none() {
-            return Standing::Bare;
+            return Coverage::Bare;
         }
-        let Effect::Touches(_) = &self.effect else { return Standing::Begun };
+        let Effect::Touches(_) = &self.effect else { return Coverage::Begun };
         let held = LastCheckpoint::of(&reach.root, &place);
         let is_covered = |path: &PathBuf| has(ledger, &held, path, stat_path(path));
-        if reach.victims.iter().all(is_covered) { Standing::Covered } else { Standing::Begun }
+        if reach.victims.iter().all(is_covered) { Coverage::Covered } else { Coverage::Begun }
     }
 
     /// Sees to it that the ledger knows the turn this call belongs to.
@@ -108,7 +108,7 @@ impl Hook<'_, '_> {
         ledger: Option<&Ledger>,
         checkpoint: &Checkpoint,
         reach: &Reach,
-        state: &State,
+        state: &StateDir,
     ) -> bool {
         let is_used = ledger.and_then(|ledger| ledger.covering(reach.root.path()));
         if is_used == Some(checkpoint.id) {
@@ -133,16 +133,16 @@ impl Hook<'_, '_> {
         start: &Path,
         root: &Root,
         place: &RootState,
-    ) -> Option<There> {
+    ) -> Option<HeldPart> {
         let Effect::Touches(paths) = &self.effect else { return None };
         let places = reach::edited(paths, start, &self.call.context, root);
         let held = LazyCell::new(|| LastCheckpoint::of(root, place));
-        let mut there = There::All;
+        let mut there = HeldPart::All;
         for path in &places {
             let stamp = stat_path(path);
             let is_link = stamp.as_ref().is_ok_and(|stamp| stamp.kind() == Some(Kind::Link));
             if stamp.is_err() {
-                there = There::Some;
+                there = HeldPart::Some;
             }
             if is_link || !has(ledger, &held, path, stamp) {
                 return None;
@@ -154,7 +154,7 @@ impl Hook<'_, '_> {
 
 /// How much is there of what an edit names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum There {
+enum HeldPart {
     All,
     Some,
 }

@@ -6,9 +6,9 @@ use super::{
     turn::{quiet, with_ledger},
 };
 use crate::{
-    guard::{self, Ours},
+    guard::{self, GuardContext},
     journal::LineKind,
-    model::{Answer, Decision, Effect, Verdict},
+    model::{Decision, Effect, TroubleAnswer, Verdict},
     reach, ui,
 };
 
@@ -31,7 +31,7 @@ impl Hook<'_, '_> {
                 (root.path().to_owned(), places)
             }
         };
-        let ours = Ours {
+        let ours = GuardContext {
             process: self.process,
             agent: self.dialect.name(),
             cwd: &self.cwd,
@@ -48,14 +48,14 @@ impl Hook<'_, '_> {
         let why = ui::escape_line(why.as_bytes());
         let line = format!("beforehand: this call reaches for beforehand itself: {why}");
         self.write_trouble(&line);
-        if self.settings().self_defence != Answer::Note {
+        if self.settings().self_defence != TroubleAnswer::Note {
             self.rules.push("self_defence");
         }
         let verdict = match self.settings().self_defence {
-            Answer::Note => decision.verdict,
-            Answer::Ask if decision.verdict == Verdict::Deny => Verdict::Deny,
-            Answer::Ask => Verdict::Ask,
-            Answer::Deny => Verdict::Deny,
+            TroubleAnswer::Note => decision.verdict,
+            TroubleAnswer::Ask if decision.verdict == Verdict::Deny => Verdict::Deny,
+            TroubleAnswer::Ask => Verdict::Ask,
+            TroubleAnswer::Deny => Verdict::Deny,
         };
         let note = match decision.note {
             Some(note) => format!("{line}\n{note}"),

@@ -18,7 +18,9 @@ use crate::{
     journal::LineKind,
     ledger::Ledger,
     left::{self, Blast},
-    model::{CheckpointId, Context, Decision, Effect, Intent, Notice, Notify, Scope, ToolCall},
+    model::{
+        CallContext, CheckpointId, Decision, Effect, Intent, Notice, Notify, ScanScope, ToolCall,
+    },
     process::Process,
     reach::{self, Surroundings},
 };
@@ -82,10 +84,10 @@ fn effect(process: &Process<'_>, dialect: &dyn Dialect, call: &ToolCall, cwd: &P
 /// not held as a whole is not looked at as a whole either.
 pub(super) fn since(
     process: &Process<'_>,
-    context: &Context,
+    context: &CallContext,
     path: &Path,
     of: CheckpointId,
-    look: impl FnOnce(left::Since<'_, '_>) -> Result<Option<Blast>>,
+    look: impl FnOnce(left::SinceCheckpoint<'_, '_>) -> Result<Option<Blast>>,
 ) -> Result<Option<Blast>> {
     let settings = config::load(process, Some(path)).settings;
     let state = config::state(process, Some(path))?;
@@ -93,10 +95,17 @@ pub(super) fn since(
     let surroundings =
         Surroundings { home: home.as_deref(), state: &state, real: &PathResolver::default() };
     let by = left::author(context.agent, &context.session);
-    let Some((root, Scope::Whole)) = reach::root_around(path, &surroundings) else {
+    let Some((root, ScanScope::Whole)) = reach::root_around(path, &surroundings) else {
         return Ok(None);
     };
-    look(left::Since { process, state: &state, settings: &settings, root: &root, of, by: &by })
+    look(left::SinceCheckpoint {
+        process,
+        state: &state,
+        settings: &settings,
+        root: &root,
+        of,
+        by: &by,
+    })
 }
 
 /// Tells the user, never the model, of commands that did more than a person expects: once, and
@@ -104,7 +113,7 @@ pub(super) fn since(
 pub(super) fn notice(
     process: &Process<'_>,
     dialect: &dyn Dialect,
-    context: &Context,
+    context: &CallContext,
     blasts: &[(CheckpointId, Blast)],
 ) -> Option<Decision> {
     let cwd = working_directory(process, context);

@@ -11,12 +11,16 @@ use crate::{
     agent::Dialect,
     config,
     maintenance::{self, warm::Edge},
-    model::{CheckpointId, Context, SessionEnd},
+    model::{CallContext, CheckpointId, SessionEnd},
     process::Process,
 };
 
 /// A session begins: its first call shall find everything looked at.
-pub(super) fn on_session_begin(process: &Process<'_>, dialect: &dyn Dialect, context: &Context) {
+pub(super) fn on_session_begin(
+    process: &Process<'_>,
+    dialect: &dyn Dialect,
+    context: &CallContext,
+) {
     let cwd = working_directory(process, context);
     let settings = config::load(process, Some(&cwd)).settings;
     if !settings.enabled || !settings.triggers.session_start {
@@ -31,7 +35,7 @@ pub(super) fn on_session_begin(process: &Process<'_>, dialect: &dyn Dialect, con
 pub(super) fn on_turn_begin(
     process: &Process<'_>,
     dialect: &dyn Dialect,
-    context: &Context,
+    context: &CallContext,
     roots: &BTreeMap<PathBuf, CheckpointId>,
 ) {
     for root in roots.keys() {
@@ -44,7 +48,7 @@ pub(super) fn on_turn_begin(
 pub(super) fn on_turn_end(
     process: &Process<'_>,
     dialect: &dyn Dialect,
-    context: &Context,
+    context: &CallContext,
     roots: &BTreeMap<PathBuf, CheckpointId>,
 ) {
     for root in roots.keys() {
@@ -55,7 +59,13 @@ pub(super) fn on_turn_end(
     }
 }
 
-fn warm(process: &Process<'_>, dialect: &dyn Dialect, context: &Context, root: &Path, edge: Edge) {
+fn warm(
+    process: &Process<'_>,
+    dialect: &dyn Dialect,
+    context: &CallContext,
+    root: &Path,
+    edge: Edge,
+) {
     let settings = config::load(process, Some(root)).settings;
     if settings.enabled && settings.triggers.session_start {
         maintenance::warm::start(process, dialect.name(), &context.session, root, edge);
@@ -63,7 +73,7 @@ fn warm(process: &Process<'_>, dialect: &dyn Dialect, context: &Context, root: &
 }
 
 /// Sees whether the limits want keeping.
-pub(super) fn start_maintenance(process: &Process<'_>, context: &Context) {
+pub(super) fn start_maintenance(process: &Process<'_>, context: &CallContext) {
     let cwd = working_directory(process, context);
     let settings = config::load(process, Some(&cwd)).settings;
     // Where nothing was ever saved there is nothing to keep.
@@ -76,7 +86,7 @@ pub(super) fn start_maintenance(process: &Process<'_>, context: &Context) {
 }
 
 /// What becomes of the checkpoints of a session that is over.
-pub(super) fn on_session_end(process: &Process<'_>, dialect: &dyn Dialect, context: &Context) {
+pub(super) fn on_session_end(process: &Process<'_>, dialect: &dyn Dialect, context: &CallContext) {
     let cwd = working_directory(process, context);
     let settings = config::load(process, Some(&cwd)).settings;
     if settings.on_session_end == SessionEnd::Keep {

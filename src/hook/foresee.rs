@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::{
     Hook,
-    notes::{LeftOut, Notes},
+    notes::{LeftOutNote, Notes},
     place::shell_scope,
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     scan::Named,
     shell,
     snapshot::{self, ScanOptions},
-    state::State,
+    state::StateDir,
     store::reading,
 };
 
@@ -69,13 +69,13 @@ pub fn foresee(
 
 impl Hook<'_, '_> {
     /// Notes what a checkpoint of a root would leave out, and tells all of it.
-    fn look(&self, reach: &Reach, state: &State, notes: &mut Notes) -> Result<Vec<Skipped>> {
+    fn look(&self, reach: &Reach, state: &StateDir, notes: &mut Notes) -> Result<Vec<Skipped>> {
         let limits = snapshot::scan_limits(self.settings());
         let deadline = Some(Instant::now() + self.settings().deadline);
         let options = ScanOptions { reach, limits: &limits, named: Named::WithAllBelow, deadline };
         let scan = options.at_root(self.process, state, &reach.root)?;
         let skipped = reading::skipped(&scan, Vec::new());
-        let left_out = LeftOut { skipped: &skipped, is_partial: scan.partial };
+        let left_out = LeftOutNote { skipped: &skipped, is_partial: scan.partial };
         let is_ignored = |path: &RelPath| scan.find(path).is_some_and(|row| row.marks.ignored);
         self.note_unheld(&left_out, reach, is_ignored, notes);
         Ok(skipped)

@@ -34,21 +34,21 @@ use self::{
     trouble::{trouble, write_journal},
 };
 use crate::{
-    agent::{self, Answer, Dialect, EventKind, Markers},
-    config::{self, Loaded},
+    agent::{self, Dialect, EventKind, HookAnswer, Markers},
+    config::{self, LoadedSettings},
     error::{Error, Result},
     fs::PathResolver,
     journal::LineKind,
     ledger::Ledger,
     left, maintenance,
     model::{
-        CheckpointId, Decision, Effect, Event, Intent, Reach, Root, Scope, Settings, ToolCall,
+        CheckpointId, Decision, Effect, Event, Intent, Reach, Root, ScanScope, Settings, ToolCall,
     },
-    policy::{self, Action},
+    policy::{self, HookAction},
     process::{Exit, Process},
     reach::{self, Stake},
     snapshot::{self, SnapshotRequest},
-    state::{RootState, State},
+    state::{RootState, StateDir},
     store::{Saved, record},
     ui,
 };
@@ -86,7 +86,7 @@ pub fn after_a_bug(process: &mut Process<'_>, name: &str) -> Exit {
     }
 }
 
-fn write_answer(process: &mut Process<'_>, answer: &Answer) -> Exit {
+fn write_answer(process: &mut Process<'_>, answer: &HookAnswer) -> Exit {
     // An agent that no longer listens is no reason to fail.
     let _ignored = process.stdout.write_all(&answer.stdout).and_then(|()| process.stdout.flush());
     let _ignored = process.stderr.write_all(&answer.stderr);
@@ -175,7 +175,7 @@ type EachRoot<'e, Hook> = dyn FnMut(&Hook, &Reach, &mut Notes) -> Result<()> + '
 struct Hook<'h, 'p> {
     process: &'h mut Process<'p>,
     dialect: &'static dyn Dialect,
-    loaded: Loaded,
+    loaded: LoadedSettings,
     call: &'h ToolCall,
     effect: Effect,
     cwd: PathBuf,
@@ -186,7 +186,7 @@ struct Hook<'h, 'p> {
     /// What the call names and can destroy, once its root is known.
     stakes: Vec<Stake>,
     /// The root around `cwd`, once it was looked for.
-    around: Option<(Root, Scope)>,
+    around: Option<(Root, ScanScope)>,
     /// The settings by which the call is asked about or refused.
     rules: Vec<&'static str>,
     /// Whether nothing is saved or noted, and only the answer matters.
@@ -289,7 +289,7 @@ impl Hook<'_, '_> {
     fn hold(
         &mut self,
         start: &Path,
-        state: &State,
+        state: &StateDir,
         notes: &mut Notes,
         each: &mut EachRoot<'_, Self>,
     ) -> Result<Vec<Reach>> {
@@ -300,7 +300,7 @@ impl Hook<'_, '_> {
         let within = self.within(&outer, state);
         // What the outer root leaves out is held here.
         let has = |inner: &Reach, path: &Path| {
-            inner.scope == Scope::Whole && path.starts_with(inner.root.path())
+            inner.scope == ScanScope::Whole && path.starts_with(inner.root.path())
         };
         notes.unheld.retain(|unheld| !within.iter().any(|inner| has(inner, &unheld.path)));
         for inner in &within {
@@ -316,7 +316,7 @@ impl Hook<'_, '_> {
         &self,
         mut ledger: Option<&mut Ledger>,
         reach: &Reach,
-        state: &State,
+        state: &StateDir,
         deadline: Option<Instant>,
         notes: &mut Notes,
     ) -> Result<()> {
@@ -325,8 +325,8 @@ impl Hook<'_, '_> {
             // What cannot be found passes for new.
             let _found = record::settle(state, reach.root.path(), self.process.now);
         }
-        let standing = self.standing(ledger.as_deref_mut(), reach, state);
-        if policy::decide(&self.effect, standing, self.settings().dedupe) == Action::Save {
+        let coverage = self.coverage(ledger.as_deref_mut(), reach, state);
+        if policy::decide(&self.effect, coverage, self.settings().dedupe) == HookAction::Save {
             let saved = self.save(ledger.as_deref(), reach, state, deadline)?;
             self.note_saved(&saved, reach, state, notes);
             notes.lines.extend(notes::oddities(&state.root(&reach.root)));
@@ -342,7 +342,7 @@ impl Hook<'_, '_> {
         &self,
         ledger: Option<&Ledger>,
         reach: &Reach,
-        state: &State,
+        state: &StateDir,
         deadline: Option<Instant>,
     ) -> Result<Saved> {
         // Without the ledger our time is up already; what a snapshot takes, it takes.
@@ -374,7 +374,7 @@ impl Hook<'_, '_> {
     }
 
     /// Notes for restores that the call begins. What is not noted has no known author.
-    fn note_begins(&self, ledger: Option<&Ledger>, reach: &Reach, state: &State) {
+    fn note_begins(&self, ledger: Option<&Ledger>, reach: &Reach, state: &StateDir) {
         let covering = ledger.and_then(|it| Some((it, it.covering(reach.root.path())?)));
         if let Some((ledger, of)) = covering {
             let place = state.root(&reach.root);

@@ -16,9 +16,9 @@ use crate::{
     config,
     fs::read_small,
     install,
-    ledger::{Ledger, Open},
+    ledger::{Ledger, UnfinishedCommand},
     left::{self, Blast},
-    model::{Agent, CheckpointId, Context, Decision, Effect, Reach},
+    model::{Agent, CallContext, CheckpointId, Decision, Effect, Reach},
     process::Process,
 };
 
@@ -27,7 +27,7 @@ use crate::{
 pub(super) fn turn_begins(
     process: &Process<'_>,
     dialect: &dyn Dialect,
-    context: &Context,
+    context: &CallContext,
     prompt: Option<&str>,
 ) -> Decision {
     let (mut open, mut tell, mut before) = (Vec::new(), None, BTreeMap::new());
@@ -74,7 +74,7 @@ pub(super) fn turn_begins(
 }
 
 /// Cline does not say what a task begins with. What it keeps of the session does.
-fn kept_prompt(process: &Process<'_>, context: &Context) -> Option<String> {
+fn kept_prompt(process: &Process<'_>, context: &CallContext) -> Option<String> {
     /// It is a few lines.
     const SIZE_MAX_BYTES: u64 = 1 << 20;
     let row = install::ROWS.iter().find(|row| row.agent == "cline")?;
@@ -92,7 +92,7 @@ fn kept_prompt(process: &Process<'_>, context: &Context) -> Option<String> {
 pub(super) fn turn_ends(
     process: &Process<'_>,
     dialect: &dyn Dialect,
-    context: &Context,
+    context: &CallContext,
 ) -> Decision {
     // A sub-agent's end is not the end of what runs beside it.
     if context.subagent.is_some() {
@@ -121,9 +121,12 @@ pub(super) fn turn_ends(
 /// Looks once at each root, from the oldest checkpoint that covers an open command of it.
 fn look(
     process: &Process<'_>,
-    context: &Context,
-    open: &[Open],
-    mut with: impl FnMut(left::Since<'_, '_>, &[String]) -> crate::error::Result<Option<Blast>>,
+    context: &CallContext,
+    open: &[UnfinishedCommand],
+    mut with: impl FnMut(
+        left::SinceCheckpoint<'_, '_>,
+        &[String],
+    ) -> crate::error::Result<Option<Blast>>,
 ) -> Vec<(CheckpointId, Blast)> {
     let mut blasts = Vec::new();
     for (at, first) in open.iter().enumerate() {
@@ -164,7 +167,7 @@ impl Hook<'_, '_> {
         let of = ledger.covering(reach.root.path());
         if let (true, Some(of)) = (is_command, of) {
             let root = reach.root.path().to_owned();
-            ledger.begins(&Open { call: left::name(self.call), root, of });
+            ledger.begins(&UnfinishedCommand { call: left::name(self.call), root, of });
         }
     }
 }

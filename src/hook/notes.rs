@@ -6,12 +6,12 @@ use super::Hook;
 use crate::{
     fs::without_dots,
     model::{
-        Answer, Certainty, Checkpoint, Decision, Effect, Notify, Reach, RelPath, Root, RootKind,
-        SkipReason, Skipped, Target, TargetAction, Verdict,
+        Certainty, Checkpoint, Decision, Effect, Notify, Reach, RelPath, Root, RootKind,
+        SkipReason, Skipped, Target, TargetAction, TroubleAnswer, Verdict,
     },
     restore_log,
     snapshot::{self, LastCheckpoint, Unheld},
-    state::{RootState, State},
+    state::{RootState, StateDir},
     store::Saved,
     ui,
 };
@@ -28,7 +28,7 @@ pub(super) struct Notes {
 }
 
 /// What a checkpoint leaves out.
-pub(super) struct LeftOut<'a> {
+pub(super) struct LeftOutNote<'a> {
     pub(super) skipped: &'a [Skipped],
     /// Whether the deadline came first.
     pub(super) is_partial: bool,
@@ -39,7 +39,7 @@ impl Hook<'_, '_> {
         &self,
         saved: &Saved,
         reach: &Reach,
-        state: &State,
+        state: &StateDir,
         notes: &mut Notes,
     ) {
         let checkpoint = &saved.checkpoint;
@@ -53,7 +53,7 @@ impl Hook<'_, '_> {
         }
         let held = LazyCell::new(|| LastCheckpoint::of(&reach.root, &state.root(&reach.root)));
         let is_ignored = |path: &RelPath| held.is_ignored(path);
-        let left_out = LeftOut { skipped: &checkpoint.skipped, is_partial: checkpoint.partial };
+        let left_out = LeftOutNote { skipped: &checkpoint.skipped, is_partial: checkpoint.partial };
         self.note_unheld(&left_out, reach, is_ignored, notes);
         let unread = not_held(checkpoint, SkipReason::Unreadable, "cannot be read");
         let mounted =
@@ -68,7 +68,7 @@ impl Hook<'_, '_> {
     /// What the call would lose of what a checkpoint leaves out.
     pub(super) fn note_unheld(
         &self,
-        left_out: &LeftOut<'_>,
+        left_out: &LeftOutNote<'_>,
         reach: &Reach,
         is_ignored: impl Fn(&RelPath) -> bool,
         notes: &mut Notes,
@@ -144,11 +144,11 @@ impl Hook<'_, '_> {
     }
 }
 
-pub(super) fn stricter(one: Answer, other: Answer) -> Answer {
+pub(super) fn stricter(one: TroubleAnswer, other: TroubleAnswer) -> TroubleAnswer {
     match (one, other) {
-        (Answer::Deny, _) | (_, Answer::Deny) => Answer::Deny,
-        (Answer::Ask, _) | (_, Answer::Ask) => Answer::Ask,
-        (Answer::Note, Answer::Note) => Answer::Note,
+        (TroubleAnswer::Deny, _) | (_, TroubleAnswer::Deny) => TroubleAnswer::Deny,
+        (TroubleAnswer::Ask, _) | (_, TroubleAnswer::Ask) => TroubleAnswer::Ask,
+        (TroubleAnswer::Note, TroubleAnswer::Note) => TroubleAnswer::Note,
     }
 }
 
@@ -239,10 +239,10 @@ pub(super) fn oddities(place: &RootState) -> Vec<String> {
 }
 
 /// What the settings want.
-pub(super) fn verdict(wanted: Answer) -> Verdict {
+pub(super) fn verdict(wanted: TroubleAnswer) -> Verdict {
     match wanted {
-        Answer::Note => Verdict::Abstain,
-        Answer::Ask => Verdict::Ask,
-        Answer::Deny => Verdict::Deny,
+        TroubleAnswer::Note => Verdict::Abstain,
+        TroubleAnswer::Ask => Verdict::Ask,
+        TroubleAnswer::Deny => Verdict::Deny,
     }
 }

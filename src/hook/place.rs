@@ -9,21 +9,21 @@ use std::{
 use super::Hook;
 use crate::{
     agent::Dialect,
-    config::Loaded,
+    config::LoadedSettings,
     error::{Error, Result},
     fs::PathResolver,
     ledger::Ledger,
-    model::{Context, Effect, Finding, Intent, Level, Reach, ToolCall},
+    model::{CallContext, Effect, Finding, Intent, Level, Reach, ToolCall},
     process::Process,
     reach::{self, Surroundings},
     shell,
     snapshot::LastCheckpoint,
-    state::State,
+    state::StateDir,
     transcript, ui,
 };
 
 /// The directory a call is made in: what the agent says if that is somewhere, else our own.
-pub(super) fn working_directory(process: &Process<'_>, context: &Context) -> PathBuf {
+pub(super) fn working_directory(process: &Process<'_>, context: &CallContext) -> PathBuf {
     working_directory_by(&PathResolver::default(), process, context)
 }
 
@@ -31,7 +31,7 @@ pub(super) fn working_directory(process: &Process<'_>, context: &Context) -> Pat
 pub(super) fn working_directory_by(
     real: &PathResolver,
     process: &Process<'_>,
-    context: &Context,
+    context: &CallContext,
 ) -> PathBuf {
     let said = context.cwd.iter().chain(&context.bases);
     let there = said.filter(|dir| dir.is_absolute()).find_map(|dir| directory(real, dir));
@@ -58,7 +58,7 @@ fn directory(real: &PathResolver, dir: &Path) -> Option<PathBuf> {
 /// shell may have given its words another meaning.
 pub(super) fn effect_of(
     process: &Process<'_>,
-    loaded: &mut Loaded,
+    loaded: &mut LoadedSettings,
     real: &PathResolver,
     dialect: &dyn Dialect,
     call: &ToolCall,
@@ -94,14 +94,17 @@ pub(super) fn placed(call: &ToolCall) -> Cow<'_, ToolCall> {
 }
 
 /// What judging needs to know. A pattern that is refused is noted, and switches nothing else off.
-pub(super) fn shell_scope(process: &Process<'_>, loaded: &mut Loaded) -> shell::Scope {
+pub(super) fn shell_scope(
+    process: &Process<'_>,
+    loaded: &mut LoadedSettings,
+) -> shell::ShellContext {
     let home = process.var("HOME").and_then(|home| home.to_str()).map(str::to_owned);
     let wanted = &loaded.settings.shell;
     let rules = shell::Patterns::parse(&wanted.always, &wanted.never).or_else(|why| {
         loaded.notes.push(format!("settings: `shell`: {why}; `shell.never` is left out"));
         shell::Patterns::parse(&wanted.always, &[])
     });
-    shell::Scope { home, rules: rules.unwrap_or_default() }
+    shell::ShellContext { home, rules: rules.unwrap_or_default() }
 }
 
 impl Hook<'_, '_> {
@@ -111,7 +114,7 @@ impl Hook<'_, '_> {
     }
 
     /// What the call reaches, from the directory that its session works in.
-    pub(super) fn reach(&mut self, start: &Path, state: &State) -> Result<Reach> {
+    pub(super) fn reach(&mut self, start: &Path, state: &StateDir) -> Result<Reach> {
         let around = self.around.take().filter(|_| start == self.cwd);
         let surroundings = self.surroundings(state);
         let (context, effect) = (&self.call.context, &self.effect);
@@ -128,7 +131,7 @@ impl Hook<'_, '_> {
 
     /// What the call reaches of repositories below the root that the root's checkpoint leaves out:
     /// each is a root of its own, as a linked worktree in an ignored directory is.
-    pub(super) fn within(&self, outer: &Reach, state: &State) -> Vec<Reach> {
+    pub(super) fn within(&self, outer: &Reach, state: &StateDir) -> Vec<Reach> {
         let surroundings = self.surroundings(state);
         let (context, effect) = (&self.call.context, &self.effect);
         let found = reach::within(&self.cwd, &self.call.intent, effect, &outer.root, &surroundings);
@@ -146,7 +149,7 @@ impl Hook<'_, '_> {
         left_out.map(reach).collect()
     }
 
-    pub(super) fn surroundings<'s>(&'s self, state: &'s State) -> Surroundings<'s> {
+    pub(super) fn surroundings<'s>(&'s self, state: &'s StateDir) -> Surroundings<'s> {
         Surroundings { home: self.home.as_deref(), state, real: &self.real }
     }
 }

@@ -9,8 +9,8 @@ use super::{
 use crate::{
     config,
     error::Error,
-    journal::{self, Line, LineKind},
-    model::{Answer, Decision},
+    journal::{self, JournalLine, LineKind},
+    model::{Decision, TroubleAnswer},
     process::Process,
     snapshot, ui,
 };
@@ -26,9 +26,10 @@ impl Hook<'_, '_> {
         let mut decision = Decision::note(format!("beforehand: {text}"));
         let lost = snapshot::at_stake(&self.stakes);
         let on_trouble = self.settings().on_trouble;
-        let cannot_hold = if lost.is_empty() { Answer::Note } else { self.settings().cannot_hold };
+        let cannot_hold =
+            if lost.is_empty() { TroubleAnswer::Note } else { self.settings().cannot_hold };
         for (rule, wanted) in [("on_trouble", on_trouble), ("cannot_hold", cannot_hold)] {
-            if wanted != Answer::Note {
+            if wanted != TroubleAnswer::Note {
                 self.rules.push(rule);
             }
         }
@@ -66,7 +67,7 @@ pub(super) fn write_journal(
 ) {
     let Ok(state) = config::state(process, root) else { return };
     let root = root.map(|root| root.to_string_lossy().into_owned());
-    journal::write(&state, &Line { at: process.now, kind, root, text: text.to_owned() });
+    journal::write(&state, &JournalLine { at: process.now, kind, root, text: text.to_owned() });
 }
 
 pub(super) fn said(err: &Error) -> String {

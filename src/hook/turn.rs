@@ -11,14 +11,14 @@ use crate::{
     error::Result,
     journal::LineKind,
     ledger::Ledger,
-    model::{Context, Decision},
+    model::{CallContext, Decision},
     process::Process,
 };
 
 pub(super) fn with_ledger(
     process: &Process<'_>,
     dialect: &dyn Dialect,
-    context: &Context,
+    context: &CallContext,
     act: impl FnOnce(&mut Ledger),
 ) -> Result<()> {
     let cwd = working_directory(process, context);
@@ -31,7 +31,7 @@ pub(super) fn with_ledger(
 }
 
 /// An event that is only bookkeeping: trouble with it goes to the journal, not to the user.
-pub(super) fn quiet(process: &Process<'_>, context: &Context, done: Result<()>) -> Decision {
+pub(super) fn quiet(process: &Process<'_>, context: &CallContext, done: Result<()>) -> Decision {
     if let Err(err) = done {
         let cwd = working_directory(process, context);
         write_journal(process, Some(&cwd), LineKind::Trouble, &said(&err));

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::{
-    jsonc::Fault,
-    merge::{Entries, Entry},
-    program::{Ours, Program},
+    jsonc::JsonError,
+    merge::{Entries, HookEntry},
+    program::{OurPrograms, ProgramPath},
     trust::disapprove,
 };
 
@@ -17,7 +17,7 @@ const END: &str = "# beforehand ends";
 
 /// What kind of file it is, and so what our lines are.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Block {
+pub(super) enum BlockFormat {
     /// Codex's `config.toml`, for users who have their hooks there. The entries are the same as
     /// in its JSON.
     Toml(Entries<'static>),
@@ -30,9 +30,9 @@ pub(super) enum Block {
     },
 }
 
-impl Block {
+impl BlockFormat {
     /// The text with our lines in it.
-    pub(super) fn put(&self, text: &str, program: &Program) -> Result<String, Fault> {
+    pub(super) fn put(&self, text: &str, program: &ProgramPath) -> Result<String, JsonError> {
         let rest = without(text)?;
         self.check(&rest)?;
         let newline = if rest.contains("\r\n") { "\r\n" } else { "\n" };
@@ -47,19 +47,19 @@ impl Block {
     }
 
     /// The text without anything of ours.
-    pub(super) fn take(text: &str) -> Result<String, Fault> {
+    pub(super) fn take(text: &str) -> Result<String, JsonError> {
         without(text).map(|rest| disapprove(&rest))
     }
 
     /// Refuses what our lines cannot be added to.
-    fn check(&self, text: &str) -> Result<(), Fault> {
+    fn check(&self, text: &str) -> Result<(), JsonError> {
         match self {
             Self::Toml(_) => toml_of(text).map(drop),
             Self::Yaml { .. } => check_yaml(text),
         }
     }
 
-    fn lines(&self, program: &Program) -> String {
+    fn lines(&self, program: &ProgramPath) -> String {
         match self {
             Self::Toml(entries) => toml_lines(&entries.wanted(program)["hooks"]),
             Self::Yaml { agent, template } => {
@@ -72,7 +72,11 @@ impl Block {
     }
 
     /// Every entry of ours, if the file tells them apart.
-    pub(super) fn look(&self, text: &str, ours: &Ours) -> Result<Option<Vec<Entry>>, Fault> {
+    pub(super) fn look(
+        &self,
+        text: &str,
+        ours: &OurPrograms,
+    ) -> Result<Option<Vec<HookEntry>>, JsonError> {
         let Self::Toml(entries) = self else { return Ok(None) };
         let hooks = toml_of(text)?.remove("hooks");
         let json = serde_json::json!({ "hooks": hooks }).to_string();
@@ -92,7 +96,7 @@ impl Block {
     }
 
     /// The program that our lines run, wherever they are.
-    pub(super) fn program(&self, text: &str, ours: &Ours) -> Option<PathBuf> {
+    pub(super) fn program(&self, text: &str, ours: &OurPrograms) -> Option<PathBuf> {
         let Self::Yaml { agent, .. } = self else { return None };
         let commands = text.lines().filter_map(|line| line.trim().strip_prefix("- command: "));
         let told = |command: &str| match serde_json::from_str::<String>(command.trim()) {
@@ -105,10 +109,10 @@ impl Block {
 
 /// The text without our lines. Codex, which puts what it adds before the last comment of a file,
 /// may have put something between them: that stays.
-fn without(text: &str) -> Result<String, Fault> {
+fn without(text: &str) -> Result<String, JsonError> {
     let Some(start) = text.find(BEGIN) else { return Ok(text.to_owned()) };
     let end = text[start..].find(END).map(|end| start + end + END.len());
-    let end = end.ok_or_else(|| Fault::at(text, start, "our lines have no end"))?;
+    let end = end.ok_or_else(|| JsonError::at(text, start, "our lines have no end"))?;
     let rest = &text[end..];
     let rest = rest.strip_prefix("\r\n").or(rest.strip_prefix('\n')).unwrap_or(rest);
     let foreign = inner(text).map_or("", foreign);
@@ -141,10 +145,10 @@ fn inner(text: &str) -> Option<&str> {
     lines.strip_prefix("\r\n").or(lines.strip_prefix('\n'))
 }
 
-fn toml_of(text: &str) -> Result<toml::Table, Fault> {
+fn toml_of(text: &str) -> Result<toml::Table, JsonError> {
     text.parse().map_err(|err: toml::de::Error| {
         let at = err.span().map_or(0, |span| span.start);
-        Fault::at(text, at, err.message())
+        JsonError::at(text, at, err.message())
     })
 }
 
@@ -169,7 +173,7 @@ fn toml_lines(events: &Value) -> String {
 }
 
 /// Without a parser for YAML: one document, a mapping in block style, without `hooks` of its own.
-fn check_yaml(text: &str) -> Result<(), Fault> {
+fn check_yaml(text: &str) -> Result<(), JsonError> {
     let mut at = 0;
     let mut is_first = true;
     for line in text.split_inclusive('\n') {
@@ -180,16 +184,16 @@ fn check_yaml(text: &str) -> Result<(), Fault> {
             let key = bare.split(':').next().unwrap_or_default().trim_matches(['"', '\'', ' ']);
             if key == "hooks" {
                 let why = "`hooks` is there already; merge hooks/hermes.yaml into it by hand";
-                return Err(Fault::at(text, at, why));
+                return Err(JsonError::at(text, at, why));
             }
             if !bare.contains(':') || bare.starts_with(['{', '[', '%', '&', '!', '|', '>', '?']) {
-                return Err(Fault::at(text, at, "not a plain mapping"));
+                return Err(JsonError::at(text, at, "not a plain mapping"));
             }
         } else if is_told && !is_start && (is_first || bare.starts_with("---")) {
-            return Err(Fault::at(text, at, "not one plain mapping"));
+            return Err(JsonError::at(text, at, "not one plain mapping"));
         }
         if bare == "..." || bare.contains('\0') {
-            return Err(Fault::at(text, at, "not one plain mapping"));
+            return Err(JsonError::at(text, at, "not one plain mapping"));
         }
         is_first &= !is_told;
         at += line.len();
@@ -203,17 +207,17 @@ mod tests {
 
     use super::*;
 
-    const YAML: Block =
-        Block::Yaml { agent: "hermes", template: include_str!("../../hooks/hermes.yaml") };
+    const YAML: BlockFormat =
+        BlockFormat::Yaml { agent: "hermes", template: include_str!("../../hooks/hermes.yaml") };
 
-    const TOML: Block = Block::Toml(Entries {
+    const TOML: BlockFormat = BlockFormat::Toml(Entries {
         agent: "codex",
         template: include_str!("../../hooks/codex.json"),
         holder: Some("hooks"),
     });
 
-    fn program(path: &str) -> Program {
-        Program::new(Path::new(path)).unwrap()
+    fn program(path: &str) -> ProgramPath {
+        ProgramPath::new(Path::new(path)).unwrap()
     }
 
     #[test]
@@ -222,17 +226,17 @@ mod tests {
             let new = YAML.put(text, &program("/opt/it's/beforehand")).unwrap();
             assert!(new.starts_with(text));
             assert_eq!(
-                YAML.program(&new, &Ours::default()).unwrap(),
+                YAML.program(&new, &OurPrograms::default()).unwrap(),
                 Path::new("/opt/it's/beforehand")
             );
             assert_eq!(YAML.put(&new, &program("/opt/it's/beforehand")).unwrap(), new);
-            assert_eq!(Block::take(&new).unwrap(), text);
+            assert_eq!(BlockFormat::take(&new).unwrap(), text);
             let moved = YAML.put(&new, &program("/new/beforehand")).unwrap();
             assert_eq!(
-                YAML.program(&moved, &Ours::default()).unwrap(),
+                YAML.program(&moved, &OurPrograms::default()).unwrap(),
                 Path::new("/new/beforehand")
             );
-            assert_eq!(Block::take(&moved).unwrap(), text);
+            assert_eq!(BlockFormat::take(&moved).unwrap(), text);
         }
     }
 
@@ -241,15 +245,15 @@ mod tests {
         let text = "model = \"o\"\n[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\n\
                     command = \"lint\" # mine\n\n[other]\na = 1\n";
         let new = TOML.put(text, &program("/opt/my own/beforehand")).unwrap();
-        let found = TOML.look(&new, &Ours::default()).unwrap().unwrap();
+        let found = TOML.look(&new, &OurPrograms::default()).unwrap().unwrap();
         assert_eq!(found.len(), TOML.events().len());
         let before = found.iter().find(|entry| entry.event == "PreToolUse").unwrap();
         assert_eq!(before.place, (1, 0));
         assert_eq!(TOML.put(&new, &program("/opt/my own/beforehand")).unwrap(), new);
-        assert_eq!(Block::take(&new).unwrap(), text);
+        assert_eq!(BlockFormat::take(&new).unwrap(), text);
         assert!(hooks_are_there(text));
         assert!(!hooks_are_there("[hooks.state.\"x\"]\ntrusted_hash = \"y\"\n"));
-        assert!(TOML.look("a = 1", &Ours::default()).unwrap().unwrap().is_empty());
+        assert!(TOML.look("a = 1", &OurPrograms::default()).unwrap().unwrap().is_empty());
     }
 
     #[test]
@@ -257,7 +261,7 @@ mod tests {
         let new = TOML.put("a = 1\n", &program("/t/beforehand")).unwrap();
         let project = "[projects.\"/p\"]\ntrust_level = \"trusted\"\n";
         let moved = new.replace(END, &format!("{project}{END}"));
-        assert_eq!(Block::take(&moved).unwrap(), format!("a = 1\n{project}"));
+        assert_eq!(BlockFormat::take(&moved).unwrap(), format!("a = 1\n{project}"));
     }
 
     #[test]

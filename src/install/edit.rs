@@ -7,21 +7,21 @@
 use serde::Serialize;
 use serde_json::{Value, ser::PrettyFormatter};
 
-use super::jsonc::{BLANK, Document, Item, Kind, Node};
+use super::jsonc::{BLANK, Document, JsonItem, JsonKind, JsonNode};
 
 /// What a file indents with when it does not say.
 const INDENT: &str = "  ";
 
 /// How a text is laid out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout<'a> {
+pub(super) struct JsonLayout<'a> {
     text: &'a str,
     /// One level.
     unit: &'a str,
     newline: &'a str,
 }
 
-impl<'a> Layout<'a> {
+impl<'a> JsonLayout<'a> {
     pub(super) fn of(text: &'a str, document: &Document) -> Self {
         let first_line_ends = text.find('\n').unwrap_or(0);
         let is_crlf = text[..first_line_ends].ends_with('\r');
@@ -64,8 +64,8 @@ impl<'a> Layout<'a> {
 
 /// The text with `value` at the end of `container`, which is an object if there is a `key`.
 pub(super) fn append(
-    layout: &Layout<'_>,
-    container: &Node,
+    layout: &JsonLayout<'_>,
+    container: &JsonNode,
     key: Option<&str>,
     value: &Value,
 ) -> String {
@@ -102,7 +102,12 @@ pub(super) fn append(
 }
 
 /// The text without the item at `index` of `container`.
-pub(super) fn remove(text: &str, document: &Document, container: &Node, index: usize) -> String {
+pub(super) fn remove(
+    text: &str,
+    document: &Document,
+    container: &JsonNode,
+    index: usize,
+) -> String {
     let items = container.items();
     let item = &items[index];
     let before = text[..item.start].trim_end_matches(BLANK).len();
@@ -121,7 +126,7 @@ pub(super) fn remove(text: &str, document: &Document, container: &Node, index: u
 }
 
 /// Whether what follows an item would fall into the comment before it.
-fn is_swallowed(text: &str, document: &Document, before: usize, item: &Item) -> bool {
+fn is_swallowed(text: &str, document: &Document, before: usize, item: &JsonItem) -> bool {
     let after = item.comma.map_or(item.value.span.end, |comma| comma + 1);
     let line = text[after..].split('\n').next().unwrap_or_default();
     let between = &text[item.value.span.end..after];
@@ -130,8 +135,8 @@ fn is_swallowed(text: &str, document: &Document, before: usize, item: &Item) -> 
 }
 
 /// The text with another string in the place of `node`.
-pub(super) fn retell(text: &str, node: &Node, told: &str) -> String {
-    debug_assert!(matches!(node.kind, Kind::Text(_)), "only a string is told anew");
+pub(super) fn retell(text: &str, node: &JsonNode, told: &str) -> String {
+    debug_assert!(matches!(node.kind, JsonKind::Text(_)), "only a string is told anew");
     replaced(text, &[(node.span.start, node.span.end, &Value::from(told).to_string())])
 }
 

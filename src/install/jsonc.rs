@@ -16,16 +16,16 @@ pub(super) const BLANK: [char; 4] = [' ', '\t', '\r', '\n'];
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(super) struct JsonNode {
     pub(super) span: Range<usize>,
-    pub(super) kind: Kind,
+    pub(super) kind: JsonKind,
 }
 
 /// What a value is.
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
-    Object(Vec<Item>),
-    Array(Vec<Item>),
+pub(super) enum JsonKind {
+    Object(Vec<JsonItem>),
+    Array(Vec<JsonItem>),
     Text(String),
     /// A number, `true`, `false` or `null`.
     Other(Value),
@@ -33,12 +33,12 @@ pub(super) enum Kind {
 
 /// A member of an object, or an element of an array.
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(super) struct JsonItem {
     /// Empty in an array.
     pub(super) key: String,
     /// Where its key starts; in an array, its value.
     pub(super) start: usize,
-    pub(super) value: Node,
+    pub(super) value: JsonNode,
     /// Where the comma after it is.
     pub(super) comma: Option<usize>,
 }
@@ -46,26 +46,26 @@ pub(super) struct Item {
 /// A whole text.
 #[derive(Clone, Debug)]
 pub(super) struct Document {
-    pub(super) root: Node,
+    pub(super) root: JsonNode,
     /// Where comments end that last to the end of their line, blanks not counted.
     pub(super) line_comments: Vec<usize>,
 }
 
 /// Why a text is no JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct JsonError {
     /// Counted from 1.
     pub(super) line: usize,
     pub(super) why: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for JsonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}", self.line, self.why)
     }
 }
 
-impl Fault {
+impl JsonError {
     /// A fault at a place in `text`.
     pub(super) fn at(text: &str, at: usize, why: impl Into<String>) -> Self {
         let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
@@ -74,18 +74,18 @@ impl Fault {
     }
 }
 
-impl Node {
+impl JsonNode {
     /// What is in it; nothing for what is no container.
-    pub(super) fn items(&self) -> &[Item] {
+    pub(super) fn items(&self) -> &[JsonItem] {
         match &self.kind {
-            Kind::Object(items) | Kind::Array(items) => items,
-            Kind::Text(_) | Kind::Other(_) => &[],
+            JsonKind::Object(items) | JsonKind::Array(items) => items,
+            JsonKind::Text(_) | JsonKind::Other(_) => &[],
         }
     }
 
     /// Where the members called `key` are. A reader may take any of several.
     pub(super) fn members<'a>(&'a self, key: &'a str) -> impl Iterator<Item = usize> + 'a {
-        let is_object = matches!(self.kind, Kind::Object(_));
+        let is_object = matches!(self.kind, JsonKind::Object(_));
         let items = self.items().iter().enumerate();
         items.filter(move |(_, item)| is_object && item.key == key).map(|(at, _)| at)
     }
@@ -98,20 +98,20 @@ impl Node {
     /// What it says, if it is a string.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Text(text) => Some(text),
-            Kind::Object(_) | Kind::Array(_) | Kind::Other(_) => None,
+            JsonKind::Text(text) => Some(text),
+            JsonKind::Object(_) | JsonKind::Array(_) | JsonKind::Other(_) => None,
         }
     }
 
     /// The same without its looks.
     pub(super) fn to_value(&self) -> Value {
         match &self.kind {
-            Kind::Object(items) => {
+            JsonKind::Object(items) => {
                 items.iter().map(|item| (item.key.clone(), item.value.to_value())).collect()
             }
-            Kind::Array(items) => items.iter().map(|item| item.value.to_value()).collect(),
-            Kind::Text(text) => Value::String(text.clone()),
-            Kind::Other(value) => value.clone(),
+            JsonKind::Array(items) => items.iter().map(|item| item.value.to_value()).collect(),
+            JsonKind::Text(text) => Value::String(text.clone()),
+            JsonKind::Other(value) => value.clone(),
         }
     }
 }
@@ -131,15 +131,16 @@ const DIALECT: ParseOptions = ParseOptions {
 };
 
 /// Reads a whole text.
-pub(super) fn parse(text: &str) -> Result<Document, Fault> {
+pub(super) fn parse(text: &str) -> Result<Document, JsonError> {
     let collect = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
     // A byte order mark is as long as its blanks, so that no place moves.
     let bare = text.strip_prefix('\u{feff}').map(|rest| format!("   {rest}"));
     let text = bare.as_deref().unwrap_or(text);
     let parsed = parse_to_ast(text, &collect, &DIALECT)
-        .map_err(|err| Fault { line: err.line_display(), why: uncapitalized(err.kind()) })?;
-    let root = parsed.value.ok_or_else(|| Fault::at(text, text.len(), "there is nothing in it"))?;
-    let (mut places, mut line_comments) = (Places { text, tokens: Vec::new() }, Vec::new());
+        .map_err(|err| JsonError { line: err.line_display(), why: uncapitalized(err.kind()) })?;
+    let root =
+        parsed.value.ok_or_else(|| JsonError::at(text, text.len(), "there is nothing in it"))?;
+    let (mut places, mut line_comments) = (TokenStarts { text, tokens: Vec::new() }, Vec::new());
     for token in parsed.tokens.unwrap_or_default() {
         match token.token {
             Token::CommentLine(_) => {
@@ -160,13 +161,13 @@ fn uncapitalized(why: &impl fmt::Display) -> String {
 }
 
 /// Where the tokens of a text start, in order, comments left out; and whether each is a comma.
-struct Places<'a> {
+struct TokenStarts<'a> {
     text: &'a str,
     tokens: Vec<(usize, bool)>,
 }
 
-impl Places<'_> {
-    fn node(&self, value: ast::Value<'_>) -> Result<Node, Fault> {
+impl TokenStarts<'_> {
+    fn node(&self, value: ast::Value<'_>) -> Result<JsonNode, JsonError> {
         let span = value.range().start..value.range().end;
         let kind = match value {
             ast::Value::Object(object) => {
@@ -175,35 +176,40 @@ impl Places<'_> {
                     self.leaf(&(name.start..name.end))?;
                     self.item(member.name.into_string(), name.start, member.value)
                 });
-                Kind::Object(members.collect::<Result<_, _>>()?)
+                JsonKind::Object(members.collect::<Result<_, _>>()?)
             }
             ast::Value::Array(array) => {
                 let elements = array.elements.into_iter().map(|element| {
                     let start = element.range().start;
                     self.item(String::new(), start, element)
                 });
-                Kind::Array(elements.collect::<Result<_, _>>()?)
+                JsonKind::Array(elements.collect::<Result<_, _>>()?)
             }
             _ => match self.leaf(&span)? {
-                Value::String(text) => Kind::Text(text),
-                other => Kind::Other(other),
+                Value::String(text) => JsonKind::Text(text),
+                other => JsonKind::Other(other),
             },
         };
-        Ok(Node { span, kind })
+        Ok(JsonNode { span, kind })
     }
 
     /// A value without others in it. The library lets control characters pass in strings, JSON does
     /// not.
-    fn leaf(&self, span: &Range<usize>) -> Result<Value, Fault> {
+    fn leaf(&self, span: &Range<usize>) -> Result<Value, JsonError> {
         let value = serde_json::from_str(&self.text[span.clone()]);
-        value.map_err(|_| Fault::at(self.text, span.start, "not a valid string or number"))
+        value.map_err(|_| JsonError::at(self.text, span.start, "not a valid string or number"))
     }
 
-    fn item(&self, key: String, start: usize, value: ast::Value<'_>) -> Result<Item, Fault> {
+    fn item(
+        &self,
+        key: String,
+        start: usize,
+        value: ast::Value<'_>,
+    ) -> Result<JsonItem, JsonError> {
         let value = self.node(value)?;
         let next = self.tokens.partition_point(|(at, _)| *at < value.span.end);
         let comma = self.tokens.get(next).and_then(|(at, is_comma)| is_comma.then_some(*at));
-        Ok(Item { key, start, value, comma })
+        Ok(JsonItem { key, start, value, comma })
     }
 }
 

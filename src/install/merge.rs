@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::{
-    edit::{Layout, append, remove, retell},
-    jsonc::{Document, Fault, Item, Kind, Node, parse},
-    program::{Ours, Program},
+    edit::{JsonLayout, append, remove, retell},
+    jsonc::{Document, JsonError, JsonItem, JsonKind, JsonNode, parse},
+    program::{OurPrograms, ProgramPath},
 };
 
 /// Where a command stands in an entry.
@@ -27,7 +27,7 @@ pub(super) struct Entries<'a> {
 
 /// One entry of ours as it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct HookEntry {
     /// The event it is for.
     pub event: String,
     /// The command as it is written.
@@ -44,25 +44,25 @@ pub struct Entry {
 
 impl Entries<'_> {
     /// The template with the program in it.
-    pub(super) fn wanted(&self, program: &Program) -> Value {
+    pub(super) fn wanted(&self, program: &ProgramPath) -> Value {
         let mut value: Value =
             serde_json::from_str(self.template).expect("a test reads every template");
         fill(&mut value, "", self.agent, program);
         value
     }
 
-    fn holder_of<'a>(&self, root: &'a Node) -> Option<&'a Node> {
+    fn holder_of<'a>(&self, root: &'a JsonNode) -> Option<&'a JsonNode> {
         self.holder.map_or(Some(root), |key| root.get(key))
     }
 
     /// Refuses what we could add to, but the agent itself throws away: Claude Code ignores a file
     /// with a comment in it, hooks and all, without a word (2.1.329, run).
-    pub(super) fn check_dialect(&self, text: &str) -> Result<(), Fault> {
+    pub(super) fn check_dialect(&self, text: &str) -> Result<(), JsonError> {
         if self.agent != "claude-code" || is_blank(text) {
             return Ok(());
         }
         let text = text.trim_start_matches('\u{feff}');
-        serde_json::from_str::<serde::de::IgnoredAny>(text).map(drop).map_err(|err| Fault {
+        serde_json::from_str::<serde::de::IgnoredAny>(text).map(drop).map_err(|err| JsonError {
             line: err.line(),
             why: "Claude Code reads no comments and no trailing commas, and ignores the whole file"
                 .to_owned(),
@@ -70,7 +70,12 @@ impl Entries<'_> {
     }
 
     /// The text with our entries in it, all with this program.
-    pub(super) fn put(&self, text: &str, program: &Program, ours: &Ours) -> Result<String, Fault> {
+    pub(super) fn put(
+        &self,
+        text: &str,
+        program: &ProgramPath,
+        ours: &OurPrograms,
+    ) -> Result<String, JsonError> {
         // What was just put in must be known again: otherwise it would be put in for ever.
         let ours = &ours.and(program);
         let wanted = self.wanted(program);
@@ -91,7 +96,7 @@ impl Entries<'_> {
     }
 
     /// Refuses what has another shape than the agent expects.
-    fn check(&self, text: &str, document: &Document) -> Result<(), Fault> {
+    fn check(&self, text: &str, document: &Document) -> Result<(), JsonError> {
         let root = &document.root;
         object(text, root, "the file")?;
         if let Some(key) = self.holder {
@@ -103,9 +108,13 @@ impl Entries<'_> {
         for event in events(&wanted, self.holder).keys() {
             single(text, holder, event)?;
             if let Some(found) = holder.get(event)
-                && !matches!(found.kind, Kind::Array(_))
+                && !matches!(found.kind, JsonKind::Array(_))
             {
-                return Err(Fault::at(text, found.span.start, format!("`{event}` is no array")));
+                return Err(JsonError::at(
+                    text,
+                    found.span.start,
+                    format!("`{event}` is no array"),
+                ));
             }
         }
         Ok(())
@@ -117,11 +126,11 @@ impl Entries<'_> {
         text: &str,
         document: &Document,
         wanted: &Value,
-        program: &Program,
-        ours: &Ours,
+        program: &ProgramPath,
+        ours: &OurPrograms,
     ) -> Option<String> {
         let root = &document.root;
-        let layout = Layout::of(text, document);
+        let layout = JsonLayout::of(text, document);
         let other = |key: &&String| Some(key.as_str()) != self.holder && self.holder.is_some();
         let tops = wanted.as_object()?;
         if let Some(key) = tops.keys().filter(other).find(|key| root.get(key).is_none()) {
@@ -145,7 +154,13 @@ impl Entries<'_> {
     }
 
     /// The text with one entry of ours that runs another program brought up to date.
-    fn renew(&self, text: &str, holder: &Node, program: &Program, ours: &Ours) -> Option<String> {
+    fn renew(
+        &self,
+        text: &str,
+        holder: &JsonNode,
+        program: &ProgramPath,
+        ours: &OurPrograms,
+    ) -> Option<String> {
         leaves(holder, self.agent, ours).into_iter().find_map(|chain| {
             let leaf = node_at(holder, &chain);
             let mut keys = COMMAND_KEYS.iter().filter_map(|key| Some((*key, leaf.get(key)?)));
@@ -159,7 +174,7 @@ impl Entries<'_> {
     }
 
     /// The text without our entries, and without what held nothing else.
-    pub(super) fn take(&self, text: &str, ours: &Ours) -> Result<String, Fault> {
+    pub(super) fn take(&self, text: &str, ours: &OurPrograms) -> Result<String, JsonError> {
         let mut text = text.to_owned();
         loop {
             if is_blank(&text) {
@@ -179,7 +194,7 @@ impl Entries<'_> {
     /// # Errors
     ///
     /// Fails if it is no JSON.
-    pub(super) fn look(&self, text: &str, ours: &Ours) -> Result<Vec<Entry>, Fault> {
+    pub(super) fn look(&self, text: &str, ours: &OurPrograms) -> Result<Vec<HookEntry>, JsonError> {
         if is_blank(text) {
             return Ok(Vec::new());
         }
@@ -190,7 +205,7 @@ impl Entries<'_> {
             .unwrap_or_default())
     }
 
-    fn found(&self, holder: &Node, ours: &Ours) -> Vec<Entry> {
+    fn found(&self, holder: &JsonNode, ours: &OurPrograms) -> Vec<HookEntry> {
         let entry = |chain: Vec<usize>| {
             let leaf = node_at(holder, &chain);
             let mut commands = COMMAND_KEYS.iter().filter_map(|key| leaf.get(key)?.text());
@@ -199,12 +214,12 @@ impl Entries<'_> {
             let group = node_at(holder, chain.get(..2)?);
             let timeout =
                 ["timeout", "timeoutSec", "timeout_ms"].iter().find_map(|key| leaf.get(key));
-            Some(Entry {
+            Some(HookEntry {
                 event: holder.items()[*chain.first()?].key.clone(),
                 command: command.to_owned(),
                 program,
                 timeout: timeout.and_then(|node| node.to_value().as_u64()),
-                matcher: group.get("matcher").and_then(Node::text).map(str::to_owned),
+                matcher: group.get("matcher").and_then(JsonNode::text).map(str::to_owned),
                 place: (chain[1], chain.get(3).copied().unwrap_or(0)),
             })
         };
@@ -215,8 +230,9 @@ impl Entries<'_> {
     pub(super) fn is_bare(&self, text: &str) -> bool {
         let Ok(document) = parse(text) else { return false };
         let wanted: Value = serde_json::from_str(self.template).expect("a test reads it");
-        let is_ours = |item: &Item| wanted.get(&item.key) == Some(&item.value.to_value());
-        matches!(document.root.kind, Kind::Object(_)) && document.root.items().iter().all(is_ours)
+        let is_ours = |item: &JsonItem| wanted.get(&item.key) == Some(&item.value.to_value());
+        matches!(document.root.kind, JsonKind::Object(_))
+            && document.root.items().iter().all(is_ours)
     }
 
     /// The events we ask for.
@@ -231,20 +247,20 @@ fn is_blank(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim().is_empty()
 }
 
-fn object(text: &str, node: &Node, name: &str) -> Result<(), Fault> {
+fn object(text: &str, node: &JsonNode, name: &str) -> Result<(), JsonError> {
     match node.kind {
-        Kind::Object(_) => Ok(()),
-        Kind::Array(_) | Kind::Text(_) | Kind::Other(_) => {
-            Err(Fault::at(text, node.span.start, format!("{name} is no object")))
+        JsonKind::Object(_) => Ok(()),
+        JsonKind::Array(_) | JsonKind::Text(_) | JsonKind::Other(_) => {
+            Err(JsonError::at(text, node.span.start, format!("{name} is no object")))
         }
     }
 }
 
-fn single(text: &str, node: &Node, key: &str) -> Result<(), Fault> {
+fn single(text: &str, node: &JsonNode, key: &str) -> Result<(), JsonError> {
     match node.members(key).nth(1) {
         Some(second) => {
             let start = node.items()[second].start;
-            Err(Fault::at(text, start, format!("`{key}` is there twice")))
+            Err(JsonError::at(text, start, format!("`{key}` is there twice")))
         }
         None => Ok(()),
     }
@@ -255,7 +271,7 @@ fn events<'a>(wanted: &'a Value, holder: Option<&str>) -> &'a serde_json::Map<St
     events.expect("a test reads every template")
 }
 
-fn fill(value: &mut Value, key: &str, agent: &str, program: &Program) {
+fn fill(value: &mut Value, key: &str, agent: &str, program: &ProgramPath) {
     match value {
         Value::Object(map) => {
             for (key, value) in map {
@@ -267,7 +283,7 @@ fn fill(value: &mut Value, key: &str, agent: &str, program: &Program) {
                 fill(value, key, agent, program);
             }
         }
-        Value::String(text) if Ours::default().program_in(text, agent).is_some() => {
+        Value::String(text) if OurPrograms::default().program_in(text, agent).is_some() => {
             *text = program.hook(agent, key);
         }
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => (),
@@ -276,14 +292,14 @@ fn fill(value: &mut Value, key: &str, agent: &str, program: &Program) {
 
 /// Where entries of ours are below `holder`: event, group, and within the group its `hooks` and
 /// the place there, if the agent's shape has them.
-fn leaves(holder: &Node, agent: &str, ours: &Ours) -> Vec<Vec<usize>> {
+fn leaves(holder: &JsonNode, agent: &str, ours: &OurPrograms) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
-    let is_ours = |node: &Node| {
+    let is_ours = |node: &JsonNode| {
         let mut commands = COMMAND_KEYS.iter().filter_map(|key| node.get(key)?.text());
         commands.any(|text| ours.program_in(text, agent).is_some())
     };
     let arrays = holder.items().iter().enumerate();
-    for (event, array) in arrays.filter(|(_, item)| matches!(item.value.kind, Kind::Array(_))) {
+    for (event, array) in arrays.filter(|(_, item)| matches!(item.value.kind, JsonKind::Array(_))) {
         for (group, item) in array.value.items().iter().enumerate() {
             if is_ours(&item.value) {
                 found.push(vec![event, group]);
@@ -298,7 +314,7 @@ fn leaves(holder: &Node, agent: &str, ours: &Ours) -> Vec<Vec<usize>> {
     found
 }
 
-fn node_at<'a>(root: &'a Node, chain: &[usize]) -> &'a Node {
+fn node_at<'a>(root: &'a JsonNode, chain: &[usize]) -> &'a JsonNode {
     chain.iter().fold(root, |node, at| &node.items()[*at].value)
 }
 
@@ -308,8 +324,8 @@ fn without(text: &str, document: &Document, mut chain: Vec<usize>) -> String {
     while chain.len() > 1 {
         let above = node_at(root, &chain[..chain.len() - 1]);
         let is_group = chain.len() > 2
-            && matches!(above.kind, Kind::Object(_))
-            && matches!(node_at(root, &chain[..chain.len() - 2]).kind, Kind::Array(_));
+            && matches!(above.kind, JsonKind::Object(_))
+            && matches!(node_at(root, &chain[..chain.len() - 2]).kind, JsonKind::Array(_));
         // Comments of the user's in an otherwise empty place are worth keeping the place for.
         let is_emptied = above.items().len() == 1 && !has_comment(text, above);
         if !is_group && !is_emptied {
@@ -322,8 +338,8 @@ fn without(text: &str, document: &Document, mut chain: Vec<usize>) -> String {
 }
 
 /// Whether anything but blanks and a comma stands around the only item of a container.
-fn has_comment(text: &str, container: &Node) -> bool {
-    let Some(Item { start, value, .. }) = container.items().first() else { return false };
+fn has_comment(text: &str, container: &JsonNode) -> bool {
+    let Some(JsonItem { start, value, .. }) = container.items().first() else { return false };
     let around =
         [&text[container.span.start + 1..*start], &text[value.span.end..container.span.end - 1]];
     around.iter().any(|part| part.contains('/'))

@@ -25,10 +25,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use merge::Entry;
-pub use program::{Ours, Program};
+pub use merge::HookEntry;
+pub use program::{OurPrograms, ProgramPath};
 pub use registered::registrations_at;
-pub use rows::{Row, Site};
+pub use rows::{InstallRow, Site};
 pub use switches::{Off, answers_for_user, off, switches_at};
 pub use table::ROWS;
 pub use trust::{ends_a_session, untrusted};
@@ -36,12 +36,12 @@ pub use trust::{ends_a_session, untrusted};
 use crate::{
     error::{Error, Result},
     fs::{read_small, remove_left_beside, replace_with},
-    state::State,
+    state::StateDir,
     ui,
 };
-use block::Block;
-use jsonc::Fault;
-use record::{Before, Record};
+use block::BlockFormat;
+use jsonc::JsonError;
+use record::{InstallRecord, PriorFile};
 use rows::Edit;
 
 /// No settings of an agent come near it.
@@ -51,13 +51,13 @@ const SIZE_MAX_BYTES: u64 = 2 << 20;
 #[derive(Debug, Default)]
 pub struct Plan {
     /// What changes.
-    pub changes: Vec<Change>,
+    pub changes: Vec<FileEdit>,
     /// What is right as it is.
     pub unchanged: Vec<Site>,
     /// What cannot be done, and why.
     pub refused: Vec<(Site, Error)>,
     /// The program that is written into them.
-    program: Option<Program>,
+    program: Option<ProgramPath>,
     /// What could be done and is not, since the hooks of the same agent were refused.
     pub withheld: Vec<Site>,
     /// Files that were written down and have nothing of ours any more.
@@ -66,7 +66,7 @@ pub struct Plan {
 
 /// What becomes of one file.
 #[derive(Debug)]
-pub struct Change {
+pub struct FileEdit {
     /// Where.
     pub site: Site,
     /// What is there; `None` if nothing is.
@@ -91,7 +91,7 @@ enum Purpose {
 
 /// What is at a place now.
 #[derive(Clone, Debug)]
-struct Found {
+struct CurrentFile {
     text: Option<String>,
     permissions: u32,
     target: PathBuf,
@@ -99,8 +99,8 @@ struct Found {
 
 impl Plan {
     /// What would put our hooks into these places.
-    pub fn install(sites: Vec<Site>, program: &Program, state: &State) -> Self {
-        let record = Record::open(state);
+    pub fn install(sites: Vec<Site>, program: &ProgramPath, state: &StateDir) -> Self {
+        let record = InstallRecord::open(state);
         let ours = record.ours();
         let mut plan =
             Self::of(sites, |site, found| put(site, found, program, &ours, &record, state));
@@ -125,8 +125,8 @@ impl Plan {
 
     /// What would take them out, and those of the program that is running now, which may be one
     /// that are not written down.
-    pub fn uninstall(sites: Vec<Site>, running: Option<&Program>, state: &State) -> Self {
-        let record = Record::open(state);
+    pub fn uninstall(sites: Vec<Site>, running: Option<&ProgramPath>, state: &StateDir) -> Self {
+        let record = InstallRecord::open(state);
         let ours = ours(&record, running);
         let mut plan = Self::of(sites, |site, found| take(site, found, &ours, &record, state));
         plan.gone = plan.unchanged.iter().map(target).collect();
@@ -135,23 +135,26 @@ impl Plan {
 
     /// What would note in Codex's `config.toml`, which `site` is, that its user approves of the
     /// hooks in `hooks`.
-    pub fn approve(site: Site, hooks: &Path, entries: &[Entry], state: &State) -> Self {
-        let record = Record::open(state);
+    pub fn approve(site: Site, hooks: &Path, entries: &[HookEntry], state: &StateDir) -> Self {
+        let record = InstallRecord::open(state);
         Self::of(vec![site], |site, found| {
             let old = found.text.as_deref().unwrap_or_default();
             let new = trust::approve(old, hooks, entries).map_err(fault(&site.path))?;
             let before = match record.before(state, &found.target, old.as_bytes()) {
-                Before::Bytes(bytes) => String::from_utf8(bytes).ok(),
-                Before::Missing => None,
-                Before::Unknown => {
-                    found.text.as_deref().map(Block::take).transpose().map_err(fault(&site.path))?
-                }
+                PriorFile::Bytes(bytes) => String::from_utf8(bytes).ok(),
+                PriorFile::Missing => None,
+                PriorFile::Unknown => found
+                    .text
+                    .as_deref()
+                    .map(BlockFormat::take)
+                    .transpose()
+                    .map_err(fault(&site.path))?,
             };
-            Ok(Some(Change::come(site, found, new, before)))
+            Ok(Some(FileEdit::come(site, found, new, before)))
         })
     }
 
-    fn of(sites: Vec<Site>, plan: impl Fn(&Site, Found) -> Result<Option<Change>>) -> Self {
+    fn of(sites: Vec<Site>, plan: impl Fn(&Site, CurrentFile) -> Result<Option<FileEdit>>) -> Self {
         let mut whole = Self::default();
         for site in sites {
             match find(&site).and_then(|found| plan(&site, found)) {
@@ -168,14 +171,14 @@ impl Plan {
     /// # Errors
     ///
     /// Fails if what was written down of earlier installs cannot be.
-    pub fn tidy(&self, state: &State) -> Result<()> {
+    pub fn tidy(&self, state: &StateDir) -> Result<()> {
         for site in self.unchanged.iter().chain(self.changes.iter().map(|change| &change.site)) {
             remove_left_beside(&target(site));
         }
         if self.gone.is_empty() {
             return Ok(());
         }
-        let mut record = Record::open_to_write(state)?;
+        let mut record = InstallRecord::open_to_write(state)?;
         self.gone.iter().for_each(|path| record.forget(state, path));
         record.close(state)
     }
@@ -186,8 +189,8 @@ impl Plan {
     ///
     /// Fails at the first file that has changed since it was read, or cannot be written. Agents
     /// before it are done; the files of its own agent are as they were.
-    pub fn apply(&self, state: &State) -> Result<()> {
-        let mut record = Record::open_to_write(state)?;
+    pub fn apply(&self, state: &StateDir) -> Result<()> {
+        let mut record = InstallRecord::open_to_write(state)?;
         if let Some(program) = &self.program {
             record.note_program(program);
         }
@@ -197,7 +200,7 @@ impl Plan {
             for (at, change) in changes.iter().enumerate() {
                 done = change.apply(state, &mut record);
                 if done.is_err() {
-                    changes[..at].iter().rev().for_each(Change::revert);
+                    changes[..at].iter().rev().for_each(FileEdit::revert);
                     record.back_to(state, before);
                     return done.and(record.close(state));
                 }
@@ -212,14 +215,14 @@ fn target(site: &Site) -> PathBuf {
     fs::canonicalize(&site.path).unwrap_or_else(|_| site.path.clone())
 }
 
-impl Change {
-    fn come(site: &Site, found: Found, new: String, before: Option<String>) -> Self {
-        let Found { text: old, permissions, target } = found;
+impl FileEdit {
+    fn come(site: &Site, found: CurrentFile, new: String, before: Option<String>) -> Self {
+        let CurrentFile { text: old, permissions, target } = found;
         let purpose = Purpose::Come(before);
         Self { site: site.clone(), old, new: Some(new), permissions, purpose, target }
     }
 
-    fn apply(&self, state: &State, record: &mut Record) -> Result<()> {
+    fn apply(&self, state: &StateDir, record: &mut InstallRecord) -> Result<()> {
         let now = find(&self.site)?;
         if now.text != self.old || now.target != self.target {
             let path = ui::escape_path(&self.site.path).into_owned();
@@ -258,7 +261,7 @@ impl Change {
 }
 
 /// Reads what is at a place: a regular file of a sensible size, or nothing.
-fn find(site: &Site) -> Result<Found> {
+fn find(site: &Site) -> Result<CurrentFile> {
     let path = &site.path;
     let is_script = matches!(site.edit, Edit::Script(_));
     let permissions = match (site.within.is_some(), is_script) {
@@ -269,7 +272,7 @@ fn find(site: &Site) -> Result<Found> {
     };
     if path.symlink_metadata().is_err() {
         stays_within(site, path)?;
-        return Ok(Found { text: None, permissions, target: path.clone() });
+        return Ok(CurrentFile { text: None, permissions, target: path.clone() });
     }
     let target = fs::canonicalize(path).map_err(Error::io("follow", path))?;
     stays_within(site, &target)?;
@@ -281,7 +284,7 @@ fn find(site: &Site) -> Result<Found> {
         refusal(path, &format!("line {line}: it is not UTF-8"))
     })?;
     let permissions = found.permissions().mode() & 0o7777;
-    Ok(Found { text: Some(text), permissions, target })
+    Ok(CurrentFile { text: Some(text), permissions, target })
 }
 
 /// A project must not lead us to a file outside it.
@@ -301,19 +304,19 @@ fn refusal(path: &Path, why: &str) -> Error {
     Error::other(format!("`{path}` is left as it is: {why}"), "put it right, then run this again")
 }
 
-fn fault(path: &Path) -> impl FnOnce(Fault) -> Error {
+fn fault(path: &Path) -> impl FnOnce(JsonError) -> Error {
     let path = path.to_owned();
     move |fault| refusal(&path, &fault.to_string())
 }
 
 fn put(
     site: &Site,
-    found: Found,
-    program: &Program,
-    ours: &Ours,
-    record: &Record,
-    state: &State,
-) -> Result<Option<Change>> {
+    found: CurrentFile,
+    program: &ProgramPath,
+    ours: &OurPrograms,
+    record: &InstallRecord,
+    state: &StateDir,
+) -> Result<Option<FileEdit>> {
     let ours = &ours.and(program);
     let old = found.text.as_deref();
     let known = record.before(state, &found.target, old.unwrap_or_default().as_bytes());
@@ -329,7 +332,7 @@ fn put(
         }
         Edit::Whole(template) | Edit::Script(template) => {
             let is_ours = |text: &str| template.program_in(text, ours).is_some();
-            if old.is_some_and(|old| !is_ours(old)) && known == Before::Unknown {
+            if old.is_some_and(|old| !is_ours(old)) && known == PriorFile::Unknown {
                 return Err(refusal(&site.path, "it is not beforehand's"));
             }
             template.filled(program).ok_or_else(|| {
@@ -341,30 +344,30 @@ fn put(
         return Ok(None);
     }
     let before = match (known, site.edit) {
-        (Before::Bytes(bytes), _) => String::from_utf8(bytes).ok(),
-        (Before::Missing, _) | (Before::Unknown, Edit::Whole(_) | Edit::Script(_)) => None,
-        (Before::Unknown, Edit::Lines(_)) => {
-            old.map(Block::take).transpose().map_err(fault(&site.path))?
+        (PriorFile::Bytes(bytes), _) => String::from_utf8(bytes).ok(),
+        (PriorFile::Missing, _) | (PriorFile::Unknown, Edit::Whole(_) | Edit::Script(_)) => None,
+        (PriorFile::Unknown, Edit::Lines(_)) => {
+            old.map(BlockFormat::take).transpose().map_err(fault(&site.path))?
         }
-        (Before::Unknown, Edit::Merge(entries)) => {
+        (PriorFile::Unknown, Edit::Merge(entries)) => {
             old.map(|old| entries.take(old, ours)).transpose().map_err(fault(&site.path))?
         }
     };
-    Ok(Some(Change::come(site, found, new, before)))
+    Ok(Some(FileEdit::come(site, found, new, before)))
 }
 
 fn take(
     site: &Site,
-    found: Found,
-    ours: &Ours,
-    record: &Record,
-    state: &State,
-) -> Result<Option<Change>> {
+    found: CurrentFile,
+    ours: &OurPrograms,
+    record: &InstallRecord,
+    state: &StateDir,
+) -> Result<Option<FileEdit>> {
     let Some(old) = found.text else { return Ok(None) };
     let new = match (record.before(state, &found.target, old.as_bytes()), site.edit) {
-        (Before::Missing, _) => None,
-        (Before::Bytes(bytes), _) => String::from_utf8(bytes).ok(),
-        (Before::Unknown, Edit::Merge(entries)) => {
+        (PriorFile::Missing, _) => None,
+        (PriorFile::Bytes(bytes), _) => String::from_utf8(bytes).ok(),
+        (PriorFile::Unknown, Edit::Merge(entries)) => {
             // What is no JSON has nothing of ours that the agent would run.
             let is_named = ours.may_be_in(&old);
             let text = match entries.take(&old, ours) {
@@ -375,12 +378,12 @@ fn take(
             let is_bare = record.made(&found.target) && entries.is_bare(&text);
             Some(text).filter(|_| !is_bare)
         }
-        (Before::Unknown, Edit::Lines(_)) => {
-            let text = Block::take(&old).map_err(fault(&site.path))?;
+        (PriorFile::Unknown, Edit::Lines(_)) => {
+            let text = BlockFormat::take(&old).map_err(fault(&site.path))?;
             let is_bare = record.made(&found.target) && text.trim().is_empty();
             Some(text).filter(|_| !is_bare)
         }
-        (Before::Unknown, Edit::Whole(template) | Edit::Script(template)) => {
+        (PriorFile::Unknown, Edit::Whole(template) | Edit::Script(template)) => {
             match template.program_in(&old, ours) {
                 Some(_) => None,
                 None => return Ok(None),
@@ -390,28 +393,28 @@ fn take(
     if new.as_deref() == Some(&*old) {
         return Ok(None);
     }
-    let Found { permissions, target, .. } = found;
+    let CurrentFile { permissions, target, .. } = found;
     let (site, old) = (site.clone(), Some(old));
-    Ok(Some(Change { site, old, new, permissions, purpose: Purpose::Go, target }))
+    Ok(Some(FileEdit { site, old, new, permissions, purpose: Purpose::Go, target }))
 }
 
 /// What stands in one place now, for a look at it.
 #[derive(Debug)]
-pub enum Standing {
+pub enum HookStatus {
     /// There is nothing of ours.
     Nothing,
     /// Entries in a settings file, and the events we ask for that have none.
-    Entries(Vec<Entry>, Vec<String>),
+    Entries(Vec<HookEntry>, Vec<String>),
     /// A file of ours that runs this program.
     Whole(PathBuf),
 }
 
 /// The programs that are beforehand: those that installs wrote down, and the one that is running.
-pub fn ours_of(state: &State, running: Option<&Program>) -> Ours {
-    ours(&Record::open(state), running)
+pub fn ours_of(state: &StateDir, running: Option<&ProgramPath>) -> OurPrograms {
+    ours(&InstallRecord::open(state), running)
 }
 
-fn ours(record: &Record, running: Option<&Program>) -> Ours {
+fn ours(record: &InstallRecord, running: Option<&ProgramPath>) -> OurPrograms {
     let written = record.ours();
     running.map_or(written.clone(), |running| written.and(running))
 }
@@ -421,31 +424,31 @@ fn ours(record: &Record, running: Option<&Program>) -> Ours {
 /// # Errors
 ///
 /// Fails if it cannot be read, or is no JSON where that is expected.
-pub fn look(site: &Site, ours: &Ours) -> Result<Standing> {
-    let Some(text) = find(site)?.text else { return Ok(Standing::Nothing) };
+pub fn look(site: &Site, ours: &OurPrograms) -> Result<HookStatus> {
+    let Some(text) = find(site)?.text else { return Ok(HookStatus::Nothing) };
     match site.edit {
         Edit::Merge(entries) => {
             let found = entries.look(&text, ours).map_err(fault(&site.path))?;
             entries.check_dialect(&text).map_err(fault(&site.path))?;
-            Ok(standing(found, entries.events()))
+            Ok(hook_status(found, entries.events()))
         }
         Edit::Lines(block) => match block.look(&text, ours).map_err(fault(&site.path))? {
-            Some(found) => Ok(standing(found, block.events())),
-            None => Ok(block.program(&text, ours).map_or(Standing::Nothing, Standing::Whole)),
+            Some(found) => Ok(hook_status(found, block.events())),
+            None => Ok(block.program(&text, ours).map_or(HookStatus::Nothing, HookStatus::Whole)),
         },
         Edit::Whole(template) | Edit::Script(template) => {
             let program = template.program_in(&text, ours);
-            Ok(program.map_or(Standing::Nothing, |path| Standing::Whole(path.into())))
+            Ok(program.map_or(HookStatus::Nothing, |path| HookStatus::Whole(path.into())))
         }
     }
 }
 
-fn standing(found: Vec<Entry>, mut events: Vec<String>) -> Standing {
+fn hook_status(found: Vec<HookEntry>, mut events: Vec<String>) -> HookStatus {
     if found.is_empty() {
-        return Standing::Nothing;
+        return HookStatus::Nothing;
     }
     events.retain(|event| !found.iter().any(|entry| entry.event == *event));
-    Standing::Entries(found, events)
+    HookStatus::Entries(found, events)
 }
 
 impl Site {

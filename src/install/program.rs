@@ -10,9 +10,9 @@ use crate::error::{Error, Result};
 
 /// The absolute path of a beforehand, fit to be written into settings files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program(String);
+pub struct ProgramPath(String);
 
-impl Program {
+impl ProgramPath {
     /// Takes a path.
     ///
     /// # Errors
@@ -72,16 +72,16 @@ impl Program {
 
 /// The programs that are beforehand, whatever they are called.
 #[derive(Clone, Debug, Default)]
-pub struct Ours(Vec<Program>);
+pub struct OurPrograms(Vec<ProgramPath>);
 
-impl Ours {
+impl OurPrograms {
     /// These programs, and those that are called beforehand.
-    pub(super) fn new(programs: Vec<Program>) -> Self {
+    pub(super) fn new(programs: Vec<ProgramPath>) -> Self {
         Self(programs)
     }
 
     /// The same and one more.
-    pub(super) fn and(&self, program: &Program) -> Self {
+    pub(super) fn and(&self, program: &ProgramPath) -> Self {
         Self(self.0.iter().chain([program]).cloned().collect())
     }
 
@@ -100,7 +100,7 @@ impl Ours {
     /// The program in a hook command of ours for `agent`; `None` if it is none. What stands before
     /// the program, as in `env A=B beforehand …`, is the user's own work, and so is the command then.
     pub(super) fn program_in(&self, command: &str, agent: &str) -> Option<PathBuf> {
-        let wrote = |ours: &&Program| {
+        let wrote = |ours: &&ProgramPath| {
             ["command", "powershell"].iter().any(|key| ours.hook(agent, key) == command)
         };
         if let Some(ours) = self.0.iter().find(wrote) {
@@ -128,13 +128,13 @@ mod tests {
         for path in
             ["/usr/bin/beforehand", "/opt/it's my/$HOME `x`/beforehand", "/a\"b\\/beforehand-2"]
         {
-            let program = Program::new(Path::new(path)).unwrap();
+            let program = ProgramPath::new(Path::new(path)).unwrap();
             let command = program.hook("codex", "command");
-            let ours = Ours::default();
+            let ours = OurPrograms::default();
             assert_eq!(ours.program_in(&command, "codex"), Some(PathBuf::from(path)), "{command}");
             assert_eq!(ours.program_in(&command, "cursor"), None);
         }
-        let ours = Ours::default();
+        let ours = OurPrograms::default();
         assert_eq!(ours.program_in("beforehand hook --agent x", "x"), Some("beforehand".into()));
         for other in
             ["A=1 beforehand hook --agent x", "mine hook --agent x", "beforehand list", "'"]
@@ -146,13 +146,13 @@ mod tests {
     #[test]
     fn a_program_of_any_name_is_known_by_its_path() {
         for path in ["/bin/bh-static", "/my own/beforehand_linux_amd64", "/it's/.wrapped"] {
-            let program = Program::new(Path::new(path)).unwrap();
-            let ours = Ours::new(vec![program.clone()]);
+            let program = ProgramPath::new(Path::new(path)).unwrap();
+            let ours = OurPrograms::new(vec![program.clone()]);
             for key in ["command", "powershell"] {
                 let command = program.hook("x", key);
                 assert_eq!(ours.program_in(&command, "x"), Some(PathBuf::from(path)), "{command}");
                 assert_eq!(ours.program_in(&command, "y"), None);
-                assert_eq!(Ours::default().program_in(&command, "x"), None);
+                assert_eq!(OurPrograms::default().program_in(&command, "x"), None);
             }
         }
     }
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_path_that_cannot_be_written_down_is_refused() {
         for path in ["beforehand", "/a\nb/beforehand", "/usr/bin/beforehand (deleted)"] {
-            assert!(Program::new(Path::new(path)).is_err(), "{path:?}");
+            assert!(ProgramPath::new(Path::new(path)).is_err(), "{path:?}");
         }
     }
 }

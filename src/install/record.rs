@@ -13,20 +13,20 @@ use sha2::{Digest, Sha256};
 use crate::{
     error::{Error, Result},
     fs::{create_private_dirs, read_small, remove_left_beside, replace_synced},
-    state::{State, hash_name},
+    state::{StateDir, hash_name, version_of},
 };
 
-use super::program::{Ours, Program};
+use super::program::{OurPrograms, ProgramPath};
 
 const SIZE_MAX_BYTES: u64 = 4 << 20;
 const VERSION: u32 = 1;
 
 /// Everything that `install` wrote and `uninstall` did not take back.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct InstallRecord {
     #[serde(default = "first_version")]
     version: u32,
-    files: Vec<Written>,
+    files: Vec<WrittenFile>,
     /// Directories that were made for these files.
     dirs: Vec<PathBuf>,
     /// The programs that were written into these files.
@@ -34,7 +34,7 @@ pub(super) struct Record {
     programs: Vec<PathBuf>,
 }
 
-impl Default for Record {
+impl Default for InstallRecord {
     fn default() -> Self {
         let (files, dirs, programs) = (Vec::new(), Vec::new(), Vec::new());
         Self { version: VERSION, files, dirs, programs }
@@ -46,14 +46,9 @@ fn first_version() -> u32 {
     1
 }
 
-#[derive(Deserialize)]
-struct VersionOnly {
-    version: u32,
-}
-
 /// One file that was written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Written {
+pub(super) struct WrittenFile {
     path: PathBuf,
     /// The SHA-256 of what was written.
     wrote: String,
@@ -63,7 +58,7 @@ pub(super) struct Written {
 
 /// What a file was before we came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Before {
+pub(super) enum PriorFile {
     /// There is no word of it, or the file has changed since.
     Unknown,
     /// It was not there.
@@ -72,15 +67,14 @@ pub(super) enum Before {
     Bytes(Vec<u8>),
 }
 
-impl Record {
+impl InstallRecord {
     /// Reads it. One that cannot be read is as good as none: files are then taken apart by what is
     /// in them.
-    pub(super) fn open(state: &State) -> Self {
+    pub(super) fn open(state: &StateDir) -> Self {
         let bytes = read_small(&state.installed(), SIZE_MAX_BYTES).ok().flatten();
         let bytes = bytes.unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_else(|_| {
-            let version =
-                serde_json::from_slice(&bytes).map_or(VERSION, |VersionOnly { version }| version);
+            let version = version_of(&bytes).unwrap_or(VERSION);
             Self { version, ..Self::default() }
         })
     }
@@ -91,7 +85,7 @@ impl Record {
     ///
     /// [`Error::FormatTooNew`] if a newer beforehand wrote it: what we do not know in it would be
     /// lost.
-    pub(super) fn open_to_write(state: &State) -> Result<Self> {
+    pub(super) fn open_to_write(state: &StateDir) -> Result<Self> {
         let record = Self::open(state);
         if record.version > VERSION {
             let what = state.installed().display().to_string();
@@ -101,14 +95,14 @@ impl Record {
     }
 
     /// What `path` was before us, if it still is what we wrote.
-    pub(super) fn before(&self, state: &State, path: &Path, now: &[u8]) -> Before {
-        let is_it = |file: &&Written| file.path == path && file.wrote == digest(now);
+    pub(super) fn before(&self, state: &StateDir, path: &Path, now: &[u8]) -> PriorFile {
+        let is_it = |file: &&WrittenFile| file.path == path && file.wrote == digest(now);
         match self.files.iter().find(is_it).map(|file| &file.backup) {
-            None => Before::Unknown,
-            Some(None) => Before::Missing,
+            None => PriorFile::Unknown,
+            Some(None) => PriorFile::Missing,
             Some(Some(name)) => {
                 let bytes = read_small(&state.backups().join(name), SIZE_MAX_BYTES);
-                bytes.ok().flatten().map_or(Before::Unknown, Before::Bytes)
+                bytes.ok().flatten().map_or(PriorFile::Unknown, PriorFile::Bytes)
             }
         }
     }
@@ -119,14 +113,16 @@ impl Record {
     }
 
     /// The programs that are ours, by what was written.
-    pub(super) fn ours(&self) -> Ours {
-        Ours::new(self.programs.iter().filter_map(|path| Program::new(path).ok()).collect())
+    pub(super) fn ours(&self) -> OurPrograms {
+        OurPrograms::new(
+            self.programs.iter().filter_map(|path| ProgramPath::new(path).ok()).collect(),
+        )
     }
 
     /// Writes down that a program is about to be written into files, with the next [`note`].
     ///
     /// [`note`]: Self::note
-    pub(super) fn note_program(&mut self, program: &Program) {
+    pub(super) fn note_program(&mut self, program: &ProgramPath) {
         if !self.programs.iter().any(|known| known == program.path()) {
             self.programs.push(program.path().to_owned());
         }
@@ -135,7 +131,7 @@ impl Record {
     /// Writes down what is about to be written to `path`, and what was there.
     pub(super) fn note(
         &mut self,
-        state: &State,
+        state: &StateDir,
         path: &Path,
         new: &[u8],
         before: Option<&[u8]>,
@@ -152,7 +148,7 @@ impl Record {
         // Before they are made: killed in between, the next one knows that they are ours.
         self.dirs.extend(path.parent().map(missing).unwrap_or_default());
         self.files.retain(|file| file.path != path);
-        self.files.push(Written { path: path.to_owned(), wrote: digest(new), backup });
+        self.files.push(WrittenFile { path: path.to_owned(), wrote: digest(new), backup });
         self.save(state)
     }
 
@@ -163,7 +159,7 @@ impl Record {
     }
 
     /// Forgets `path` and drops its backup: nothing of ours is there any more.
-    pub(super) fn forget(&mut self, state: &State, path: &Path) {
+    pub(super) fn forget(&mut self, state: &StateDir, path: &Path) {
         // One that was killed may have made the backup and no note of it.
         let backup = state.backups().join(backup_name(path));
         let _left = fs::remove_file(&backup);
@@ -172,7 +168,7 @@ impl Record {
     }
 
     /// Forgets what was written down since `before`, but for directories, which may be in use.
-    pub(super) fn back_to(&mut self, state: &State, before: Self) {
+    pub(super) fn back_to(&mut self, state: &StateDir, before: Self) {
         let is_known = |path: &Path| before.files.iter().any(|file| file.path == path);
         let new = self.files.iter().map(|file| file.path.clone()).filter(|path| !is_known(path));
         for path in new.collect::<Vec<_>>() {
@@ -182,7 +178,7 @@ impl Record {
     }
 
     /// Writes it, or removes it and every directory that was made and is empty again.
-    pub(super) fn close(mut self, state: &State) -> Result<()> {
+    pub(super) fn close(mut self, state: &StateDir) -> Result<()> {
         remove_left_beside(&state.installed());
         if !self.files.is_empty() {
             self.clear_dirs();
@@ -205,7 +201,7 @@ impl Record {
         self.dirs.retain(|dir| fs::remove_dir(dir).is_err() && dir.is_dir());
     }
 
-    fn save(&mut self, state: &State) -> Result<()> {
+    fn save(&mut self, state: &StateDir) -> Result<()> {
         self.make_dirs(state.dir())?;
         let bytes = serde_json::to_vec_pretty(self).expect("a record always serializes");
         replace_synced(&state.installed(), &bytes)

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{rows::Row, table::ROWS};
+use super::{rows::InstallRow, table::ROWS};
 use crate::process::Process;
 
-impl Row {
+impl InstallRow {
     /// The agent's own directories: the one it uses here, and the usual one if that is another.
     fn dirs(&self, process: &Process<'_>) -> impl Iterator<Item = PathBuf> {
         let used = self.dir(process);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    block::{Block, hooks_are_there},
+    block::{BlockFormat, hooks_are_there},
     merge::Entries,
     whole::{Quoting, Template},
 };
@@ -11,17 +11,17 @@ use crate::{fs::read_small, process::Process};
 
 /// One agent, and what of ours goes where.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct InstallRow {
     /// As in `--agent NAME`.
     pub agent: &'static str,
     /// Where it keeps what is the user's.
-    pub(super) base: Base,
+    pub(super) base: SettingsBase,
     /// Programs by which it is known to be there.
     pub(super) programs: &'static [&'static str],
     /// What goes below its base.
-    pub(super) user: &'static [File],
+    pub(super) user: &'static [InstallFile],
     /// What goes into a project.
-    pub(super) project: &'static [File],
+    pub(super) project: &'static [InstallFile],
     /// Other files below its base in which people or older versions put hooks; nothing is written
     /// there, but ours is not taken out unseen.
     pub(super) watched: &'static [&'static str],
@@ -37,7 +37,7 @@ pub struct Row {
 
 /// A directory below the user's home.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Base {
+pub(super) struct SettingsBase {
     pub(super) dir: &'static str,
     /// A variable that says otherwise, and what is below that.
     pub(super) var: Option<(&'static str, &'static str)>,
@@ -45,7 +45,7 @@ pub(super) struct Base {
 
 /// One file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct File {
+pub(super) struct InstallFile {
     pub(super) path: &'static str,
     pub(super) edit: Edit,
 }
@@ -56,7 +56,7 @@ pub(super) enum Edit {
     /// Our entries are put into its JSON.
     Merge(Entries<'static>),
     /// Our lines are put at its end.
-    Lines(Block),
+    Lines(BlockFormat),
     /// It is ours alone.
     Whole(Template<'static>),
     /// It is ours alone and a program.
@@ -85,7 +85,7 @@ pub struct Site {
     pub(super) edit: Edit,
 }
 
-impl Row {
+impl InstallRow {
     /// The agent's own directory.
     pub fn dir(&self, process: &Process<'_>) -> Option<PathBuf> {
         let told = self.base.var.and_then(|(name, below)| {
@@ -125,7 +125,7 @@ impl Row {
     /// Everywhere of the user's that something of ours can be.
     pub fn sites(&self, process: &Process<'_>) -> Vec<Site> {
         let dir = self.dir(process);
-        let place = |file: &File| {
+        let place = |file: &InstallFile| {
             let path = dir.as_ref()?.join(file.path);
             Some(Site { agent: self.agent, path, within: None, edit: file.edit })
         };
@@ -134,7 +134,7 @@ impl Row {
 
     /// What we would write into a project.
     pub fn project_sites(&self, root: &Path) -> Vec<Site> {
-        let place = |file: &File| Site {
+        let place = |file: &InstallFile| Site {
             agent: self.agent,
             path: root.join(file.path),
             within: Some(root.to_owned()),

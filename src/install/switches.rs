@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{
-    Standing, jsonc,
-    rows::{Row, Site},
+    HookStatus, jsonc,
+    rows::{InstallRow, Site},
     trust,
 };
 use crate::{fs::read_small, process::Process, ui};
@@ -32,7 +32,7 @@ struct Switch {
     /// The value that counts.
     when: When,
     /// Where it is read, the file that wins first.
-    files: &'static [File],
+    files: &'static [SettingsFile],
 }
 
 /// Which value of a key counts.
@@ -44,7 +44,7 @@ enum When {
 }
 
 /// A settings file.
-enum File {
+enum SettingsFile {
     /// Below the agent's own directory.
     User(&'static str),
     /// Below the user's home.
@@ -55,15 +55,15 @@ enum File {
     System(&'static str, Option<&'static str>),
 }
 
-const CLAUDE_MANAGED: &[File] = &[
-    File::System("etc/claude-code/managed-settings.json", None),
-    File::System("Library/Application Support/ClaudeCode/managed-settings.json", None),
+const CLAUDE_MANAGED: &[SettingsFile] = &[
+    SettingsFile::System("etc/claude-code/managed-settings.json", None),
+    SettingsFile::System("Library/Application Support/ClaudeCode/managed-settings.json", None),
 ];
 
-const GEMINI: &[File] = &[
-    File::System("etc/gemini-cli/settings.json", Some("GEMINI_CLI_SYSTEM_SETTINGS_PATH")),
-    File::Project(".gemini/settings.json"),
-    File::User("settings.json"),
+const GEMINI: &[SettingsFile] = &[
+    SettingsFile::System("etc/gemini-cli/settings.json", Some("GEMINI_CLI_SYSTEM_SETTINGS_PATH")),
+    SettingsFile::Project(".gemini/settings.json"),
+    SettingsFile::User("settings.json"),
 ];
 
 /// What keeps hooks from running.
@@ -73,11 +73,14 @@ const OFF: &[Switch] = &[
         key: &["disableAllHooks"],
         when: When::Is(true),
         files: &[
-            File::System("etc/claude-code/managed-settings.json", None),
-            File::System("Library/Application Support/ClaudeCode/managed-settings.json", None),
-            File::Project(".claude/settings.local.json"),
-            File::Project(".claude/settings.json"),
-            File::User("settings.json"),
+            SettingsFile::System("etc/claude-code/managed-settings.json", None),
+            SettingsFile::System(
+                "Library/Application Support/ClaudeCode/managed-settings.json",
+                None,
+            ),
+            SettingsFile::Project(".claude/settings.local.json"),
+            SettingsFile::Project(".claude/settings.json"),
+            SettingsFile::User("settings.json"),
         ],
     },
     Switch {
@@ -91,16 +94,16 @@ const OFF: &[Switch] = &[
         key: &["features", "hooks"],
         when: When::Is(false),
         files: &[
-            File::Project(".codex/config.toml"),
-            File::User("config.toml"),
-            File::System("etc/codex/config.toml", None),
+            SettingsFile::Project(".codex/config.toml"),
+            SettingsFile::User("config.toml"),
+            SettingsFile::System("etc/codex/config.toml", None),
         ],
     },
     Switch {
         agent: "codex",
         key: &["allow_managed_hooks_only"],
         when: When::Is(true),
-        files: &[File::System("etc/codex/requirements.toml", None)],
+        files: &[SettingsFile::System("etc/codex/requirements.toml", None)],
     },
     Switch {
         agent: "gemini-cli",
@@ -121,9 +124,12 @@ const OFF: &[Switch] = &[
         key: &["disableAllHooks"],
         when: When::Is(true),
         files: &[
-            File::System("etc/qwen-code/settings.json", Some("QWEN_CODE_SYSTEM_SETTINGS_PATH")),
-            File::Project(".qwen/settings.json"),
-            File::User("settings.json"),
+            SettingsFile::System(
+                "etc/qwen-code/settings.json",
+                Some("QWEN_CODE_SYSTEM_SETTINGS_PATH"),
+            ),
+            SettingsFile::Project(".qwen/settings.json"),
+            SettingsFile::User("settings.json"),
         ],
     },
     Switch {
@@ -151,54 +157,54 @@ const ANSWERS: &[Switch] = &[
 ];
 
 /// Run with 0.225.2: the project's wins, and `hooks.json` over the settings beside it.
-const DROID: &[File] = &[
-    File::Project(".factory/hooks.json"),
-    File::Project(".factory/settings.json"),
-    File::User("hooks.json"),
-    File::User("settings.json"),
+const DROID: &[SettingsFile] = &[
+    SettingsFile::Project(".factory/hooks.json"),
+    SettingsFile::Project(".factory/settings.json"),
+    SettingsFile::User("hooks.json"),
+    SettingsFile::User("settings.json"),
 ];
 
-const VSCODE: &[File] = &[
-    File::Project(".vscode/settings.json"),
-    File::Home(".config/Code/User/settings.json"),
-    File::Home("Library/Application Support/Code/User/settings.json"),
+const VSCODE: &[SettingsFile] = &[
+    SettingsFile::Project(".vscode/settings.json"),
+    SettingsFile::Home(".config/Code/User/settings.json"),
+    SettingsFile::Home("Library/Application Support/Code/User/settings.json"),
 ];
 
 /// Why the agent of `row` runs no hook of ours in the project at `root`, though `found` is there.
 pub fn off(
-    row: &Row,
+    row: &InstallRow,
     process: &Process<'_>,
     root: Option<&Path>,
-    found: &[(Site, Standing)],
+    found: &[(Site, HookStatus)],
 ) -> Option<Off> {
-    Places { row, process, root, system: Path::new("/") }.off(found)
+    SwitchFiles { row, process, root, system: Path::new("/") }.off(found)
 }
 
 /// Whether hooks of this agent can be switched off by what is written to `place`.
 pub fn switches_at(process: &Process<'_>, agent: &str, root: &Path, place: &Path) -> bool {
     let Some(row) = super::ROWS.iter().find(|row| row.agent == agent) else { return false };
-    let places = Places { row, process, root: Some(root), system: Path::new("/") };
+    let places = SwitchFiles { row, process, root: Some(root), system: Path::new("/") };
     let mut files = OFF.iter().filter(|switch| switch.agent == agent).flat_map(|it| it.files);
     files.any(|file| places.path(file).is_some_and(|file| file == place))
 }
 
 /// Whether an agent's settings say that it answers questions for its user.
-pub fn answers_for_user(row: &Row, process: &Process<'_>, root: &Path) -> bool {
-    let places = Places { row, process, root: Some(root), system: Path::new("/") };
+pub fn answers_for_user(row: &InstallRow, process: &Process<'_>, root: &Path) -> bool {
+    let places = SwitchFiles { row, process, root: Some(root), system: Path::new("/") };
     ANSWERS.iter().any(|switch| places.find(switch).is_some())
 }
 
 /// Where the files of one agent are.
-struct Places<'a, 'p> {
-    row: &'a Row,
+struct SwitchFiles<'a, 'p> {
+    row: &'a InstallRow,
     process: &'a Process<'p>,
     root: Option<&'a Path>,
     /// The root of the file system.
     system: &'a Path,
 }
 
-impl Places<'_, '_> {
-    fn off(&self, registered: &[(Site, Standing)]) -> Option<Off> {
+impl SwitchFiles<'_, '_> {
+    fn off(&self, registered: &[(Site, HookStatus)]) -> Option<Off> {
         let found = OFF.iter().find_map(|switch| Some((switch, self.find(switch)?)));
         let switched = found.map(|(switch, path)| self.told(switch, &path));
         switched.or_else(|| match self.row.agent {
@@ -228,12 +234,12 @@ impl Places<'_, '_> {
         counts.then_some(path)
     }
 
-    fn path(&self, file: &File) -> Option<PathBuf> {
+    fn path(&self, file: &SettingsFile) -> Option<PathBuf> {
         match file {
-            File::User(name) => Some(self.row.dir(self.process)?.join(name)),
-            File::Home(name) => Some(self.home()?.join(name)),
-            File::Project(name) => Some(self.root?.join(name)),
-            File::System(name, var) => {
+            SettingsFile::User(name) => Some(self.row.dir(self.process)?.join(name)),
+            SettingsFile::Home(name) => Some(self.home()?.join(name)),
+            SettingsFile::Project(name) => Some(self.root?.join(name)),
+            SettingsFile::System(name, var) => {
                 let told = var.and_then(|var| self.process.var(var)).map(PathBuf::from);
                 Some(told.unwrap_or_else(|| self.system.join(name)))
             }
@@ -263,8 +269,8 @@ impl Places<'_, '_> {
     }
 
     /// Codex runs a hook only while its own record has the hash of it, and does not say it is off.
-    fn untrusted(&self, site: &Site, found: &Standing) -> Option<Off> {
-        let Standing::Entries(entries, _) = found else { return None };
+    fn untrusted(&self, site: &Site, found: &HookStatus) -> Option<Off> {
+        let HookStatus::Entries(entries, _) = found else { return None };
         let path = self.row.dir(self.process)?.join("config.toml");
         let config = text(&path).unwrap_or_default();
         match trust::untrusted(&config, &site.path, entries) {
@@ -396,7 +402,7 @@ mod tests {
     use std::{collections::BTreeMap, fs};
 
     use super::{super::ROWS, *};
-    use crate::process::{Context, Terminal};
+    use crate::process::{ProcessContext, Terminal};
 
     #[test]
     fn what_an_administrator_says_wins() {
@@ -407,7 +413,7 @@ mod tests {
         let users = dir.join("home/.claude/settings.json");
         let managed = system.join("etc/claude-code/managed-settings.json");
         let env = BTreeMap::from([("HOME".into(), dir.join("home").into())]);
-        let context = Context { cwd: None, env, now: chrono::DateTime::UNIX_EPOCH };
+        let context = ProcessContext { cwd: None, env, now: chrono::DateTime::UNIX_EPOCH };
         let row = ROWS.iter().find(|row| row.agent == "claude-code").unwrap();
         for (managed_says, user_says, told) in [
             ("{\"disableAllHooks\": false}", "{\"disableAllHooks\": true}", None),
@@ -423,7 +429,7 @@ mod tests {
             fs::write(&managed, managed_says).unwrap();
             fs::write(&users, user_says).unwrap();
             let off = |process: &mut Process<'_>| {
-                Places { row, process, root: None, system: &system }.off(&[])
+                SwitchFiles { row, process, root: None, system: &system }.off(&[])
             };
             let (off, _) = context.clone().run(b"", Terminal::default(), &(), off);
             let is_told = match (&off, told) {

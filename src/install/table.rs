@@ -1,23 +1,23 @@
 //! Which agent keeps its hooks where: one row each. Knows every path; opens none.
 
 use super::{
-    block::Block,
+    block::BlockFormat,
     merge::Entries,
-    rows::{Base, Edit, File, Row},
+    rows::{Edit, InstallFile, InstallRow, SettingsBase},
     whole::{Quoting, Template},
 };
 
-const fn home(dir: &'static str) -> Base {
-    Base { dir, var: None }
+const fn home(dir: &'static str) -> SettingsBase {
+    SettingsBase { dir, var: None }
 }
 
-const fn home_or(dir: &'static str, name: &'static str, below: &'static str) -> Base {
-    Base { dir, var: Some((name, below)) }
+const fn home_or(dir: &'static str, name: &'static str, below: &'static str) -> SettingsBase {
+    SettingsBase { dir, var: Some((name, below)) }
 }
 
 macro_rules! merge {
     ($path:literal, $agent:literal, $holder:expr) => {
-        File {
+        InstallFile {
             path: $path,
             edit: Edit::Merge(Entries {
                 agent: $agent,
@@ -30,7 +30,7 @@ macro_rules! merge {
 
 macro_rules! command {
     ($path:literal, $file:literal) => {
-        File {
+        InstallFile {
             path: $path,
             edit: Edit::Whole(Template {
                 text: include_str!(concat!("../../hooks/commands/", $file)),
@@ -43,7 +43,7 @@ macro_rules! command {
 
 macro_rules! cline {
     ($dir:literal, $event:literal) => {
-        File {
+        InstallFile {
             path: concat!($dir, $event),
             edit: Edit::Script(Template {
                 text: include_str!(concat!("../../hooks/cline/", $event)),
@@ -56,7 +56,7 @@ macro_rules! cline {
 
 macro_rules! advice {
     ($path:literal, $file:literal) => {
-        File {
+        InstallFile {
             path: $path,
             edit: Edit::Whole(Template {
                 text: include_str!(concat!("../../hooks/", $file)),
@@ -75,7 +75,7 @@ const PLUGIN: Template<'_> = Template {
 
 const HOOKS: Option<&str> = Some("hooks");
 
-const PLAIN: Row = Row {
+const PLAIN: InstallRow = InstallRow {
     agent: "",
     base: home(""),
     programs: &[],
@@ -91,8 +91,8 @@ const PLAIN: Row = Row {
 const PASTE: &str = "put its lines in by hand: see hooks/README.md";
 
 /// Every agent, in the order of [`crate::agent::DIALECTS`].
-pub const ROWS: &[Row] = &[
-    Row {
+pub const ROWS: &[InstallRow] = &[
+    InstallRow {
         agent: "claude-code",
         base: home_or(".claude", "CLAUDE_CONFIG_DIR", ""),
         programs: &["claude"],
@@ -114,15 +114,15 @@ pub const ROWS: &[Row] = &[
         watched_project: &[".claude/settings.local.json"],
         ..PLAIN
     },
-    Row {
+    InstallRow {
         agent: "codex",
         base: home_or(".codex", "CODEX_HOME", ""),
         programs: &["codex"],
         user: &[
             merge!("hooks.json", "codex", HOOKS),
-            File {
+            InstallFile {
                 path: "config.toml",
-                edit: Edit::Lines(Block::Toml(Entries {
+                edit: Edit::Lines(BlockFormat::Toml(Entries {
                     agent: "codex",
                     template: include_str!("../../hooks/codex.json"),
                     holder: HOOKS,
@@ -134,7 +134,7 @@ pub const ROWS: &[Row] = &[
         watched_project: &[".codex/config.toml"],
         ..PLAIN
     },
-    Row {
+    InstallRow {
         agent: "gemini-cli",
         base: home(".gemini"),
         programs: &["gemini"],
@@ -155,7 +155,7 @@ pub const ROWS: &[Row] = &[
         second: 1000,
         ..PLAIN
     },
-    Row {
+    InstallRow {
         agent: "qwen-code",
         base: home(".qwen"),
         programs: &["qwen"],
@@ -175,7 +175,7 @@ pub const ROWS: &[Row] = &[
         ],
         ..PLAIN
     },
-    Row {
+    InstallRow {
         agent: "copilot-cli",
         base: home_or(".copilot", "COPILOT_HOME", ""),
         programs: &["copilot"],
@@ -185,18 +185,18 @@ pub const ROWS: &[Row] = &[
         watched_project: &[".github/copilot/settings.json"],
         ..PLAIN
     },
-    Row {
+    InstallRow {
         agent: "opencode",
         base: home_or(".config/opencode", "XDG_CONFIG_HOME", "opencode"),
         programs: &["opencode"],
         user: &[
-            File { path: "plugins/beforehand.js", edit: Edit::Whole(PLUGIN) },
+            InstallFile { path: "plugins/beforehand.js", edit: Edit::Whole(PLUGIN) },
             command!("command/checkpoint.md", "opencode/checkpoint.md"),
             command!("command/rollback.md", "opencode/rollback.md"),
             command!("command/revert.md", "opencode/revert.md"),
         ],
         project: &[
-            File { path: ".opencode/plugins/beforehand.js", edit: Edit::Whole(PLUGIN) },
+            InstallFile { path: ".opencode/plugins/beforehand.js", edit: Edit::Whole(PLUGIN) },
             command!(".opencode/command/checkpoint.md", "opencode/checkpoint.md"),
             command!(".opencode/command/rollback.md", "opencode/rollback.md"),
             command!(".opencode/command/revert.md", "opencode/revert.md"),
@@ -213,7 +213,7 @@ pub const ROWS: &[Row] = &[
         ],
         ..PLAIN
     },
-    Row {
+    InstallRow {
         agent: "cline",
         base: home(".cline"),
         programs: &["cline"],
@@ -234,13 +234,13 @@ pub const ROWS: &[Row] = &[
         watched_project: &[".cline/hooks/PreToolUse"],
         ..PLAIN
     },
-    Row {
+    InstallRow {
         agent: "hermes",
         base: home_or(".hermes", "HERMES_HOME", ""),
         programs: &["hermes"],
-        user: &[File {
+        user: &[InstallFile {
             path: "config.yaml",
-            edit: Edit::Lines(Block::Yaml {
+            edit: Edit::Lines(BlockFormat::Yaml {
                 agent: "hermes",
                 template: include_str!("../../hooks/hermes.yaml"),
             }),
@@ -249,7 +249,7 @@ pub const ROWS: &[Row] = &[
         watched: &["shell-hooks-allowlist.json"],
         ..PLAIN
     },
-    Row {
+    InstallRow {
         agent: "cursor",
         base: home(".cursor"),
         programs: &["cursor-agent", "cursor"],
@@ -260,7 +260,7 @@ pub const ROWS: &[Row] = &[
         project: &[merge!(".cursor/hooks.json", "cursor", HOOKS)],
         ..PLAIN
     },
-    Row {
+    InstallRow {
         agent: "windsurf",
         base: home(".codeium/windsurf"),
         programs: &["windsurf"],
@@ -268,7 +268,7 @@ pub const ROWS: &[Row] = &[
         project: &[merge!(".windsurf/hooks.json", "windsurf", HOOKS)],
         ..PLAIN
     },
-    Row {
+    InstallRow {
         agent: "kiro",
         base: home(".kiro"),
         programs: &["kiro-cli", "q"],
@@ -277,7 +277,7 @@ pub const ROWS: &[Row] = &[
         watched_project: &[".kiro/agents/beforehand.json"],
         ..PLAIN
     },
-    Row {
+    InstallRow {
         agent: "factory-droid",
         base: home(".factory"),
         programs: &["droid"],
@@ -290,7 +290,7 @@ pub const ROWS: &[Row] = &[
         watched_project: &[".factory/hooks.json"],
         ..PLAIN
     },
-    Row {
+    InstallRow {
         agent: "crush",
         base: home_or(".config/crush", "XDG_CONFIG_HOME", "crush"),
         programs: &["crush"],
@@ -299,7 +299,7 @@ pub const ROWS: &[Row] = &[
         watched_project: &[".crush.json"],
         ..PLAIN
     },
-    Row {
+    InstallRow {
         agent: "goose",
         base: home(".config/goose"),
         programs: &["goose"],
@@ -308,7 +308,7 @@ pub const ROWS: &[Row] = &[
         watched: &["config.yaml"],
         ..PLAIN
     },
-    Row {
+    InstallRow {
         agent: "antigravity",
         base: home(".antigravity"),
         programs: &["agy"],
@@ -317,7 +317,7 @@ pub const ROWS: &[Row] = &[
         watched: &["hooks.json"],
         ..PLAIN
     },
-    Row {
+    InstallRow {
         agent: "grok-build",
         base: home(".grok"),
         programs: &["grok"],
@@ -325,7 +325,7 @@ pub const ROWS: &[Row] = &[
         watched: &["settings.json", "hooks.json"],
         ..PLAIN
     },
-    Row {
+    InstallRow {
         agent: "devin-cli",
         base: home(".devin"),
         programs: &["devin"],
@@ -335,14 +335,14 @@ pub const ROWS: &[Row] = &[
         watched_project: &[".devin/hooks.json"],
         ..PLAIN
     },
-    Row {
+    InstallRow {
         agent: "vscode-agent",
         base: home(".vscode"),
         watched_project: &[".vscode/settings.json"],
         by_hand: Some(PASTE),
         ..PLAIN
     },
-    Row {
+    InstallRow {
         agent: "amplifier",
         base: home(".amplifier"),
         programs: &["amplifier"],

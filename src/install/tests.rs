@@ -5,8 +5,8 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{
-    edit::{Layout, append, remove},
-    jsonc::{Kind, parse},
+    edit::{JsonLayout, append, remove},
+    jsonc::{JsonKind, parse},
     merge::Entries,
     rows::Edit,
     *,
@@ -17,12 +17,12 @@ const PLAIN: &str = r#"{"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [
 
 const SMALL: Entries<'_> = Entries { agent: "x", template: PLAIN, holder: Some("hooks") };
 
-fn program(path: &str) -> Program {
-    Program::new(Path::new(path)).unwrap()
+fn program(path: &str) -> ProgramPath {
+    ProgramPath::new(Path::new(path)).unwrap()
 }
 
 fn put(text: &str) -> String {
-    SMALL.put(text, &program("/opt/beforehand"), &Ours::default()).unwrap()
+    SMALL.put(text, &program("/opt/beforehand"), &OurPrograms::default()).unwrap()
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn every_agent_has_a_row_and_every_template_is_read() {
     let names: Vec<_> = crate::agent::DIALECTS.iter().map(|dialect| dialect.name()).collect();
     assert_eq!(ROWS.iter().map(|row| row.agent).collect::<Vec<_>>(), names);
     let program = program("/opt/my own/beforehand");
-    let ours = Ours::default();
+    let ours = OurPrograms::default();
     for row in ROWS {
         let sites = row.project_sites(Path::new("/p"));
         assert!(
@@ -50,10 +50,10 @@ fn every_agent_has_a_row_and_every_template_is_read() {
                 }
                 Edit::Lines(block) => {
                     let text = block.put("", &program).unwrap();
-                    assert_eq!(Block::take(&text).unwrap(), "", "{}", row.agent);
+                    assert_eq!(BlockFormat::take(&text).unwrap(), "", "{}", row.agent);
                 }
                 Edit::Whole(template) | Edit::Script(template) => {
-                    let program = Program::new(Path::new("/opt/beforehand")).unwrap();
+                    let program = ProgramPath::new(Path::new("/opt/beforehand")).unwrap();
                     let text = template.filled(&program).unwrap();
                     assert_eq!(template.program_in(&text, &ours).unwrap(), "/opt/beforehand");
                     assert_eq!(template.program_in(&format!("{text}x"), &ours), None);
@@ -77,7 +77,7 @@ fn a_script_and_a_plugin_quote_a_path_their_own_way() {
                 match template.filled(&odd) {
                     Some(text) => {
                         assert_eq!(
-                            template.program_in(&text, &Ours::default()).unwrap(),
+                            template.program_in(&text, &OurPrograms::default()).unwrap(),
                             odd.path().to_str().unwrap()
                         );
                     }
@@ -92,7 +92,7 @@ fn a_script_and_a_plugin_quote_a_path_their_own_way() {
 #[test]
 fn entries_of_a_program_of_any_name_go_in_and_out() {
     let text = r#"{"hooks": {"PreToolUse": [{"hooks": [{"command": "lint hook --agent x"}]}]}}"#;
-    let none = Ours::default();
+    let none = OurPrograms::default();
     for path in ["/opt/bh-static", "/opt/beforehand_linux_amd64", "/my own/it's"] {
         let program = program(path);
         let new = SMALL.put(text, &program, &none).unwrap();
@@ -100,7 +100,7 @@ fn entries_of_a_program_of_any_name_go_in_and_out() {
         let ours = none.and(&program);
         assert_eq!(SMALL.take(&new, &ours).unwrap(), text, "{path}");
         assert_eq!(SMALL.take(&new, &none).unwrap(), new, "it may be another program's: {path}");
-        let moved = SMALL.put(&new, &Program::new(Path::new("/new")).unwrap(), &ours).unwrap();
+        let moved = SMALL.put(&new, &ProgramPath::new(Path::new("/new")).unwrap(), &ours).unwrap();
         assert_eq!(SMALL.look(&moved, &ours).unwrap(), [], "{path} is written over");
         assert!(moved.contains("lint hook --agent x"));
     }
@@ -143,13 +143,14 @@ fn line_ends_stay_what_they_are() {
 
 #[test]
 fn an_older_path_is_replaced_where_it_stands() {
-    let old =
-        SMALL.put("{\n  \"z\": 1\n}\n", &program("/old/beforehand"), &Ours::default()).unwrap();
+    let old = SMALL
+        .put("{\n  \"z\": 1\n}\n", &program("/old/beforehand"), &OurPrograms::default())
+        .unwrap();
     let old = old.replace("30", "45").replace("\"*\"", "\"Bash|Write\" /* mine */");
     let new = put(&old);
     assert_eq!(new, old.replace("/old/beforehand", "/opt/beforehand"));
     assert_eq!(put(&new), new);
-    assert_eq!(SMALL.take(&new, &Ours::default()).unwrap(), "{\n  \"z\": 1\n}\n");
+    assert_eq!(SMALL.take(&new, &OurPrograms::default()).unwrap(), "{\n  \"z\": 1\n}\n");
 }
 
 #[test]
@@ -162,7 +163,10 @@ fn what_has_another_shape_is_refused_with_its_line() {
         ("{\"hooks\": {},\n\"hooks\": {}}", "line 2: `hooks` is there twice"),
         ("{\n\n", "line 1: unterminated object"),
     ] {
-        assert_eq!(SMALL.put(text, &program, &Ours::default()).unwrap_err().to_string(), told);
+        assert_eq!(
+            SMALL.put(text, &program, &OurPrograms::default()).unwrap_err().to_string(),
+            told
+        );
     }
 }
 
@@ -171,7 +175,7 @@ fn what_others_put_beside_ours_stays() {
     let text = put("{\n  \"a\": 1 // x\n}");
     let text =
         text.replace("{\n            \"type\"", "{\"command\": \"mine\"}, {\n            \"type\"");
-    let left = SMALL.take(&text, &Ours::default()).unwrap();
+    let left = SMALL.take(&text, &OurPrograms::default()).unwrap();
     let value = parse(&left).unwrap().root.to_value();
     let hooks =
         serde_json::json!({ "PreToolUse": [{ "matcher": "*", "hooks": [{ "command": "mine" }] }] });
@@ -253,7 +257,7 @@ fn fills_an_empty_one(text: &str) -> bool {
 }
 
 /// How many values there are.
-fn size(node: &jsonc::Node) -> usize {
+fn size(node: &jsonc::JsonNode) -> usize {
     node.items().iter().map(|item| size(&item.value)).sum::<usize>() + 1
 }
 
@@ -262,10 +266,10 @@ proptest! {
 
     #[test]
     fn what_is_put_in_comes_out_again_byte_for_byte(text in settings()) {
-        let Ok(new) = SMALL.put(&text, &program("/opt/beforehand"), &Ours::default()) else { return Ok(()) };
-        prop_assert_eq!(SMALL.look(&new, &Ours::default()).unwrap().len(), 1);
+        let Ok(new) = SMALL.put(&text, &program("/opt/beforehand"), &OurPrograms::default()) else { return Ok(()) };
+        prop_assert_eq!(SMALL.look(&new, &OurPrograms::default()).unwrap().len(), 1);
         prop_assert_eq!(&put(&new), &new);
-        let left = SMALL.take(&new, &Ours::default()).unwrap();
+        let left = SMALL.take(&new, &OurPrograms::default()).unwrap();
         if fills_an_empty_one(&text) {
             parse(&left).unwrap();
         } else {
@@ -279,12 +283,12 @@ proptest! {
         let mut open = vec![&document.root];
         let mut containers = Vec::new();
         while let Some(node) = open.pop() {
-            containers.extend(matches!(node.kind, Kind::Object(_) | Kind::Array(_)).then_some(node));
+            containers.extend(matches!(node.kind, JsonKind::Object(_) | JsonKind::Array(_)).then_some(node));
             open.extend(node.items().iter().map(|item| &item.value));
         }
         let container = at.get(&containers);
-        let key = matches!(container.kind, Kind::Object(_)).then_some("new");
-        let layout = Layout::of(&text, &document);
+        let key = matches!(container.kind, JsonKind::Object(_)).then_some("new");
+        let layout = JsonLayout::of(&text, &document);
         let new = append(&layout, container, key, &serde_json::json!({ "x": [1] }));
         parse(&new).unwrap();
         for index in 0..container.items().len() {

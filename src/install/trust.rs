@@ -10,7 +10,7 @@ use std::{fmt::Write as _, path::Path};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{jsonc::Fault, merge::Entry};
+use super::{jsonc::JsonError, merge::HookEntry};
 
 /// Ends a line of ours.
 const MARK: &str = " # approved through beforehand";
@@ -27,11 +27,11 @@ const END_TIMEOUT_S: u64 = 3;
 /// # Errors
 ///
 /// Fails if the file is no TOML, with what is wrong.
-pub fn untrusted(config: &str, hooks: &Path, entries: &[Entry]) -> Result<Vec<String>, String> {
+pub fn untrusted(config: &str, hooks: &Path, entries: &[HookEntry]) -> Result<Vec<String>, String> {
     let config = table(config).map_err(|fault| fault.to_string())?;
     let state = config.get("hooks").and_then(|hooks| hooks.get("state"));
     let real = std::fs::canonicalize(hooks).ok();
-    let is_trusted = |entry: &&Entry| {
+    let is_trusted = |entry: &&HookEntry| {
         let paths = [Some(hooks), real.as_deref()];
         paths.iter().flatten().any(|path| {
             let key = key(path, entry);
@@ -44,10 +44,14 @@ pub fn untrusted(config: &str, hooks: &Path, entries: &[Entry]) -> Result<Vec<St
 }
 
 /// The first event of these entries that its user has switched off in Codex's `/hooks`.
-pub(super) fn disabled<'e>(config: &str, hooks: &Path, entries: &'e [Entry]) -> Option<&'e str> {
+pub(super) fn disabled<'e>(
+    config: &str,
+    hooks: &Path,
+    entries: &'e [HookEntry],
+) -> Option<&'e str> {
     let config = table(config).ok()?;
     let state = config.get("hooks").and_then(|hooks| hooks.get("state"))?;
-    let is_off = |entry: &&Entry| {
+    let is_off = |entry: &&HookEntry| {
         let enabled = state.get(key(hooks, entry)).and_then(|state| state.get("enabled"));
         enabled.and_then(toml::Value::as_bool) == Some(false)
     };
@@ -60,7 +64,11 @@ pub(super) fn disabled<'e>(config: &str, hooks: &Path, entries: &'e [Entry]) -> 
 /// # Errors
 ///
 /// Fails if the file is no TOML, or has its approvals in another form than Codex writes them.
-pub(super) fn approve(config: &str, hooks: &Path, entries: &[Entry]) -> Result<String, Fault> {
+pub(super) fn approve(
+    config: &str,
+    hooks: &Path,
+    entries: &[HookEntry],
+) -> Result<String, JsonError> {
     table(config)?;
     let newline = if config.contains("\r\n") { "\r\n" } else { "\n" };
     let mut text = config.to_owned();
@@ -114,15 +122,15 @@ pub(super) fn disapprove(text: &str) -> String {
 }
 
 /// What Codex keeps an approval under.
-fn key(hooks: &Path, entry: &Entry) -> String {
+fn key(hooks: &Path, entry: &HookEntry) -> String {
     let (group, index) = entry.place;
     format!("{}:{}:{group}:{index}", hooks.display(), snake(&entry.event))
 }
 
-pub(super) fn table(text: &str) -> Result<toml::Table, Fault> {
+pub(super) fn table(text: &str) -> Result<toml::Table, JsonError> {
     text.parse().map_err(|err: toml::de::Error| {
         let at = err.span().map_or(0, |span| span.start);
-        Fault::at(text, at, err.message())
+        JsonError::at(text, at, err.message())
     })
 }
 
@@ -139,7 +147,7 @@ fn snake(event: &str) -> String {
 }
 
 /// How long Codex waits for a hook: what the file says, within its own bounds.
-fn timeout_s(entry: &Entry) -> u64 {
+fn timeout_s(entry: &HookEntry) -> u64 {
     let told = entry.timeout.unwrap_or(TIMEOUT_S).max(1);
     if ends_a_session(&entry.event) { told.min(END_TIMEOUT_S) } else { told }
 }
@@ -150,7 +158,7 @@ pub fn ends_a_session(event: &str) -> bool {
 }
 
 /// The hash Codex 0.169 takes of a hook: of JSON without blanks, its keys in order.
-fn hash(entry: &Entry) -> String {
+fn hash(entry: &HookEntry) -> String {
     let hook = json!({
         "async": false,
         "command": entry.command,
@@ -174,8 +182,8 @@ mod tests {
 
     const HOOKS: &str = "/c/hooks.json";
 
-    fn entry(event: &str) -> Entry {
-        Entry {
+    fn entry(event: &str) -> HookEntry {
+        HookEntry {
             event: event.to_owned(),
             command: "/opt/beforehand hook --agent codex".to_owned(),
             program: "/opt/beforehand".into(),
@@ -185,7 +193,7 @@ mod tests {
         }
     }
 
-    fn skipped(config: &str, entry: &Entry) -> Vec<String> {
+    fn skipped(config: &str, entry: &HookEntry) -> Vec<String> {
         untrusted(config, Path::new(HOOKS), std::slice::from_ref(entry)).unwrap()
     }
 
@@ -197,7 +205,8 @@ mod tests {
             hash(&before)
         );
         assert!(skipped(&config, &before).is_empty());
-        let moved = Entry { command: "/new/beforehand hook --agent codex".to_owned(), ..before };
+        let moved =
+            HookEntry { command: "/new/beforehand hook --agent codex".to_owned(), ..before };
         assert_eq!(skipped(&config, &moved), ["PreToolUse"]);
         let broken = untrusted("a = 1\nb", Path::new(HOOKS), &[]);
         assert!(broken.unwrap_err().starts_with("line 2: "));
@@ -205,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_hash_is_of_the_timeout_that_codex_gives() {
-        let of = |event: &str, timeout| hash(&Entry { timeout, ..entry(event) });
+        let of = |event: &str, timeout| hash(&HookEntry { timeout, ..entry(event) });
         assert_eq!(of("SessionEnd", Some(30)), of("SessionEnd", Some(3)));
         assert_eq!(of("SessionEnd", None), of("SessionEnd", Some(3)));
         assert_eq!(of("Interrupt", Some(9)), of("Interrupt", Some(3)));

@@ -1,7 +1,7 @@
 //! Files that are ours alone: scripts, a plugin, slash commands. A file is known as ours if it is
 //! what we would write, with a program of ours in it. Pure.
 
-use super::program::{Ours, Program};
+use super::program::{OurPrograms, ProgramPath};
 
 /// How the program is written in such a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) struct Template<'a> {
 
 impl Template<'_> {
     /// The file with the program in it; `None` if its path cannot be written there.
-    pub(super) fn filled(&self, program: &Program) -> Option<String> {
+    pub(super) fn filled(&self, program: &ProgramPath) -> Option<String> {
         let word = match self.quoting {
             Quoting::Shell => program.shell_word(),
             Quoting::Script => program.script_string(),
@@ -41,7 +41,7 @@ impl Template<'_> {
     }
 
     /// The program in a file that is ours.
-    pub(super) fn program_in(&self, text: &str, ours: &Ours) -> Option<String> {
+    pub(super) fn program_in(&self, text: &str, ours: &OurPrograms) -> Option<String> {
         let (program, rest) = self.hole;
         let (before, _) = self.text.split_once(&format!("{program}{rest}"))?;
         let (word, _) = text.strip_prefix(before)?.split_once(rest)?;

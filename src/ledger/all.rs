@@ -11,18 +11,18 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
     Use,
-    wire::{Found, Lazily, SIZE_MAX_BYTES, Wire, look, parse, read},
+    wire::{Lazily, LedgerFile, LedgerWire, SIZE_MAX_BYTES, look, parse, read},
 };
 use crate::{
     fs::{is_lost, read_small},
     model::{Cause, Checkpoint, CheckpointId, Reason},
-    state::{State, hash_name},
+    state::{StateDir, hash_name},
 };
 
 /// Every use of a checkpoint that any session's ledger knows of, newest first.
-pub fn uses(state: &State) -> Vec<Use> {
+pub fn uses(state: &StateDir) -> Vec<Use> {
     let ledgers = ledgers(state).into_iter().filter_map(|path| read(&path));
-    let mut uses: Vec<Use> = ledgers.flat_map(Wire::into_uses).collect();
+    let mut uses: Vec<Use> = ledgers.flat_map(LedgerWire::into_uses).collect();
     uses.sort_by_key(|used| std::cmp::Reverse(used.at));
     uses
 }
@@ -54,7 +54,7 @@ pub fn adopt(checkpoints: &mut [Checkpoint], uses: &[Use]) {
 const RUNS_MAX: TimeDelta = TimeDelta::hours(24);
 
 /// The checkpoints that cover calls which began and were not seen to end.
-pub fn running(state: &State, now: DateTime<Utc>) -> BTreeSet<CheckpointId> {
+pub fn running(state: &StateDir, now: DateTime<Utc>) -> BTreeSet<CheckpointId> {
     let ledgers = ledgers(state).into_iter().filter_map(|path| read(&path));
     ledgers.flat_map(|wire| wire.running(now - RUNS_MAX)).collect()
 }
@@ -64,7 +64,7 @@ const TURN_MAX: TimeDelta = TimeDelta::hours(24);
 
 /// Whether a turn of another session than this one uses a checkpoint, and may go on with no other.
 pub fn is_used_elsewhere(
-    state: &State,
+    state: &StateDir,
     now: DateTime<Utc>,
     checkpoint: &Checkpoint,
     (agent, session): (&str, &str),
@@ -78,26 +78,27 @@ pub fn is_used_elsewhere(
     }
     let mut others = ledgers(state);
     others.retain(|path| path.file_stem() != Some(OsStr::new(&own)));
-    let mut uses = others.into_iter().filter_map(|path| read(&path)).flat_map(Wire::into_uses);
+    let mut uses =
+        others.into_iter().filter_map(|path| read(&path)).flat_map(LedgerWire::into_uses);
     uses.any(|used| used.checkpoint == checkpoint.id && is_recent(used.at))
 }
 
 /// The files of all sessions.
-fn ledgers(state: &State) -> Vec<PathBuf> {
+fn ledgers(state: &StateDir) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(state.sessions()) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     paths.filter(|path| path.extension() == Some(OsStr::new("json"))).collect()
 }
 
 /// Where the server of the agent of a session listened when it was last heard of.
-pub fn server(state: &State, agent: &str, session: &str) -> Option<String> {
+pub fn server(state: &StateDir, agent: &str, session: &str) -> Option<String> {
     let name = hash_name(&[agent.as_bytes(), session.as_bytes()]);
     read(&state.sessions().join(format!("{name}.json")))?.server
 }
 
 /// Whether the turn that runs in a session has had a checkpoint of `root` since then.
 pub fn covered_since(
-    state: &State,
+    state: &StateDir,
     agent: &str,
     session: &str,
     root: &Path,
@@ -111,22 +112,22 @@ pub fn covered_since(
 }
 
 /// The ledgers that cannot be read. A newer beforehand's is none of them.
-pub fn damaged(state: &State) -> Vec<PathBuf> {
+pub fn damaged(state: &StateDir) -> Vec<PathBuf> {
     let is_lost = |path: &PathBuf| {
         let bytes = read_small(path, SIZE_MAX_BYTES).ok().flatten();
         bytes.is_some_and(|bytes| is_lost(&bytes))
     };
     let is_damaged = |path: &PathBuf| match look(path) {
-        Found::Ours(wire) => !wire.is_whole(),
-        Found::Damaged => true,
-        Found::Nothing | Found::Newer => false,
+        LedgerFile::Ours(wire) => !wire.is_whole(),
+        LedgerFile::Damaged => true,
+        LedgerFile::Nothing | LedgerFile::Newer => false,
     };
     ledgers(state).into_iter().filter(|path| is_damaged(path) && !is_lost(path)).collect()
 }
 
 /// Reads bytes as a ledger and everything in it; for fuzz/.
 pub(crate) fn parse_any(bytes: &[u8]) {
-    if let Found::Ours(mut wire) = parse(bytes) {
+    if let LedgerFile::Ours(mut wire) = parse(bytes) {
         wire.mend();
         assert!(wire.is_whole());
         wire.into_uses();

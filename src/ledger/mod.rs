@@ -22,17 +22,17 @@ use chrono::{DateTime, Utc};
 use crate::{
     error::Result,
     fs::{Lock, PathResolver, create_private_dirs, replace, stat_path},
-    model::{By, CheckpointId, Context, TurnId},
-    state::{State, hash_name},
-    transcript::Said,
+    model::{By, CallContext, CheckpointId, TurnId},
+    state::{StateDir, hash_name},
+    transcript::UserMessage,
 };
 
 pub(crate) use all::parse_any;
 pub use all::{adopt, covered_since, damaged, is_used_elsewhere, running, server, uses};
-pub use open::Open;
+pub use open::UnfinishedCommand;
 pub use refused::{RefusedIn, has_called, refused};
 pub use wire::Refused;
-use wire::{Bytes, Found, Lazily, Wire, WireTurn, WireUse, look, look_by};
+use wire::{Lazily, LedgerFile, LedgerWire, PathBytes, WireTurn, WireUse, look, look_by};
 
 /// The newest format; see `docs/FORMAT.md`.
 const VERSION: u32 = 1;
@@ -44,7 +44,7 @@ const PROMPT_CHARS_MAX: usize = 120;
 /// The state of one session, locked while it is open.
 pub struct Ledger {
     path: PathBuf,
-    wire: Wire,
+    wire: LedgerWire,
     changed: bool,
     /// Whether it may be written: one of a newer format never is, and then every call is saved.
     is_ours: bool,
@@ -75,7 +75,7 @@ impl Ledger {
     /// # Errors
     ///
     /// Fails if another call holds it for too long, or if it cannot be made.
-    pub fn open(state: &State, agent: &str, session: &str, deadline: Instant) -> Result<Self> {
+    pub fn open(state: &StateDir, agent: &str, session: &str, deadline: Instant) -> Result<Self> {
         Self::open_by(&PathResolver::default(), state, agent, session, deadline)
     }
 
@@ -86,7 +86,7 @@ impl Ledger {
     /// As [`Ledger::open`].
     pub fn open_by(
         real: &PathResolver,
-        state: &State,
+        state: &StateDir,
         agent: &str,
         session: &str,
         deadline: Instant,
@@ -102,26 +102,26 @@ impl Ledger {
             lock => lock?,
         };
         let path = dir.join(format!("{name}.json"));
-        let empty = || Wire {
+        let empty = || LedgerWire {
             version: VERSION,
             agent: agent.to_owned(),
             session: session.to_owned(),
-            ..Wire::default()
+            ..LedgerWire::default()
         };
         let (wire, is_ours) = match look(&path) {
-            Found::Ours(wire) => (*wire, true),
-            Found::Nothing | Found::Damaged => (empty(), true),
-            Found::Newer => (empty(), false),
+            LedgerFile::Ours(wire) => (*wire, true),
+            LedgerFile::Nothing | LedgerFile::Damaged => (empty(), true),
+            LedgerFile::Newer => (empty(), false),
         };
         Ok(Self { path, wire, changed: false, is_ours, _lock: Some(lock) })
     }
 
     /// Looks at the ledger of a session without its lock, for a call that may find all it needs
     /// there: a use is noted when its checkpoint exists, and never before. It is never written.
-    pub fn peek(real: &PathResolver, state: &State, agent: &str, session: &str) -> Option<Self> {
+    pub fn peek(real: &PathResolver, state: &StateDir, agent: &str, session: &str) -> Option<Self> {
         let name = hash_name(&[agent.as_bytes(), session.as_bytes()]);
         let path = state.sessions().join(format!("{name}.json"));
-        let Found::Ours(wire) = look_by(real, &path) else { return None };
+        let LedgerFile::Ours(wire) = look_by(real, &path) else { return None };
         Some(Self { path, wire: *wire, changed: false, is_ours: false, _lock: None })
     }
 
@@ -146,7 +146,7 @@ impl Ledger {
     }
 
     /// The turn a call belongs to. A call of a sub-agent belongs to the turn that started it.
-    pub fn turn_of(&mut self, context: &Context, last_prompt: Option<&Said>) -> TurnId {
+    pub fn turn_of(&mut self, context: &CallContext, last_prompt: Option<&UserMessage>) -> TurnId {
         let runs = self.wire.turn.is_some();
         match (&context.turn, &context.subagent) {
             // Codex names the sub-agent's own transcript, whose last prompt is no user's.
@@ -191,7 +191,7 @@ impl Ledger {
 
     /// Where the agent keeps the conversation.
     pub fn transcript(&self) -> Option<PathBuf> {
-        self.wire.transcript.as_ref().and_then(Bytes::to_path)
+        self.wire.transcript.as_ref().and_then(PathBytes::to_path)
     }
 
     /// Notes where the agent keeps the conversation, at the beginning of a turn, and how long it
@@ -206,7 +206,7 @@ impl Ledger {
         if let Some(turn) = self.wire.turn.as_mut().filter(|turn| turn.position.is_none()) {
             turn.position = length;
         }
-        self.wire.transcript = Some(Bytes::of(transcript));
+        self.wire.transcript = Some(PathBytes::of(transcript));
         self.changed = true;
     }
 
@@ -223,10 +223,10 @@ impl Ledger {
 
     /// The directory the session was first seen in.
     pub fn home(&mut self, cwd: &Path) -> PathBuf {
-        if let Some(home) = self.wire.home.as_ref().and_then(Bytes::to_path) {
+        if let Some(home) = self.wire.home.as_ref().and_then(PathBytes::to_path) {
             return home;
         }
-        self.wire.home = Some(Bytes::of(cwd));
+        self.wire.home = Some(PathBytes::of(cwd));
         self.changed = true;
         cwd.to_owned()
     }
@@ -273,7 +273,7 @@ impl Ledger {
         }
         let new = WireUse {
             turn,
-            root: Bytes::of(&used.root),
+            root: PathBytes::of(&used.root),
             checkpoint,
             at: used.at,
             tool: used.tool.clone(),
@@ -285,7 +285,7 @@ impl Ledger {
         self.wire.uses.push(new.into());
         let surplus = self.wire.uses.len().saturating_sub(TURNS_MAX);
         self.wire.uses.drain(..surplus);
-        self.wire.transcript = used.by.transcript.as_deref().map(Bytes::of);
+        self.wire.transcript = used.by.transcript.as_deref().map(PathBytes::of);
         self.changed = true;
     }
 

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     Ledger,
-    wire::{Bytes, Lazily, Wire, WireOpen},
+    wire::{Lazily, LedgerWire, PathBytes, WireOpen},
 };
 use crate::model::CheckpointId;
 
@@ -16,7 +16,7 @@ const OPEN_MAX: usize = 20;
 
 /// A command that was not seen to end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Open {
+pub struct UnfinishedCommand {
     /// The name of the call, as `left` logs it.
     pub call: String,
     /// The root it works in.
@@ -25,7 +25,7 @@ pub struct Open {
     pub of: CheckpointId,
 }
 
-impl Wire {
+impl LedgerWire {
     /// The checkpoints of commands that were not seen to end, if this session used them since then. Of an
     /// agent that never says when one ends, all of them would stay.
     pub(super) fn running(&self, since: DateTime<Utc>) -> Vec<CheckpointId> {
@@ -61,13 +61,13 @@ impl Ledger {
     }
 
     /// Notes that a command begins.
-    pub fn begins(&mut self, open: &Open) {
-        let Open { call, root, of } = open;
+    pub fn begins(&mut self, open: &UnfinishedCommand) {
+        let UnfinishedCommand { call, root, of } = open;
         self.wire.open.retain(|known| known.call != *call || !known.root.is(root));
         let surplus = (self.wire.open.len() + 1).saturating_sub(OPEN_MAX);
         self.wire.open.drain(..surplus);
         let (call, of) = (call.clone(), of.to_string());
-        self.wire.open.push(WireOpen { call, root: Bytes::of(root), of, seen: false });
+        self.wire.open.push(WireOpen { call, root: PathBytes::of(root), of, seen: false });
         self.changed = true;
     }
 
@@ -101,13 +101,13 @@ impl Ledger {
 
     /// The commands that were not seen to end, each once: the agent may still say that they are done.
     /// What cannot be read of them is lost.
-    pub fn take_open(&mut self) -> Vec<Open> {
+    pub fn take_open(&mut self) -> Vec<UnfinishedCommand> {
         let read = |open: &WireOpen| {
             let (root, of) = (open.root.to_path()?, CheckpointId::parse(&open.of)?);
-            Some(Open { call: open.call.clone(), root, of })
+            Some(UnfinishedCommand { call: open.call.clone(), root, of })
         };
         let new = self.wire.open.iter().filter(|open| !open.seen);
-        let open: Vec<Open> = new.filter_map(read).collect();
+        let open: Vec<UnfinishedCommand> = new.filter_map(read).collect();
         self.changed |= self.wire.open.iter().any(|open| !open.seen);
         self.wire.open.iter_mut().for_each(|open| open.seen = true);
         open

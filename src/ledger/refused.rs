@@ -5,9 +5,9 @@ use std::{ffi::OsStr, path::PathBuf};
 
 use super::{
     Ledger,
-    wire::{Refused, Wire, WireAllowed, WireCaller, read},
+    wire::{LedgerWire, Refused, WireAllowed, WireCaller, read},
 };
-use crate::{process::Ancestor, state::State};
+use crate::{process::Ancestor, state::StateDir};
 
 /// A person allows what was refused a moment ago; of more calls, the oldest are forgotten.
 const REFUSED_MAX: usize = 20;
@@ -84,9 +84,9 @@ impl Ledger {
 }
 
 /// Every call that was refused and not allowed since, newest first.
-pub fn refused(state: &State) -> Vec<RefusedIn> {
-    let of = |wire: Wire| {
-        let Wire { agent, session, refused, .. } = wire;
+pub fn refused(state: &StateDir) -> Vec<RefusedIn> {
+    let of = |wire: LedgerWire| {
+        let LedgerWire { agent, session, refused, .. } = wire;
         let whole =
             move |refused| RefusedIn { agent: agent.clone(), session: session.clone(), refused };
         refused.into_iter().map(whole).collect::<Vec<_>>()
@@ -98,12 +98,12 @@ pub fn refused(state: &State) -> Vec<RefusedIn> {
 }
 
 /// Whether one of these processes has called our hook.
-pub fn has_called(state: &State, processes: &[Ancestor]) -> bool {
+pub fn has_called(state: &StateDir, processes: &[Ancestor]) -> bool {
     let mut callers = ledgers(state).filter_map(|path| read(&path)).flat_map(|wire| wire.callers);
     callers.any(|caller| processes.iter().any(|process| caller.is(process)))
 }
 
-fn ledgers(state: &State) -> impl Iterator<Item = PathBuf> {
+fn ledgers(state: &StateDir) -> impl Iterator<Item = PathBuf> {
     let entries = std::fs::read_dir(state.sessions()).into_iter().flatten();
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     paths.filter(|path| path.extension() == Some(OsStr::new("json")))

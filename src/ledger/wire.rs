@@ -21,18 +21,19 @@ use crate::{
     fs::{PathResolver, Small, read_small},
     model::{By, CheckpointId, SessionId, TurnId},
     process::Ancestor,
+    state::version_of,
 };
 
 /// A ledger never comes near it.
 pub(super) const SIZE_MAX_BYTES: u64 = 8 << 20;
 
 #[derive(Default, Serialize, Deserialize)]
-pub(super) struct Wire {
+pub(super) struct LedgerWire {
     pub(super) version: u32,
     pub(super) agent: String,
     pub(super) session: String,
     /// The directory the session was first seen in.
-    pub(super) home: Option<Bytes>,
+    pub(super) home: Option<PathBytes>,
     pub(super) turn: Option<WireTurn>,
     #[serde(default)]
     pub(super) uses: Vec<Lazily<WireUse>>,
@@ -43,7 +44,7 @@ pub(super) struct Wire {
     #[serde(default)]
     pub(super) said: Vec<String>,
     #[serde(default)]
-    pub(super) transcript: Option<Bytes>,
+    pub(super) transcript: Option<PathBytes>,
     /// Where the agent's own server listens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) server: Option<String>,
@@ -77,7 +78,7 @@ pub(super) struct Wire {
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct WireOpen {
     pub(super) call: String,
-    pub(super) root: Bytes,
+    pub(super) root: PathBytes,
     pub(super) of: String,
     /// Whether what it did so far was looked at.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -127,7 +128,7 @@ impl WireCaller {
 /// A path: as text where it is text, else in hex.
 #[derive(Clone, Serialize)]
 #[serde(untagged)]
-pub(super) enum Bytes {
+pub(super) enum PathBytes {
     Text(String),
     Hex { hex: String },
 }
@@ -144,7 +145,7 @@ pub(super) struct WireTurn {
 #[derive(Serialize, Deserialize)]
 pub(super) struct WireUse {
     pub(super) turn: String,
-    pub(super) root: Bytes,
+    pub(super) root: PathBytes,
     pub(super) checkpoint: String,
     pub(super) at: DateTime<Utc>,
     pub(super) tool: Option<String>,
@@ -212,7 +213,7 @@ impl<T: Serialize> Serialize for Lazily<T> {
     }
 }
 
-impl Wire {
+impl LedgerWire {
     /// Whether every part of it makes sense.
     pub(super) fn is_whole(&self) -> bool {
         self.uses.iter().all(|used| used.read().is_some())
@@ -234,7 +235,7 @@ impl Wire {
 
     pub(super) fn into_uses(self) -> Vec<Use> {
         let Some(dialect) = crate::agent::by_name(&self.agent) else { return Vec::new() };
-        let transcript = self.transcript.as_ref().and_then(Bytes::to_path);
+        let transcript = self.transcript.as_ref().and_then(PathBytes::to_path);
         let session = SessionId(self.session);
         let to_use = |used: WireUse| {
             Some(Use {
@@ -259,52 +260,48 @@ impl Wire {
 }
 
 /// What is at the place of a ledger.
-pub(super) enum Found {
+pub(super) enum LedgerFile {
     Nothing,
-    Ours(Box<Wire>),
+    Ours(Box<LedgerWire>),
     /// A newer beforehand's.
     Newer,
     Damaged,
 }
 
 /// A ledger that cannot be read, or that a newer beforehand wrote, says nothing.
-pub(super) fn read(path: &Path) -> Option<Wire> {
+pub(super) fn read(path: &Path) -> Option<LedgerWire> {
     match look(path) {
-        Found::Ours(wire) => Some(*wire),
-        Found::Nothing | Found::Newer | Found::Damaged => None,
+        LedgerFile::Ours(wire) => Some(*wire),
+        LedgerFile::Nothing | LedgerFile::Newer | LedgerFile::Damaged => None,
     }
 }
 
-pub(super) fn look(path: &Path) -> Found {
+pub(super) fn look(path: &Path) -> LedgerFile {
     to_found(read_small(path, SIZE_MAX_BYTES))
 }
 
 /// The same with a resolver that the caller shares.
-pub(super) fn look_by(real: &PathResolver, path: &Path) -> Found {
+pub(super) fn look_by(real: &PathResolver, path: &Path) -> LedgerFile {
     match Small::open(path, real) {
         Some(found) => to_found(found.read(path, SIZE_MAX_BYTES)),
-        None => Found::Nothing,
+        None => LedgerFile::Nothing,
     }
 }
 
-fn to_found(read: crate::error::Result<Option<Vec<u8>>>) -> Found {
+fn to_found(read: crate::error::Result<Option<Vec<u8>>>) -> LedgerFile {
     match read {
         Ok(Some(bytes)) => parse(&bytes),
-        Ok(None) => Found::Nothing,
-        Err(_) => Found::Damaged,
+        Ok(None) => LedgerFile::Nothing,
+        Err(_) => LedgerFile::Damaged,
     }
 }
 
-pub(super) fn parse(bytes: &[u8]) -> Found {
-    #[derive(Deserialize)]
-    struct VersionOnly {
-        version: u32,
-    }
-    match serde_json::from_slice::<Wire>(bytes) {
-        Ok(wire) if wire.version == VERSION => Found::Ours(Box::new(wire)),
-        Ok(_) | Err(_) => match serde_json::from_slice::<VersionOnly>(bytes) {
-            Ok(VersionOnly { version }) if version > VERSION => Found::Newer,
-            Ok(_) | Err(_) => Found::Damaged,
+pub(super) fn parse(bytes: &[u8]) -> LedgerFile {
+    match serde_json::from_slice::<LedgerWire>(bytes) {
+        Ok(wire) if wire.version == VERSION => LedgerFile::Ours(Box::new(wire)),
+        Ok(_) | Err(_) => match version_of(bytes) {
+            Ok(version) if version > VERSION => LedgerFile::Newer,
+            Ok(_) | Err(_) => LedgerFile::Damaged,
         },
     }
 }
@@ -316,7 +313,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-impl Bytes {
+impl PathBytes {
     pub(super) fn of(path: &Path) -> Self {
         match path.to_str() {
             Some(text) => Self::Text(text.to_owned()),
@@ -346,22 +343,22 @@ impl Bytes {
 }
 
 /// Reads either spelling without a copy of it in between, as `untagged` would make.
-impl<'de> Deserialize<'de> for Bytes {
+impl<'de> Deserialize<'de> for PathBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Either;
 
         impl<'de> Visitor<'de> for Either {
-            type Value = Bytes;
+            type Value = PathBytes;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a path")
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Bytes, E> {
-                Ok(Bytes::Text(text.to_owned()))
+            fn visit_str<E>(self, text: &str) -> Result<PathBytes, E> {
+                Ok(PathBytes::Text(text.to_owned()))
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Bytes, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PathBytes, A::Error> {
                 let mut found = None;
                 while let Some(key) = map.next_key::<String>()? {
                     match key.as_str() {
@@ -369,7 +366,9 @@ impl<'de> Deserialize<'de> for Bytes {
                         _ => drop(map.next_value::<serde::de::IgnoredAny>()?),
                     }
                 }
-                found.map(|hex| Bytes::Hex { hex }).ok_or_else(|| A::Error::missing_field("hex"))
+                found
+                    .map(|hex| PathBytes::Hex { hex })
+                    .ok_or_else(|| A::Error::missing_field("hex"))
             }
         }
 
@@ -381,7 +380,7 @@ impl<'de> Deserialize<'de> for Bytes {
 mod tests {
     use super::*;
 
-    fn wire(uses: &str) -> Found {
+    fn wire(uses: &str) -> LedgerFile {
         parse(
             format!(
                 r#"{{"version":1,"agent":"codex","session":"s","turn":{{"id":"t"}},"uses":{uses}}}"#
@@ -405,7 +404,7 @@ mod tests {
             "[7]".to_owned(),
             used("u", r#""/r""#, other),
         ];
-        let Found::Ours(mut wire) = wire(&format!("[{}]", uses.join(","))) else { panic!() };
+        let LedgerFile::Ours(mut wire) = wire(&format!("[{}]", uses.join(","))) else { panic!() };
         assert_eq!(wire.newest_use(Path::new("/r")).unwrap().checkpoint, first);
         assert_eq!(wire.newest_use(Path::new("/s")).unwrap().checkpoint, other);
         assert!(wire.newest_use(Path::new("/t")).is_none());
@@ -414,15 +413,15 @@ mod tests {
         assert!(wire.is_whole() && wire.uses.len() == 3);
         let text = serde_json::to_string(&wire).unwrap();
         assert!(text.contains(&uses[1]), "what was not touched is written as it was: {text}");
-        let Found::Ours(again) = parse(text.as_bytes()) else { panic!() };
+        let LedgerFile::Ours(again) = parse(text.as_bytes()) else { panic!() };
         assert_eq!(again.into_uses().len(), 3);
     }
 
     #[test]
     fn what_is_no_list_of_uses_is_damage() {
         for uses in ["7", "[1,", "{}", "[\u{1}]"] {
-            assert!(matches!(wire(uses), Found::Damaged), "{uses}");
+            assert!(matches!(wire(uses), LedgerFile::Damaged), "{uses}");
         }
-        assert!(matches!(parse(br#"{"version":2}"#), Found::Newer));
+        assert!(matches!(parse(br#"{"version":2}"#), LedgerFile::Newer));
     }
 }

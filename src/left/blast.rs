@@ -5,7 +5,7 @@ use std::{
     os::unix::ffi::OsStrExt,
 };
 
-use super::Since;
+use super::SinceCheckpoint;
 use crate::{
     error::Result,
     ledger,
@@ -87,7 +87,7 @@ impl Blast {
 }
 
 /// Whether an earlier checkpoint of the same turn is there, its own or one that it uses.
-fn is_inner(since: Since<'_, '_>, store: &dyn Store, record: &Record) -> Result<bool> {
+fn is_inner(since: SinceCheckpoint<'_, '_>, store: &dyn Store, record: &Record) -> Result<bool> {
     let own = record.checkpoint.sequence;
     let mut all = store.list()?;
     ledger::adopt(&mut all, &ledger::uses(since.state));
@@ -102,7 +102,7 @@ fn is_inner(since: Since<'_, '_>, store: &dyn Store, record: &Record) -> Result<
 ///
 /// Fails if the checkpoint cannot be read.
 pub(super) fn count(
-    since: Since<'_, '_>,
+    since: SinceCheckpoint<'_, '_>,
     store: &dyn Store,
     changes: &[Change],
     unheld: u64,

@@ -6,14 +6,15 @@ use std::{
 };
 
 use super::{
-    Blast, Line, Side, Since, What, after_edit, after_shell, append, append_again, at, author,
-    state_before, until,
+    Blast, LogEvent, LogLine, PathSide, SinceCheckpoint, after_edit, after_shell, append,
+    append_again, at, author, state_before, until,
 };
 use crate::{
     error::Result,
     fs::{PATH_MAX_BYTES, stat_path, without_dots},
     model::{
-        Certainty, CheckpointId, Effect, Kind, Reach, Root, Scope, Target, TargetAction, ToolCall,
+        Certainty, CheckpointId, Effect, Kind, Reach, Root, ScanScope, Target, TargetAction,
+        ToolCall,
     },
     process::Process,
     state::{RootState, hash_name},
@@ -47,7 +48,7 @@ impl Begins<'_> {
     ///
     /// Fails if the log cannot be written.
     pub fn note(self, process: &Process<'_>) -> Result<()> {
-        if self.reach.scope == Scope::Named {
+        if self.reach.scope == ScanScope::Named {
             return Ok(());
         }
         append(self.place, &self.lines(process))
@@ -64,7 +65,7 @@ impl Begins<'_> {
     }
 
     /// That it begins, and what was there before it of the files it names.
-    fn lines(self, process: &Process<'_>) -> Vec<Line> {
+    fn lines(self, process: &Process<'_>) -> Vec<LogLine> {
         let Self { call, effect, reach, of, cwd, is_held, tells, .. } = self;
         let (at, root) = (at(process), &reach.root);
         let mut named = paths(effect, root, cwd);
@@ -75,7 +76,7 @@ impl Begins<'_> {
         let looked_at = named.as_deref().filter(|_| !is_held).unwrap_or_default();
         let makes = made_above(looked_at);
         let absent = if is_held { Vec::new() } else { absent(effect, root, cwd) };
-        let began = What::Began {
+        let began = LogEvent::Began {
             of: of.to_string(),
             call: name(call),
             paths: named.as_deref().map(|paths| texts(root, paths)),
@@ -87,10 +88,10 @@ impl Begins<'_> {
         let by = author(call.context.agent, &call.context.session);
         let there = looked_at.iter().filter_map(|path| {
             let state = Some(state_before(path)?);
-            let what = What::Left { path: Side::text_of(root, path)?, state };
-            Some(Line { at, by: String::new(), what })
+            let what = LogEvent::Left { path: PathSide::text_of(root, path)?, state };
+            Some(LogLine { at, by: String::new(), what })
         });
-        there.chain([Line { at, by: by.clone(), what: began }]).collect()
+        there.chain([LogLine { at, by: by.clone(), what: began }]).collect()
     }
 }
 
@@ -109,8 +110,8 @@ pub fn tells(
 ) -> Result<()> {
     let (of, call) = (of.to_string(), call.to_owned());
     let (names, makes, absent) = (Vec::new(), Vec::new(), Vec::new());
-    let what = What::Began { of, call, paths: None, names, makes, absent, tells: true };
-    append_again(place, &[Line { at: at(process), by: by.to_owned(), what }])
+    let what = LogEvent::Began { of, call, paths: None, names, makes, absent, tells: true };
+    append_again(place, &[LogLine { at: at(process), by: by.to_owned(), what }])
 }
 
 /// Of more, the rest is as if the command had not named it.
@@ -155,7 +156,7 @@ fn absent(effect: &Effect, root: &Root, cwd: &Path) -> Vec<PathBuf> {
 }
 
 fn texts(root: &Root, paths: &[PathBuf]) -> Vec<String> {
-    paths.iter().filter_map(|path| Side::text_of(root, path)).collect()
+    paths.iter().filter_map(|path| PathSide::text_of(root, path)).collect()
 }
 
 /// The directories on the way to some paths where nothing is.
@@ -186,7 +187,7 @@ fn above_while(paths: &[PathBuf], is_missing: impl Fn(&PathBuf) -> bool) -> Vec<
 ///
 /// Fails if the root cannot be read, or the log not written.
 pub fn ended(
-    since: Since<'_, '_>,
+    since: SinceCheckpoint<'_, '_>,
     call: &ToolCall,
     effect: &Effect,
     cwd: &Path,
@@ -195,8 +196,8 @@ pub fn ended(
     if paths.as_ref().is_some_and(Vec::is_empty) {
         return Ok(None);
     }
-    let ended = What::Ended { call: name.clone() };
-    let line = Line { at: at(since.process), by: since.by.to_owned(), what: ended };
+    let ended = LogEvent::Ended { call: name.clone() };
+    let line = LogLine { at: at(since.process), by: since.by.to_owned(), what: ended };
     append(&since.state.root(since.root), &[line])?;
     match paths {
         Some(paths) => after_edit(since, &name, &paths).map(|()| None),
@@ -209,7 +210,7 @@ pub fn ended(
 /// # Errors
 ///
 /// Fails if the root cannot be read, or the log not written.
-pub fn turn_ended(since: Since<'_, '_>, calls: &[String]) -> Result<Option<Blast>> {
+pub fn turn_ended(since: SinceCheckpoint<'_, '_>, calls: &[String]) -> Result<Option<Blast>> {
     after_shell(since, Some(calls))
 }
 
@@ -219,7 +220,7 @@ pub fn turn_ended(since: Since<'_, '_>, calls: &[String]) -> Result<Option<Blast
 /// # Errors
 ///
 /// Fails if the root cannot be read.
-pub fn seen_late(since: Since<'_, '_>) -> Result<Option<Blast>> {
+pub fn seen_late(since: SinceCheckpoint<'_, '_>) -> Result<Option<Blast>> {
     after_shell(since, None)
 }
 
@@ -228,7 +229,7 @@ pub fn seen_late(since: Since<'_, '_>) -> Result<Option<Blast>> {
 /// # Errors
 ///
 /// Fails if either checkpoint cannot be read.
-pub fn seen_next(since: Since<'_, '_>, next: CheckpointId) -> Result<Option<Blast>> {
+pub fn seen_next(since: SinceCheckpoint<'_, '_>, next: CheckpointId) -> Result<Option<Blast>> {
     until(since, next)
 }
 

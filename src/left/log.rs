@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Line, What};
+use super::{LogEvent, LogLine};
 use crate::{
     error::{Error, Result},
     fs::{create_private_dirs, hand_over, is_lost, now_ns, open_options, read_small, stamp_of},
@@ -24,7 +24,7 @@ const READ_MAX_BYTES: u64 = 2 * LOG_MAX_BYTES;
 /// # Errors
 ///
 /// Fails if the log cannot be written.
-pub fn append(place: &RootState, lines: &[Line]) -> Result<()> {
+pub fn append(place: &RootState, lines: &[LogLine]) -> Result<()> {
     append_bounded(&log(place), &text_of(lines), LOG_MAX_BYTES)
 }
 
@@ -33,7 +33,7 @@ pub fn append(place: &RootState, lines: &[Line]) -> Result<()> {
 /// # Errors
 ///
 /// Fails if the log cannot be written.
-pub(super) fn append_again(place: &RootState, lines: &[Line]) -> Result<()> {
+pub(super) fn append_again(place: &RootState, lines: &[LogLine]) -> Result<()> {
     let path = log(place);
     match open_to_append(&path, false) {
         Err(err) if err.kind() == io::ErrorKind::NotFound => {
@@ -46,7 +46,7 @@ pub(super) fn append_again(place: &RootState, lines: &[Line]) -> Result<()> {
     }
 }
 
-fn text_of(lines: &[Line]) -> Vec<u8> {
+fn text_of(lines: &[LogLine]) -> Vec<u8> {
     // A line that a killed process left unfinished must not swallow the next one.
     let mut bytes = vec![b'\n'];
     for line in lines {
@@ -91,8 +91,8 @@ fn write_bounded(mut file: File, path: &Path, bytes: &[u8], size_max: u64) -> io
     file.write_all(bytes)
 }
 
-/// Every line, oldest first. Where one cannot be read, [`What::Lost`] stands for it.
-pub fn read(place: &RootState) -> Vec<Line> {
+/// Every line, oldest first. Where one cannot be read, [`LogEvent::Lost`] stands for it.
+pub fn read(place: &RootState) -> Vec<LogLine> {
     let mut bytes = Vec::new();
     for path in files(place) {
         match read_small(&path, READ_MAX_BYTES) {
@@ -112,9 +112,9 @@ fn files(place: &RootState) -> [PathBuf; 2] {
 }
 
 /// The lines in some bytes.
-pub(crate) fn parse(bytes: &[u8]) -> Vec<Line> {
+pub(crate) fn parse(bytes: &[u8]) -> Vec<LogLine> {
     let mut next = i64::MAX;
-    let mut lines: Vec<Line> = Vec::new();
+    let mut lines: Vec<LogLine> = Vec::new();
     for bytes in bytes.split(|&byte| byte == b'\n').rev().filter(|it| !is_blank(it)) {
         let line = serde_json::from_slice(bytes).unwrap_or_else(|_| lost(next));
         next = line.at;
@@ -129,8 +129,8 @@ fn is_blank(line: &[u8]) -> bool {
 }
 
 /// Something that was noted before `until` is lost.
-fn lost(until: i64) -> Line {
-    Line { at: until, by: String::new(), what: What::Lost { until } }
+fn lost(until: i64) -> LogLine {
+    LogLine { at: until, by: String::new(), what: LogEvent::Lost { until } }
 }
 
 /// How many lines cannot be read, but for what a power cut took.
@@ -149,7 +149,7 @@ fn damaged_in(bytes: &[u8]) -> Vec<(usize, &[u8])> {
         (start, line)
     });
     let is_damaged = |line: &[u8]| {
-        !is_blank(line) && !is_lost(line) && serde_json::from_slice::<Line>(line).is_err()
+        !is_blank(line) && !is_lost(line) && serde_json::from_slice::<LogLine>(line).is_err()
     };
     lines.filter(|(_, line)| is_damaged(line)).collect()
 }
@@ -162,13 +162,13 @@ fn damaged_in(bytes: &[u8]) -> Vec<(usize, &[u8])> {
 /// Fails if the log cannot be written.
 pub fn repair(place: &RootState) -> Result<usize> {
     let mut count = 0;
-    let until = |line: &Line| match line.what {
-        What::Lost { until } => Some(until),
+    let until = |line: &LogLine| match line.what {
+        LogEvent::Lost { until } => Some(until),
         _ => None,
     };
     let Some(until) = read(place).iter().filter_map(until).max() else { return Ok(0) };
     if damaged(place) > 0 {
-        append(place, &[Line { at: now_ns(), ..lost(until.min(now_ns())) }])?;
+        append(place, &[LogLine { at: now_ns(), ..lost(until.min(now_ns())) }])?;
     }
     for path in files(place) {
         let Some(bytes) = read_small(&path, READ_MAX_BYTES)? else { continue };
@@ -216,7 +216,7 @@ pub fn drop_before(place: &RootState, time: i64) -> Result<()> {
 const RECENT_BYTES: i64 = 64 << 10;
 
 /// The last lines of the log.
-pub(super) fn recent(place: &RootState) -> Vec<Line> {
+pub(super) fn recent(place: &RootState) -> Vec<LogLine> {
     parse(&recent_bytes(place))
 }
 

@@ -10,22 +10,23 @@ use std::{
 };
 
 use super::{
-    Blast, Line, Outside, Side, Since, State, What, append, at, blast, digest, moved, path_text,
-    texts::{BYTES_MAX, Texts},
+    Blast, LogEvent, LogLine, Outside, PathSide, PathState, SinceCheckpoint, append, at, blast,
+    digest, moved, path_text,
+    texts::{BYTES_MAX, CallTexts},
 };
 use crate::{
     error::Result,
     fs::{Dir, c_name, stat_path},
     model::{
-        Checkpoint, CheckpointId, DirPath, Entry, Kind, Reach, RelPath, Root, Scope, SkipReason,
-        Skipped, Tree,
+        Checkpoint, CheckpointId, DirPath, Entry, Kind, Reach, RelPath, Root, ScanScope,
+        SkipReason, Skipped, Tree,
     },
     plan::{ByPath, Change},
     scan::{Named, Scan},
     snapshot::{self, ScanOptions},
     state,
     store::{
-        self, Source, Store,
+        self, ContentSource, Store,
         record::{self, Record},
         repository,
     },
@@ -48,23 +49,27 @@ const DEADLINE_PART: u32 = 8;
 /// # Errors
 ///
 /// Fails if the log cannot be written.
-pub(super) fn after_edit(since: Since<'_, '_>, call: &str, paths: &[PathBuf]) -> Result<()> {
+pub(super) fn after_edit(
+    since: SinceCheckpoint<'_, '_>,
+    call: &str,
+    paths: &[PathBuf],
+) -> Result<()> {
     let place = since.state.root(since.root);
     let at = at(since.process);
-    let line = |what| Line { at, by: since.by.to_owned(), what };
+    let line = |what| LogLine { at, by: since.by.to_owned(), what };
     let mut lines = Vec::new();
-    let mut texts = Texts::new(&place);
+    let mut texts = CallTexts::new(&place);
     let mut paths = paths.to_vec();
     while let Some(path) = paths.pop() {
-        let Some(text) = Side::text_of(since.root, &path) else { continue };
+        let Some(text) = PathSide::text_of(since.root, &path) else { continue };
         let state = state_of(&path, |bytes| Some(texts.add(bytes)));
         if state.as_ref().is_some_and(|state| state.kind() == Some(Kind::Link)) {
             // What is written through a symlink is written to what it leads to.
             paths.extend(std::fs::canonicalize(&path));
         }
-        lines.push(line(What::Left { path: text, state }));
+        lines.push(line(LogEvent::Left { path: text, state }));
     }
-    lines.push(line(What::Done { call: call.to_owned() }));
+    lines.push(line(LogEvent::Done { call: call.to_owned() }));
     texts.store()?;
     append(&place, &lines)
 }
@@ -75,13 +80,16 @@ pub(super) fn after_edit(since: Since<'_, '_>, call: &str, paths: &[PathBuf]) ->
 /// # Errors
 ///
 /// Fails if the root or its store cannot be read, or the log not written.
-pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Result<Option<Blast>> {
+pub(super) fn after_shell(
+    since: SinceCheckpoint<'_, '_>,
+    calls: Option<&[String]>,
+) -> Result<Option<Blast>> {
     let deadline = Instant::now() + since.settings.deadline / DEADLINE_PART;
     let store = store::open(since.root, since.state, since.settings.store)?;
     let place = since.state.root(since.root);
     let absent = calls.map(|calls| absent_before(&place, calls)).unwrap_or_default();
     let Some(found) = changes(since, store.as_ref(), &absent, deadline)? else { return Ok(None) };
-    let Found { changes, outside, unread, repositories, unheld } = found;
+    let Differences { changes, outside, unread, repositories, unheld } = found;
     // Counting is for a notice; who made what must not depend on it.
     let blast = blast::count(since, store.as_ref(), &changes, unheld);
     // What was there comes first. Of a build that makes very many files the rest has no author of
@@ -90,29 +98,32 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
     let is_known = there.len() <= PATHS_MAX && Instant::now() <= deadline;
     if let (Some(calls), Some(outside), true) = (calls, outside, is_known) {
         let at = at(since.process);
-        let line = |what| Line { at, by: since.by.to_owned(), what };
-        let mut texts = Texts::new(&place);
+        let line = |what| LogLine { at, by: since.by.to_owned(), what };
+        let mut texts = CallTexts::new(&place);
         let mut room = KEPT_MAX_BYTES;
         let noted = there.into_iter().chain(new).take(PATHS_MAX);
-        let left = noted.map(|change| What::Left {
+        let left = noted.map(|change| LogEvent::Left {
             path: path_text(&change.path),
             state: change.after.map(|entry| {
                 let path = since.root.join(&change.path);
-                State { sha: add_text(&mut texts, &path, &entry, &mut room), ..State::of(&entry) }
+                PathState {
+                    sha: add_text(&mut texts, &path, &entry, &mut room),
+                    ..PathState::of(&entry)
+                }
             }),
         });
-        let outside = outside.into_iter().map(|change| What::Left {
-            path: Side::Outside.text(&change.path),
-            state: change.after.as_ref().map(State::of),
+        let outside = outside.into_iter().map(|change| LogEvent::Left {
+            path: PathSide::Outside.text(&change.path),
+            state: change.after.as_ref().map(PathState::of),
         });
-        let unread = unread.into_iter().map(|(path, permissions)| What::Left {
+        let unread = unread.into_iter().map(|(path, permissions)| LogEvent::Left {
             path,
-            state: Some(State::unread(permissions)),
+            state: Some(PathState::unread(permissions)),
         });
-        let others = repositories.into_iter().map(|(path, state)| What::Left { path, state });
-        let done = calls.iter().map(|call| What::Done { call: call.clone() });
+        let others = repositories.into_iter().map(|(path, state)| LogEvent::Left { path, state });
+        let done = calls.iter().map(|call| LogEvent::Done { call: call.clone() });
         let left = left.chain(outside).chain(unread).chain(others);
-        let lines: Vec<Line> = left.chain(done).map(line).collect();
+        let lines: Vec<LogLine> = left.chain(done).map(line).collect();
         texts.store()?;
         append(&place, &lines)?;
     }
@@ -124,13 +135,13 @@ pub(super) fn after_shell(since: Since<'_, '_>, calls: Option<&[String]>) -> Res
 /// # Errors
 ///
 /// Fails if either cannot be read.
-pub(super) fn until(since: Since<'_, '_>, later: CheckpointId) -> Result<Option<Blast>> {
+pub(super) fn until(since: SinceCheckpoint<'_, '_>, later: CheckpointId) -> Result<Option<Blast>> {
     if later == since.of {
         return Ok(None);
     }
     let store = store::open(since.root, since.state, since.settings.store)?;
     let (then, now) = (store.tree(since.of)?, store.tree(later)?);
-    let changes = differences(since.root, store.as_ref(), &then, &now, Source::Saved)?;
+    let changes = differences(since.root, store.as_ref(), &then, &now, ContentSource::Saved)?;
     let place = since.state.root(since.root);
     let [held, later] =
         [since.of, later].map(|id| record::read(&place, id).map(|it| it.checkpoint));
@@ -148,7 +159,7 @@ fn differences(
     store: &dyn Store,
     then: &Tree,
     now: &Tree,
-    source: Source,
+    source: ContentSource,
 ) -> Result<Vec<Change>> {
     let mut changes = store::changes(store, then, now, source)?;
     changes.retain(|change| blast::really_gone(root, change));
@@ -156,7 +167,7 @@ fn differences(
 }
 
 /// What differs from a checkpoint.
-struct Found {
+struct Differences {
     changes: Vec<Change>,
     /// The same outside the root, of what the checkpoint holds there; `None` if that is too much
     /// to be read.
@@ -166,18 +177,18 @@ struct Found {
     unread: Vec<(String, u32)>,
     /// Repositories in the root that are gone or others now, and files that led to one: as the log has
     /// them.
-    repositories: Vec<(String, Option<State>)>,
+    repositories: Vec<(String, Option<PathState>)>,
     /// How much of what the checkpoint left out is gone, and nowhere else in the root.
     unheld: u64,
 }
 
 /// What differs from the checkpoint; `None` if there is no time to see it all.
 fn changes(
-    since: Since<'_, '_>,
+    since: SinceCheckpoint<'_, '_>,
     store: &dyn Store,
     absent: &BTreeSet<PathBuf>,
     deadline: Instant,
-) -> Result<Option<Found>> {
+) -> Result<Option<Differences>> {
     let record = record::read(&since.state.root(since.root), since.of)?;
     let repositories = other_repositories(since, &record);
     let held = record.checkpoint;
@@ -201,7 +212,7 @@ fn changes(
     let mut unread: Vec<_> =
         new.difference(&paths).filter_map(|path| unread_outside(path)).collect();
     let victims = if is_too_much { Vec::new() } else { paths.iter().cloned().collect() };
-    let reach = Reach { root: since.root.clone(), scope: Scope::Whole, victims };
+    let reach = Reach { root: since.root.clone(), scope: ScanScope::Whole, victims };
     let limits = snapshot::scan_limits(since.settings);
     let named = Named::Alone;
     let look = ScanOptions { reach: &reach, limits: &limits, named, deadline: Some(deadline) };
@@ -212,7 +223,7 @@ fn changes(
     let unheld = unheld(since, store, &held, &scan)?;
     if scan.is_unchanged() && outside.is_none() {
         let (changes, outside) = (Vec::new(), Some(Vec::new()));
-        return Ok(Some(Found { changes, outside, unread, repositories, unheld }));
+        return Ok(Some(Differences { changes, outside, unread, repositories, unheld }));
     }
     let now = store.identify(&mut scan)?;
     unread.extend(unread_in(&scan, &held.skipped));
@@ -222,7 +233,7 @@ fn changes(
         None => Some(Vec::new()),
     };
     let then = then.clone().map_or_else(|| store.tree(since.of), Ok)?;
-    let mut changes = differences(since.root, store, &then, &now, Source::Disk)?;
+    let mut changes = differences(since.root, store, &then, &now, ContentSource::Disk)?;
     let (left_out, taken_at) =
         (ByPath::of(&held.skipped), held.taken_at.timestamp_nanos_opt().unwrap_or(0));
     // What there was no room for then, and is now, was there before the call.
@@ -231,11 +242,16 @@ fn changes(
         let stamp = || stat_path(&since.root.join(&change.path));
         !was_left_out || stamp().is_ok_and(|stamp| stamp.ctime_ns > taken_at)
     });
-    Ok(Some(Found { changes, outside: elsewhere, unread, repositories, unheld }))
+    Ok(Some(Differences { changes, outside: elsewhere, unread, repositories, unheld }))
 }
 
 /// How much of what a checkpoint left out is gone, and does not seem to be elsewhere in the root.
-fn unheld(since: Since<'_, '_>, store: &dyn Store, held: &Checkpoint, scan: &Scan) -> Result<u64> {
+fn unheld(
+    since: SinceCheckpoint<'_, '_>,
+    store: &dyn Store,
+    held: &Checkpoint,
+    scan: &Scan,
+) -> Result<u64> {
     let gone = moved::gone(since.root, held);
     if gone.is_empty() {
         return Ok(0);
@@ -246,13 +262,16 @@ fn unheld(since: Since<'_, '_>, store: &dyn Store, held: &Checkpoint, scan: &Sca
 }
 
 /// The repositories of a checkpoint that are gone or others now, and files that led to one.
-fn other_repositories(since: Since<'_, '_>, record: &Record) -> Vec<(String, Option<State>)> {
+fn other_repositories(
+    since: SinceCheckpoint<'_, '_>,
+    record: &Record,
+) -> Vec<(String, Option<PathState>)> {
     let (root, directory) = (since.root, Entry::DIRECTORY);
     let others = repository::others(since.state, root.path(), record, None);
     let text = |place: &Path| root.relative(place).ok().map(|path| path_text(&path));
     let noted = others
         .into_iter()
-        .filter_map(|(place, why)| Some((text(&place)?, why.map(|_| State::of(&directory)))));
+        .filter_map(|(place, why)| Some((text(&place)?, why.map(|_| PathState::of(&directory)))));
     noted.collect()
 }
 
@@ -275,16 +294,16 @@ fn unread_in(scan: &Scan, skipped_then: &[Skipped]) -> Vec<(String, u32)> {
 /// The same for a path outside the root.
 fn unread_outside(path: &Path) -> Option<(String, u32)> {
     let stamp = stat_path(path).ok().filter(|stamp| stamp.kind() == Some(Kind::File))?;
-    Some((Side::Outside.text(&RelPath::from_top(path).ok()?), stamp.permissions()))
+    Some((PathSide::Outside.text(&RelPath::from_top(path).ok()?), stamp.permissions()))
 }
 
 /// Where nothing was outside the root before some calls that name it.
 fn absent_before(place: &state::RootState, calls: &[String]) -> BTreeSet<PathBuf> {
     let absent = super::recent(place).into_iter().filter_map(|line| match line.what {
-        What::Began { call, absent, .. } if calls.contains(&call) => Some(absent),
+        LogEvent::Began { call, absent, .. } if calls.contains(&call) => Some(absent),
         _ => None,
     });
-    let paths = absent.flatten().filter_map(|path| Side::Outside.path(&path));
+    let paths = absent.flatten().filter_map(|path| PathSide::Outside.path(&path));
     paths.map(|path| path.at_top()).collect()
 }
 
@@ -307,7 +326,12 @@ fn smallest(paths: &BTreeSet<PathBuf>, mut room: u64) -> impl Iterator<Item = Pa
 }
 
 /// Adds a file, if it is a small text and there is room.
-fn add_text(texts: &mut Texts<'_>, path: &Path, entry: &Entry, room: &mut u64) -> Option<String> {
+fn add_text(
+    texts: &mut CallTexts<'_>,
+    path: &Path,
+    entry: &Entry,
+    room: &mut u64,
+) -> Option<String> {
     if entry.kind != Kind::File || *room == 0 {
         return None;
     }
@@ -320,13 +344,13 @@ fn add_text(texts: &mut Texts<'_>, path: &Path, entry: &Entry, room: &mut u64) -
 
 /// What is at `path` before a call, which waits for it; `None` if nothing is, or it is too large to
 /// be known again.
-pub(super) fn state_before(path: &Path) -> Option<State> {
+pub(super) fn state_before(path: &Path) -> Option<PathState> {
     let is_small = stat_path(path).is_ok_and(|stamp| stamp.size <= BYTES_MAX);
     if is_small { state_of(path, |_| None) } else { None }
 }
 
 /// What is at `path`; `None` if nothing is.
-fn state_of(path: &Path, sha: impl FnOnce(&[u8]) -> Option<String>) -> Option<State> {
+fn state_of(path: &Path, sha: impl FnOnce(&[u8]) -> Option<String>) -> Option<PathState> {
     let stamp = stat_path(path).ok()?;
     let kind = stamp.kind()?;
     let sha = match kind {
@@ -336,7 +360,7 @@ fn state_of(path: &Path, sha: impl FnOnce(&[u8]) -> Option<String>) -> Option<St
         _ => None,
     };
     let permissions = if kind == Kind::Link { 0o777 } else { stamp.permissions() };
-    Some(State { kind: kind.mode_bits(), permissions, id: None, sha })
+    Some(PathState { kind: kind.mode_bits(), permissions, id: None, sha })
 }
 
 fn read_file(path: &Path, size_max: u64) -> Option<Vec<u8>> {

@@ -28,7 +28,7 @@ use crate::{
         Agent, Checkpoint, CheckpointId, ContentId, Entry, Kind, RelPath, Root, SessionId, Settings,
     },
     process::Process,
-    state::{RootState, State as StateDir, hash_name},
+    state::{RootState, StateDir, hash_name},
     store::HeadMove,
 };
 
@@ -43,11 +43,11 @@ use look::{after_edit, after_shell, state_before, until};
 pub use moved::moved;
 pub use outside::Outside;
 pub use texts::text;
-pub use turn::{Call, Caller, Doer, Look, Sight, There, TurnCalls, TurnLog};
+pub use turn::{AtPath, Caller, Doer, LoggedCall, SeenCheckpoint, Sight, TurnCalls, TurnLog};
 
 /// A root in which something was done since a checkpoint, and by whom.
 #[derive(Clone, Copy)]
-pub struct Since<'a, 'p> {
+pub struct SinceCheckpoint<'a, 'p> {
     /// The process that looks.
     pub process: &'a Process<'p>,
     /// Where our own files are.
@@ -64,25 +64,25 @@ pub struct Since<'a, 'p> {
 
 /// One line of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Line {
+pub struct LogLine {
     /// When, in nanoseconds since 1970.
     pub at: i64,
     /// The session, by its name in the log: see [`author`].
     pub by: String,
     /// What happened.
     #[serde(flatten)]
-    pub what: What,
+    pub what: LogEvent,
 }
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum What {
+pub enum LogEvent {
     /// A call began.
     Began {
         /// The checkpoint that covers it.
         of: String,
-        /// The call, as in [`What::Done`].
+        /// The call, as in [`LogEvent::Done`].
         call: String,
         /// What it can change; `None` for anything.
         paths: Option<Vec<String>>,
@@ -104,7 +104,7 @@ pub enum What {
         /// Where; see [`path_text`].
         path: String,
         /// What; `None` if nothing is there any more.
-        state: Option<State>,
+        state: Option<PathState>,
     },
     /// The agent says that a call is done.
     Ended {
@@ -121,7 +121,7 @@ pub enum What {
         /// Where; see [`path_text`].
         path: String,
         /// What; `None` if nothing was there.
-        state: Option<State>,
+        state: Option<PathState>,
         /// When the checkpoint was taken that it went to, in nanoseconds since 1970.
         then: i64,
     },
@@ -159,7 +159,7 @@ pub enum What {
 
 /// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct State {
+pub struct PathState {
     /// The bits of its type, as in `st_mode`.
     pub kind: u32,
     /// Its permission bits.
@@ -172,7 +172,7 @@ pub struct State {
     pub sha: Option<String>,
 }
 
-impl State {
+impl PathState {
     /// A file that was not read.
     pub fn unread(permissions: u32) -> Self {
         Self { kind: Kind::File.mode_bits(), permissions, id: None, sha: None }
@@ -213,7 +213,7 @@ pub fn author(agent: Agent, session: &SessionId) -> String {
 
 /// Where a path of the log lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Side {
+pub enum PathSide {
     /// Below the root, and relative to it.
     #[default]
     Root,
@@ -221,7 +221,7 @@ pub enum Side {
     Outside,
 }
 
-impl Side {
+impl PathSide {
     /// A path as text: outside the root it begins with a slash.
     pub fn text(self, path: &RelPath) -> String {
         match self {
@@ -230,7 +230,7 @@ impl Side {
         }
     }
 
-    /// Reads what [`Side::text`] writes; `None` for a path of the other side.
+    /// Reads what [`PathSide::text`] writes; `None` for a path of the other side.
     pub fn path(self, text: &str) -> Option<RelPath> {
         match self {
             Self::Root => path_of(text),
@@ -275,33 +275,33 @@ pub fn is_left_outside(place: &RootState, of: CheckpointId) -> bool {
     // The hook waits for this: of a log of calls below the root no line is parsed.
     let is_outside = |line: &&[u8]| memmem::find(line, br#""path":"/"#).is_some();
     since.split(|&byte| byte == b'\n').filter(is_outside).flat_map(parse).any(|line| {
-        matches!(line.what, What::Left { path, .. }
-            if !line.by.is_empty() && Side::Outside.path(&path).is_some())
+        matches!(line.what, LogEvent::Left { path, .. }
+            if !line.by.is_empty() && PathSide::Outside.path(&path).is_some())
     })
 }
 
 /// The lines from before a checkpoint was taken, without the call that it was taken for.
-pub fn before(lines: &[Line], checkpoint: &Checkpoint) -> Vec<Line> {
+pub fn before(lines: &[LogLine], checkpoint: &Checkpoint) -> Vec<LogLine> {
     let id = checkpoint.id.to_string();
     let at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(i64::MAX);
-    let is_its = |line: &Line| matches!(&line.what, What::Began { of, .. } if *of == id);
+    let is_its = |line: &LogLine| matches!(&line.what, LogEvent::Began { of, .. } if *of == id);
     lines.iter().filter(|line| line.at <= at && !is_its(line)).cloned().collect()
 }
 
 /// The digests of what the restore that made `held` merged, by path.
 pub fn merged(place: &RootState, held: CheckpointId) -> Vec<(RelPath, String)> {
     let held = held.to_string();
-    let merged = |line: Line| match line.what {
-        What::Merged { path, held: by, sha } if by == held => Some((path_of(&path)?, sha)),
-        What::Merged { .. }
-        | What::Lost { .. }
-        | What::Void { .. }
-        | What::Head { .. }
-        | What::Began { .. }
-        | What::Left { .. }
-        | What::Ended { .. }
-        | What::Back { .. }
-        | What::Done { .. } => None,
+    let merged = |line: LogLine| match line.what {
+        LogEvent::Merged { path, held: by, sha } if by == held => Some((path_of(&path)?, sha)),
+        LogEvent::Merged { .. }
+        | LogEvent::Lost { .. }
+        | LogEvent::Void { .. }
+        | LogEvent::Head { .. }
+        | LogEvent::Began { .. }
+        | LogEvent::Left { .. }
+        | LogEvent::Ended { .. }
+        | LogEvent::Back { .. }
+        | LogEvent::Done { .. } => None,
     };
     read(place).into_iter().filter_map(merged).collect()
 }
@@ -310,18 +310,18 @@ pub fn merged(place: &RootState, held: CheckpointId) -> Vec<(RelPath, String)> {
 pub fn head_moved(place: &RootState, held: CheckpointId) -> Option<HeadMove> {
     let id = held.to_string();
     read(place).into_iter().rev().find_map(|line| match line.what {
-        What::Head { held, branch, from, to } if held == id => {
+        LogEvent::Head { held, branch, from, to } if held == id => {
             Some(HeadMove { branch, from, to, count: 0 })
         }
-        What::Head { .. }
-        | What::Lost { .. }
-        | What::Void { .. }
-        | What::Merged { .. }
-        | What::Began { .. }
-        | What::Left { .. }
-        | What::Ended { .. }
-        | What::Back { .. }
-        | What::Done { .. } => None,
+        LogEvent::Head { .. }
+        | LogEvent::Lost { .. }
+        | LogEvent::Void { .. }
+        | LogEvent::Merged { .. }
+        | LogEvent::Began { .. }
+        | LogEvent::Left { .. }
+        | LogEvent::Ended { .. }
+        | LogEvent::Back { .. }
+        | LogEvent::Done { .. } => None,
     })
 }
 
@@ -331,22 +331,22 @@ pub fn head_moved(place: &RootState, held: CheckpointId) -> Option<HeadMove> {
 ///
 /// Fails if the log cannot be written.
 pub fn void(place: &RootState, held: CheckpointId) -> Result<()> {
-    let what = What::Void { held: held.to_string() };
-    append(place, &[Line { at: crate::fs::now_ns(), by: String::new(), what }])
+    let what = LogEvent::Void { held: held.to_string() };
+    append(place, &[LogLine { at: crate::fs::now_ns(), by: String::new(), what }])
 }
 
 /// The before-restore checkpoints of restores that were taken back.
 pub fn voided(place: &RootState) -> BTreeSet<CheckpointId> {
-    let held = |line: Line| match line.what {
-        What::Void { held } => CheckpointId::parse(&held),
-        What::Head { .. }
-        | What::Lost { .. }
-        | What::Merged { .. }
-        | What::Began { .. }
-        | What::Left { .. }
-        | What::Ended { .. }
-        | What::Back { .. }
-        | What::Done { .. } => None,
+    let held = |line: LogLine| match line.what {
+        LogEvent::Void { held } => CheckpointId::parse(&held),
+        LogEvent::Head { .. }
+        | LogEvent::Lost { .. }
+        | LogEvent::Merged { .. }
+        | LogEvent::Began { .. }
+        | LogEvent::Left { .. }
+        | LogEvent::Ended { .. }
+        | LogEvent::Back { .. }
+        | LogEvent::Done { .. } => None,
     };
     read(place).into_iter().filter_map(held).collect()
 }

@@ -20,14 +20,14 @@ const FILE_MAX_BYTES: u64 = 1 << 20;
 const APPENDED_MAX_BYTES: u64 = 2 << 20;
 
 /// The texts that a call left.
-pub(super) struct Texts<'a> {
+pub(super) struct CallTexts<'a> {
     place: &'a RootState,
     /// What the newer file has. A text that only the older one has is stored again, and stays.
     stored: Option<Vec<u8>>,
     new: Vec<u8>,
 }
 
-impl<'a> Texts<'a> {
+impl<'a> CallTexts<'a> {
     pub(super) fn new(place: &'a RootState) -> Self {
         Self { place, stored: None, new: Vec::new() }
     }
@@ -92,7 +92,7 @@ mod tests {
     use std::{fs, path::PathBuf};
 
     use super::*;
-    use crate::state::State;
+    use crate::state::StateDir;
 
     /// A root's state in a directory of its own, which is removed afterwards.
     struct Scratch(PathBuf, RootState);
@@ -101,12 +101,12 @@ mod tests {
         fn new(name: &str) -> Self {
             let name = format!("beforehand-texts-{name}-{}", std::process::id());
             let dir = std::env::temp_dir().join(name);
-            let place = State::new(dir.clone()).root_at(&dir);
+            let place = StateDir::new(dir.clone()).root_at(&dir);
             Self(dir, place)
         }
 
         fn add(&self, added: &[&[u8]]) -> Vec<String> {
-            let mut texts = Texts::new(&self.1);
+            let mut texts = CallTexts::new(&self.1);
             let shas = added.iter().map(|text| texts.add(text)).collect();
             texts.store().unwrap();
             shas

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Line, Side, State, What};
+use super::{Here, LogEvent, LogLine, PathSide, PathState};
 use crate::model::{Checkpoint, CheckpointId, RelPath};
 
 /// Which calls of a session are those of one turn.
@@ -30,7 +30,7 @@ pub struct TurnLog {
     /// What was seen at each path, oldest first.
     pub sights: BTreeMap<RelPath, Vec<Sight>>,
     /// The calls of the turn, oldest first.
-    pub calls: Vec<Call>,
+    pub calls: Vec<LoggedCall>,
     /// The calls of others: the name of the session in the log, and the checkpoint that covers it.
     pub callers: Vec<Caller>,
     /// Whether the agent says when a call is done.
@@ -67,7 +67,7 @@ pub struct Sight {
     /// Its place among all that was seen.
     pub order: usize,
     /// What was there.
-    pub there: There,
+    pub there: AtPath,
     /// Who left it.
     pub by: Doer,
     /// Whether a command of the turn and one of another session ran at once, and it may be of either.
@@ -76,13 +76,31 @@ pub struct Sight {
 
 /// What was at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum There {
+pub enum AtPath {
     /// Nothing.
     Nothing,
     /// Just this.
-    This(State),
+    This(PathState),
     /// A directory that an edit had to make: its permissions were not looked at.
     Directory,
+}
+
+impl AtPath {
+    pub(super) fn of(state: Option<&PathState>) -> Self {
+        state.map_or(Self::Nothing, |state| Self::This(state.clone()))
+    }
+
+    pub(super) fn is(&self, here: &dyn Here) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::This(state) => here.is(state),
+            Self::Directory => here.is_directory(),
+        }
+    }
+
+    pub(super) fn is_any(&self) -> bool {
+        !matches!(self, Self::Nothing)
+    }
 }
 
 /// Who was seen to leave something.
@@ -98,7 +116,7 @@ pub enum Doer {
 
 /// A call of the turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct LoggedCall {
     /// The checkpoint right before it.
     pub of: CheckpointId,
     /// When it began, among all that was seen.
@@ -111,7 +129,7 @@ pub struct Call {
 
 /// A checkpoint among what was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct SeenCheckpoint {
     /// Its place: before what was seen there.
     pub order: usize,
     /// Which one.
@@ -121,7 +139,7 @@ pub struct Look {
 }
 
 /// A command that was looked at when it was done.
-struct Command {
+struct FinishedCommand {
     by: String,
     is_turns: bool,
     began: usize,
@@ -129,7 +147,7 @@ struct Command {
 }
 
 /// A call that began and was not seen to end, as far as the log has been read.
-struct Running {
+struct RunningCall {
     began: usize,
     is_command: bool,
     of: Option<CheckpointId>,
@@ -139,7 +157,7 @@ struct Running {
     makes: Vec<RelPath>,
 }
 
-impl Call {
+impl LoggedCall {
     /// Whether it can have changed what is at a path.
     pub fn reaches(&self, path: &RelPath) -> bool {
         self.paths.as_ref().is_none_or(|paths| {
@@ -148,7 +166,7 @@ impl Call {
     }
 
     /// Whether it ran when a look was taken.
-    pub fn is_during(&self, look: &Look) -> bool {
+    pub fn is_during(&self, look: &SeenCheckpoint) -> bool {
         self.began < look.order && self.done.is_some_and(|done| look.order <= done)
     }
 }
@@ -159,14 +177,14 @@ impl TurnLog {
         first: &Checkpoint,
         turn: &TurnCalls,
         name: &str,
-        lines: &[Line],
-        side: Side,
+        lines: &[LogLine],
+        side: PathSide,
     ) -> Self {
         let since = first.taken_at.timestamp_nanos_opt().unwrap_or(0);
         let is_its =
             |of: &str| CheckpointId::parse(of).is_some_and(|of| turn.checkpoints.contains(&of));
-        let is_since = |line: &Line| match &line.what {
-            What::Began { of, .. } if is_its(of) => true,
+        let is_since = |line: &LogLine| match &line.what {
+            LogEvent::Began { of, .. } if is_its(of) => true,
             _ => line.at >= since,
         };
         let begin = lines.iter().position(is_since).unwrap_or(lines.len());
@@ -174,16 +192,16 @@ impl TurnLog {
         let mut log = Self { tells: lines.iter().any(|line| tells(line, name)), ..Self::default() };
         log.is_lost = lines_since
             .iter()
-            .any(|line| matches!(line.what, What::Lost { until } if until >= since));
+            .any(|line| matches!(line.what, LogEvent::Lost { until } if until >= since));
         log.times = lines_since.iter().map(|line| line.at).collect();
-        let mut running: HashMap<(&str, &str), Running> = HashMap::new();
+        let mut running: HashMap<(&str, &str), RunningCall> = HashMap::new();
         // The last call of each session: that one began may not have been noted.
         let mut last: HashMap<&str, Doer> = HashMap::new();
         let (mut commands, mut seen_after) = (Vec::new(), Vec::new());
         for (order, line) in lines_since.iter().enumerate() {
             let by = line.by.as_str();
             match &line.what {
-                What::Began { of, call, paths, makes, .. } => {
+                LogEvent::Began { of, call, paths, makes, .. } => {
                     let of = CheckpointId::parse(of);
                     let of_side = |texts: &[String]| -> Vec<RelPath> {
                         texts.iter().filter_map(|path| side.path(path)).collect()
@@ -201,7 +219,7 @@ impl TurnLog {
                     last.insert(by, doer);
                     running.insert(
                         (by, call),
-                        Running {
+                        RunningCall {
                             began: order,
                             is_command: paths.is_none(),
                             of,
@@ -211,7 +229,7 @@ impl TurnLog {
                         },
                     );
                 }
-                What::Left { path, state } => {
+                LogEvent::Left { path, state } => {
                     let caller = caller_of(&lines_since[order..]);
                     let caller = caller.and_then(|call| running.get(&(by, call)));
                     let doer = match caller {
@@ -228,36 +246,36 @@ impl TurnLog {
                     for dir in makes.unwrap_or_default().iter().filter(|dir| path.is_within(dir)) {
                         log.see(
                             dir.clone(),
-                            Sight { order, there: There::Directory, by: doer, is_shared: false },
+                            Sight { order, there: AtPath::Directory, by: doer, is_shared: false },
                         );
                     }
-                    let there = state.clone().map_or(There::Nothing, There::This);
+                    let there = state.clone().map_or(AtPath::Nothing, AtPath::This);
                     if caller.is_some_and(|caller| caller.is_command) {
                         seen_after.push((path.clone(), order, by, doer == Doer::Turn));
                     }
                     log.see(path, Sight { order, there, by: doer, is_shared: false });
                 }
-                What::Back { path, state, .. } => {
+                LogEvent::Back { path, state, .. } => {
                     let Some(path) = side.path(path) else { continue };
-                    let there = state.clone().map_or(There::Nothing, There::This);
+                    let there = state.clone().map_or(AtPath::Nothing, AtPath::This);
                     log.see(path, Sight { order, there, by: Doer::Other, is_shared: false });
                 }
-                What::Done { call } => {
+                LogEvent::Done { call } => {
                     let done = running.remove(&(by, call.as_str()));
-                    let Some(Running { began, is_command, call, .. }) = done else { continue };
+                    let Some(RunningCall { began, is_command, call, .. }) = done else { continue };
                     if is_command {
                         let (by, is_turns) = (by.to_owned(), call.is_some());
-                        commands.push(Command { by, is_turns, began, done: order });
+                        commands.push(FinishedCommand { by, is_turns, began, done: order });
                     }
                     if let Some(at) = call {
                         log.calls[at].done = Some(order);
                     }
                 }
-                What::Ended { .. }
-                | What::Head { .. }
-                | What::Void { .. }
-                | What::Lost { .. }
-                | What::Merged { .. } => (),
+                LogEvent::Ended { .. }
+                | LogEvent::Head { .. }
+                | LogEvent::Void { .. }
+                | LogEvent::Lost { .. }
+                | LogEvent::Merged { .. } => (),
             }
         }
         log.share_all(&commands, seen_after);
@@ -265,10 +283,15 @@ impl TurnLog {
     }
 
     /// Finds what was seen while commands of the turn and of another session ran at once.
-    fn share_all(&mut self, commands: &[Command], seen_after: Vec<(RelPath, usize, &str, bool)>) {
+    fn share_all(
+        &mut self,
+        commands: &[FinishedCommand],
+        seen_after: Vec<(RelPath, usize, &str, bool)>,
+    ) {
         for (path, order, by, is_turns) in seen_after {
-            let is_at_once =
-                |other: &&Command| other.by != by && other.began < order && order < other.done;
+            let is_at_once = |other: &&FinishedCommand| {
+                other.by != by && other.began < order && order < other.done
+            };
             let mut others = commands.iter().filter(is_at_once);
             if others.any(|other| is_turns || other.is_turns) {
                 self.share(&path, order);
@@ -299,7 +322,7 @@ impl TurnLog {
         first.is_of_session |= is_of_session;
         match again {
             Some(at) => self.calls[at].widen(paths),
-            None if is_turns => self.calls.push(Call { of, began: order, done: None, paths }),
+            None if is_turns => self.calls.push(LoggedCall { of, began: order, done: None, paths }),
             None => return None,
         }
         again.or(Some(self.calls.len() - 1))
@@ -316,14 +339,14 @@ impl TurnLog {
 
     /// Where a checkpoint stands among what was seen: right before the first call that it covers, or
     /// else by its time.
-    pub fn look(&self, checkpoint: &Checkpoint) -> Look {
+    pub fn look(&self, checkpoint: &Checkpoint) -> SeenCheckpoint {
         let id = checkpoint.id;
         if let Some(first) = self.first_calls.get(&id) {
-            return Look { order: first.order, id, is_of_session: first.is_of_session };
+            return SeenCheckpoint { order: first.order, id, is_of_session: first.is_of_session };
         }
         let at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(i64::MAX);
         let order = self.times.iter().rposition(|time| *time <= at).map_or(0, |last| last + 1);
-        Look { order, id, is_of_session: false }
+        SeenCheckpoint { order, id, is_of_session: false }
     }
 
     /// The paths that a call of the turn was seen to leave something at, or nothing.
@@ -333,12 +356,12 @@ impl TurnLog {
     }
 
     /// The calls of which it is not known what they left.
-    pub fn unseen(&self) -> impl Iterator<Item = &Call> {
+    pub fn unseen(&self) -> impl Iterator<Item = &LoggedCall> {
         self.calls.iter().filter(|call| call.done.is_none())
     }
 }
 
-impl Call {
+impl LoggedCall {
     /// It can change these as well.
     fn widen(&mut self, named: Option<Vec<RelPath>>) {
         self.paths = match (self.paths.take(), named) {
@@ -352,17 +375,17 @@ impl Call {
 }
 
 /// Whether a line shows that the agent of a session says when a call is done.
-fn tells(line: &Line, name: &str) -> bool {
-    let tells = matches!(line.what, What::Ended { .. } | What::Began { tells: true, .. });
+fn tells(line: &LogLine, name: &str) -> bool {
+    let tells = matches!(line.what, LogEvent::Ended { .. } | LogEvent::Began { tells: true, .. });
     tells && line.by == name
 }
 
 /// Which call left what the first of some lines says: it is noted together with its end.
-fn caller_of(lines: &[Line]) -> Option<&str> {
+fn caller_of(lines: &[LogLine]) -> Option<&str> {
     let first = lines.first()?;
     let together = lines.iter().take_while(|line| line.by == first.by && line.at == first.at);
     together.into_iter().find_map(|line| match &line.what {
-        What::Done { call } => Some(call.as_str()),
+        LogEvent::Done { call } => Some(call.as_str()),
         _ => None,
     })
 }
@@ -394,26 +417,38 @@ mod tests {
         }
     }
 
-    fn line(at: i64, by: &str, what: What) -> Line {
-        Line { at, by: by.to_owned(), what }
+    fn line(at: i64, by: &str, what: LogEvent) -> LogLine {
+        LogLine { at, by: by.to_owned(), what }
     }
 
-    fn began(at: i64, by: &str, call: &str, of: u64) -> Line {
+    fn began(at: i64, by: &str, call: &str, of: u64) -> LogLine {
         let (of, call) = (id(of).to_string(), call.to_owned());
         let (makes, absent) = (vec!["d".to_owned()], Vec::new());
         line(
             at,
             by,
-            What::Began { of, call, paths: None, names: Vec::new(), makes, absent, tells: true },
+            LogEvent::Began {
+                of,
+                call,
+                paths: None,
+                names: Vec::new(),
+                makes,
+                absent,
+                tells: true,
+            },
         )
     }
 
-    fn left(at: i64, by: &str, path: &str) -> Line {
-        line(at, by, What::Left { path: path.to_owned(), state: Some(State::unread(0o644)) })
+    fn left(at: i64, by: &str, path: &str) -> LogLine {
+        line(
+            at,
+            by,
+            LogEvent::Left { path: path.to_owned(), state: Some(PathState::unread(0o644)) },
+        )
     }
 
-    fn done(at: i64, by: &str, call: &str) -> Line {
-        line(at, by, What::Done { call: call.to_owned() })
+    fn done(at: i64, by: &str, call: &str) -> LogLine {
+        line(at, by, LogEvent::Done { call: call.to_owned() })
     }
 
     fn doers(log: &TurnLog, path: &str) -> Vec<Doer> {
@@ -438,7 +473,7 @@ mod tests {
         let of = |turn: &[u64]| {
             let checkpoints = turn.iter().copied().map(id).collect();
             let turn = TurnCalls { checkpoints, uses: Vec::new() };
-            TurnLog::of(&checkpoint(1, 5), &turn, "me", &lines, Side::Root)
+            TurnLog::of(&checkpoint(1, 5), &turn, "me", &lines, PathSide::Root)
         };
         let log = of(&[1]);
         let call = |at| Doer::Call(Some(at));
@@ -465,7 +500,7 @@ mod tests {
             done(40, "you", "1"),
         ];
         let turn = TurnCalls { checkpoints: BTreeSet::from([id(1)]), uses: Vec::new() };
-        let log = TurnLog::of(&checkpoint(1, 5), &turn, "me", &lines, Side::Root);
+        let log = TurnLog::of(&checkpoint(1, 5), &turn, "me", &lines, PathSide::Root);
         let shared: Vec<bool> = log.sights.values().flatten().map(|it| it.is_shared).collect();
         assert_eq!(shared, [true, false], "the second only saw it again");
     }
@@ -474,14 +509,14 @@ mod tests {
     fn a_call_that_never_ended_is_not_seen_and_one_whose_beginning_is_lost_is_the_last_turns() {
         let lines = [began(10, "me", "1", 1), left(30, "me", "a"), done(30, "me", "2")];
         let turn = TurnCalls { checkpoints: BTreeSet::from([id(1)]), uses: Vec::new() };
-        let log = TurnLog::of(&checkpoint(1, 5), &turn, "me", &lines, Side::Root);
+        let log = TurnLog::of(&checkpoint(1, 5), &turn, "me", &lines, PathSide::Root);
         assert_eq!(doers(&log, "a"), [Doer::Turn]);
         assert_eq!(log.unseen().count(), 1);
         let before = TurnCalls { uses: vec![(5, true), (10, false)], ..turn.clone() };
-        let of_next = TurnLog::of(&checkpoint(1, 5), &before, "me", &lines, Side::Root);
+        let of_next = TurnLog::of(&checkpoint(1, 5), &before, "me", &lines, PathSide::Root);
         assert_eq!(doers(&of_next, "a"), [Doer::Call(Some(0))], "the next one used the same");
-        let lost = line(20, "", What::Lost { until: 20 });
-        let log = TurnLog::of(&checkpoint(1, 5), &turn, "me", &[lost], Side::Root);
+        let lost = line(20, "", LogEvent::Lost { until: 20 });
+        let log = TurnLog::of(&checkpoint(1, 5), &turn, "me", &[lost], PathSide::Root);
         assert!(log.is_lost);
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     error::{Error, Result},
     fs::{is_lost, read_small, replace},
     model::CheckpointId,
-    state::State,
+    state::StateDir,
 };
 
 /// The newest format; see `docs/FORMAT.md`.
@@ -39,7 +39,7 @@ pub struct MaintenanceState {
     /// By the name of each root's directory.
     roots: BTreeMap<String, RootHistory>,
     /// What it did.
-    pub report: Option<Report>,
+    pub report: Option<MaintenanceReport>,
     /// What the last `prune` of the user's did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pruned: Option<Pruned>,
@@ -71,7 +71,7 @@ struct RootHistory {
 
 /// What a run did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct MaintenanceReport {
     /// How many checkpoints were dropped.
     pub dropped: usize,
     /// How many bytes that freed.
@@ -95,7 +95,7 @@ impl MaintenanceState {
     /// # Errors
     ///
     /// [`Error::FormatTooNew`] if a newer beforehand wrote it, which then does the maintenance.
-    pub fn read(state: &State) -> Result<Self> {
+    pub fn read(state: &StateDir) -> Result<Self> {
         let path = state.maintenance_file();
         let bytes = read_small(&path, SIZE_MAX_BYTES).ok().flatten().unwrap_or_default();
         let version = |bytes| serde_json::from_slice::<serde_json::Value>(bytes).ok();
@@ -109,7 +109,7 @@ impl MaintenanceState {
     }
 
     /// Whether the file exists and cannot be read. An empty file only carries a modification time.
-    pub fn is_damaged(state: &State) -> bool {
+    pub fn is_damaged(state: &StateDir) -> bool {
         match read_small(&state.maintenance_file(), SIZE_MAX_BYTES) {
             Ok(None) => false,
             Ok(Some(bytes)) => {
@@ -126,7 +126,7 @@ impl MaintenanceState {
     ///
     /// Fails if it cannot be written; the old one is then unchanged. A state directory that was
     /// removed meanwhile is not created again.
-    pub fn write(&self, state: &State) -> Result<()> {
+    pub fn write(&self, state: &StateDir) -> Result<()> {
         let bytes = serde_json::to_vec(self).expect("strings and numbers always serialize");
         replace(&state.maintenance_file(), &bytes)
     }
@@ -137,15 +137,15 @@ impl MaintenanceState {
     }
 
     /// When checkpoints were dropped last, by a run or by the user, and what that did.
-    pub fn last_prune(&self) -> Option<(DateTime<Utc>, Report)> {
+    pub fn last_prune(&self) -> Option<(DateTime<Utc>, MaintenanceReport)> {
         let run = self.at.zip(self.report.clone());
         let pruned = self.pruned.filter(|pruned| run.as_ref().is_none_or(|run| run.0 < pruned.at));
-        let unmet = |run: &Option<(_, Report)>| {
+        let unmet = |run: &Option<(_, MaintenanceReport)>| {
             run.as_ref().map(|(_, report)| report.unmet.clone()).unwrap_or_default()
         };
         match pruned {
             Some(Pruned { at, dropped, freed }) => {
-                Some((at, Report { dropped, freed, orphans: 0, unmet: unmet(&run) }))
+                Some((at, MaintenanceReport { dropped, freed, orphans: 0, unmet: unmet(&run) }))
             }
             None => run,
         }
@@ -245,7 +245,7 @@ mod tests {
     fn a_state_that_was_removed_meanwhile_does_not_come_back() {
         let dir =
             std::env::temp_dir().join(format!("beforehand-clock-removed-{}", std::process::id()));
-        assert!(MaintenanceState::default().write(&State::new(dir.clone())).is_err());
+        assert!(MaintenanceState::default().write(&StateDir::new(dir.clone())).is_err());
         assert!(!dir.exists());
     }
 

@@ -16,7 +16,7 @@ use crate::{
     plan::{self, Pin, Pins, RetentionInput},
     process::Process,
     restore_log::RestoreLog,
-    state::{RootState, State},
+    state::{RootState, StateDir},
     store::{
         Needs, RootStatus, Store, Survey, Unreadable,
         record::{self, RootLocation},
@@ -62,7 +62,7 @@ pub struct RootInventory {
 /// Fails if the roots cannot be listed.
 pub fn all(
     process: &Process<'_>,
-    state: &State,
+    state: &StateDir,
     memory: &mut MaintenanceState,
 ) -> Result<(Vec<RootInventory>, Vec<String>)> {
     let (mut inventories, mut unreadable) = (Vec::new(), Vec::new());
@@ -120,7 +120,7 @@ pub fn pins(
 impl RootInventory {
     fn look(
         process: &Process<'_>,
-        state: &State,
+        state: &StateDir,
         own: RootState,
         place: RootLocation,
         memory: &mut MaintenanceState,

@@ -21,17 +21,17 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-pub use clock::{MaintenanceState, Report};
+pub use clock::{MaintenanceReport, MaintenanceState};
 pub use inventory::{RootInventory, all, pins};
 pub use run::{EndedSession, maintain_stores, note_prune, run};
 pub use space::{Disk, plan as plan_room, unmet};
 
 use crate::{
     fs::{create_private_dirs, hand_over, open_options, stat_path},
-    journal::{self, Line, LineKind},
+    journal::{self, JournalLine, LineKind},
     model::{SessionId, Settings},
     process::Process,
-    state::State,
+    state::StateDir,
 };
 
 /// A run that was started and never finished is retried after this time.
@@ -40,7 +40,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(10 * 60);
 const AHEAD_NS: i64 = 60_000_000_000;
 
 /// Starts a run if one is due. Costs one stat if not.
-pub fn start_if_due(process: &Process<'_>, state: &State, settings: &Settings) {
+pub fn start_if_due(process: &Process<'_>, state: &StateDir, settings: &Settings) {
     if settings.auto_prune && is_due(state, settings.prune_interval, process.now) {
         start(process, state, settings.prune_interval, &["housekeep".into()]);
     }
@@ -49,7 +49,7 @@ pub fn start_if_due(process: &Process<'_>, state: &State, settings: &Settings) {
 /// Starts a run that drops the checkpoints of a session that has ended.
 pub fn start_after_session(
     process: &Process<'_>,
-    state: &State,
+    state: &StateDir,
     settings: &Settings,
     agent: &str,
     session: &SessionId,
@@ -60,7 +60,7 @@ pub fn start_after_session(
 }
 
 /// Whether a run is due.
-pub fn is_due(state: &State, interval: Duration, now: DateTime<Utc>) -> bool {
+pub fn is_due(state: &StateDir, interval: Duration, now: DateTime<Utc>) -> bool {
     let Ok(stamp) = stat_path(&state.maintenance_file()) else { return true };
     let age = now.timestamp_nanos_opt().unwrap_or(i64::MAX).saturating_sub(stamp.mtime_ns);
     let interval = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX);
@@ -68,7 +68,7 @@ pub fn is_due(state: &State, interval: Duration, now: DateTime<Utc>) -> bool {
     !(-AHEAD_NS..interval).contains(&age)
 }
 
-fn start(process: &Process<'_>, state: &State, interval: Duration, args: &[OsString]) {
+fn start(process: &Process<'_>, state: &StateDir, interval: Duration, args: &[OsString]) {
     // Sets the time so that the next call does not start a second run, but a run that dies is
     // retried soon.
     let since = TimeDelta::from_std(interval.saturating_sub(RETRY_AFTER)).unwrap_or(TimeDelta::MAX);
@@ -77,12 +77,15 @@ fn start(process: &Process<'_>, state: &State, interval: Duration, args: &[OsStr
     let started = made.and_then(|()| stamp(state, again)).and_then(|()| process.start_aside(args));
     if let Err(err) = started {
         let text = format!("could not start housekeeping: {err}");
-        journal::write(state, &Line { at: process.now, kind: LineKind::Trouble, root: None, text });
+        journal::write(
+            state,
+            &JournalLine { at: process.now, kind: LineKind::Trouble, root: None, text },
+        );
     }
 }
 
 /// Sets the modification time of the file that tells when the last run was.
-fn stamp(state: &State, at: DateTime<Utc>) -> io::Result<()> {
+fn stamp(state: &StateDir, at: DateTime<Utc>) -> io::Result<()> {
     let file: File = open_options()
         .write(true)
         .create(true)

@@ -8,7 +8,7 @@ use std::{
 use chrono::DateTime;
 
 use super::{
-    clock::{MaintenanceState, Pruned, Report},
+    clock::{MaintenanceReport, MaintenanceState, Pruned},
     inventory::{RootInventory, all},
     space, stale_files, stamp,
 };
@@ -16,11 +16,11 @@ use crate::{
     config, crash,
     error::{Error, Result},
     fs::{Lock, own_bytes, stat_path},
-    journal::{self, Line, LineKind},
+    journal::{self, JournalLine, LineKind},
     model::{Agent, CheckpointId, SessionId, Settings},
-    plan::{Limits, PrunePlan, RetentionInput},
+    plan::{PrunePlan, RetentionInput, RetentionLimits},
     process::Process,
-    state::{RootState, State},
+    state::{RootState, StateDir},
     store::{RootStatus, Unreadable, maintain, record, repository::give_up_history, sweep},
     ui,
 };
@@ -48,9 +48,9 @@ pub struct EndedSession {
 /// be removed.
 pub fn run(
     process: &Process<'_>,
-    state: &State,
+    state: &StateDir,
     ended: Option<&EndedSession>,
-) -> Result<Option<Report>> {
+) -> Result<Option<MaintenanceReport>> {
     let settings = config::load(process, None).settings;
     if !state.dir().is_dir() || !(settings.auto_prune || ended.is_some()) {
         return Ok(None);
@@ -64,7 +64,7 @@ pub fn run(
     };
     let mut memory = MaintenanceState::read(state)?;
     memory.tick(process.now, settings.prune_interval);
-    let report = Report::default();
+    let report = MaintenanceReport::default();
     let mut round = Round { process, state, settings, memory, report };
     round.run(ended)?;
     let Round { mut memory, report, .. } = round;
@@ -74,7 +74,7 @@ pub fn run(
     stamp(state, process.now).map_err(Error::io("write", &state.maintenance_file()))?;
     journal::write(
         state,
-        &Line { at: process.now, kind: LineKind::Deed, root: None, text: summary(&report) },
+        &JournalLine { at: process.now, kind: LineKind::Deed, root: None, text: summary(&report) },
     );
     Ok(Some(report))
 }
@@ -84,7 +84,12 @@ pub fn run(
 /// # Errors
 ///
 /// Fails if it cannot be written.
-pub fn note_prune(process: &Process<'_>, state: &State, dropped: usize, freed: u64) -> Result<()> {
+pub fn note_prune(
+    process: &Process<'_>,
+    state: &StateDir,
+    dropped: usize,
+    freed: u64,
+) -> Result<()> {
     let path = state.maintenance_file();
     let _lock = Lock::acquire(&state.maintenance_lock(), Instant::now() + NOTE_WAIT)?;
     let last = stat_path(&path).map_or(0, |stamp| stamp.mtime_ns);
@@ -99,14 +104,14 @@ pub fn note_prune(process: &Process<'_>, state: &State, dropped: usize, freed: u
 /// # Errors
 ///
 /// Fails if something cannot be read or written.
-pub fn maintain_stores(process: &Process<'_>, state: &State) -> Result<()> {
+pub fn maintain_stores(process: &Process<'_>, state: &StateDir) -> Result<()> {
     let merged = sweep::merge(state);
     let settings = config::load(process, None).settings;
     let space = settings.max_total_size.saturating_sub(own_bytes(state.dir()));
     merged.and(maintain(state, space).map(drop))
 }
 
-fn summary(report: &Report) -> String {
+fn summary(report: &MaintenanceReport) -> String {
     let dropped = ui::count(report.dropped as u64, "checkpoint");
     let mut text = format!("maintenance: {dropped} dropped, {} freed", ui::size(report.freed));
     if report.orphans > 0 {
@@ -122,10 +127,10 @@ fn summary(report: &Report) -> String {
 
 struct Round<'a, 'p> {
     process: &'a Process<'p>,
-    state: &'a State,
+    state: &'a StateDir,
     settings: Settings,
     memory: MaintenanceState,
-    report: Report,
+    report: MaintenanceReport,
 }
 
 impl Round<'_, '_> {
@@ -177,7 +182,7 @@ impl Round<'_, '_> {
             return inventory.retention_input().clear();
         }
         let (keep, older_than) = (Some(max_checkpoints), Some(retention));
-        inventory.retention_input().prune(Limits { keep, older_than })
+        inventory.retention_input().prune(RetentionLimits { keep, older_than })
     }
 
     /// Forgets checkpoints of one root, a few at a time.

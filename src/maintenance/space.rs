@@ -6,7 +6,7 @@ use crate::{
     fs::{own_bytes, space},
     model::{CheckpointId, Settings},
     plan::{self, RetentionInput},
-    state::{RootState, State},
+    state::{RootState, StateDir},
     store::usage::UsageIndex,
     ui,
 };
@@ -22,27 +22,27 @@ pub struct Disk {
 
 impl Disk {
     /// Asks the system; `None` if it does not say.
-    pub fn of(state: &State) -> Option<Self> {
+    pub fn of(state: &StateDir) -> Option<Self> {
         let (size, free) = space(state.dir()).ok()?;
         Some(Self { size, free })
     }
 }
 
 /// How many bytes must be freed to meet the limits.
-pub(super) fn excess(state: &State, settings: &Settings) -> u64 {
+pub(super) fn excess(state: &StateDir, settings: &Settings) -> u64 {
     let over = own_bytes(state.dir()).saturating_sub(settings.max_total_size);
     over.max(missing(state, settings))
 }
 
 /// How far the free space on the disk is below its floor.
-fn missing(state: &State, settings: &Settings) -> u64 {
+fn missing(state: &StateDir, settings: &Settings) -> u64 {
     let disk = Disk::of(state);
     disk.map_or(0, |disk| settings.free_space_floor.of(disk.size).saturating_sub(disk.free))
 }
 
 /// Selects the checkpoints of each root that must go to free `excess` bytes, as far as any may go.
 pub fn plan(
-    state: &State,
+    state: &StateDir,
     inputs: &[RetentionInput<'_>],
     owns: &[&RootState],
     excess: u64,
@@ -61,7 +61,7 @@ pub fn plan(
 }
 
 /// The limits that are still exceeded when nothing more may go, as message fragments.
-pub fn unmet(state: &State, settings: &Settings) -> Vec<String> {
+pub fn unmet(state: &StateDir, settings: &Settings) -> Vec<String> {
     let total = own_bytes(state.dir());
     let mut unmet = Vec::new();
     if total > settings.max_total_size {

@@ -16,7 +16,7 @@ use crate::{
     fs::{Lock, remove_tree, stat_path},
     left,
     model::Settings,
-    state::{RootState, State},
+    state::{RootState, StateDir},
     store::{
         objects::names_in,
         record::{self, identity},
@@ -33,7 +33,7 @@ const LOG_STAYS: TimeDelta = TimeDelta::days(8);
 const GONE: &str = "gone-";
 
 /// Removes temporary files of dead processes, and finishes removals that an earlier run began.
-pub(super) fn reclaim(state: &State, now: DateTime<Utc>) -> Result<()> {
+pub(super) fn reclaim(state: &StateDir, now: DateTime<Utc>) -> Result<()> {
     for name in names_in(state.dir())? {
         if name.as_encoded_bytes().starts_with(GONE.as_bytes()) {
             let path = state.dir().join(&name);
@@ -68,7 +68,7 @@ fn is_temporary(name: &str) -> bool {
 }
 
 /// Removes the state directory of a root: renames it first, so that it disappears at once.
-pub(super) fn remove_orphan(state: &State, root: &RootState) -> Result<()> {
+pub(super) fn remove_orphan(state: &StateDir, root: &RootState) -> Result<()> {
     let name = root.dir().file_name().unwrap_or_default().to_string_lossy();
     let gone = state.dir().join(format!("{GONE}{name}"));
     let _lock = Lock::acquire(&root.lock(), Instant::now())?;
@@ -80,7 +80,7 @@ pub(super) fn remove_orphan(state: &State, root: &RootState) -> Result<()> {
 /// Drops ledgers, caches and attribution logs that are older than every checkpoint. Does nothing
 /// while the clock is in doubt.
 pub(super) fn drop_old(
-    state: &State,
+    state: &StateDir,
     inventories: &[RootInventory],
     settings: &Settings,
     memory: &MaintenanceState,
@@ -117,7 +117,7 @@ pub(super) fn drop_old(
 }
 
 /// Drops the ledgers of sessions that have been idle for longer than `stays`.
-fn drop_ledgers(state: &State, stays: Duration, now: DateTime<Utc>) -> Result<()> {
+fn drop_ledgers(state: &StateDir, stays: Duration, now: DateTime<Utc>) -> Result<()> {
     let dir = state.sessions();
     let names = names_in(&dir)?;
     let stems: BTreeSet<PathBuf> =

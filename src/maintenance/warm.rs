@@ -19,11 +19,11 @@ use crate::{
     error::{Error, Result},
     fs::{Lock, PathResolver, create_private_dirs, stat_path},
     ledger,
-    model::{Agent, By, Cause, Reach, Reason, Scope, SessionId, Settings},
+    model::{Agent, By, Cause, Reach, Reason, ScanScope, SessionId, Settings},
     process::Process,
     reach::{Surroundings, root_around},
     snapshot::{self, SnapshotRequest},
-    state::State,
+    state::StateDir,
     store::record,
 };
 
@@ -82,7 +82,7 @@ pub fn start(
 }
 
 /// Whether anything was done in a root since its last scan. Costs two stats.
-pub fn is_cold(state: &State, root: &Path) -> bool {
+pub fn is_cold(state: &StateDir, root: &Path) -> bool {
     let own = state.root_at(root);
     let changed = |path: &Path| stat_path(path).map(|stamp| stamp.mtime_ns).ok();
     let done = changed(&own.left().join("log"));
@@ -104,7 +104,7 @@ pub fn warm(process: &Process<'_>, warm_request: &WarmRequest) -> Result<()> {
     let surroundings =
         Surroundings { home: home.as_deref(), state: &state, real: &PathResolver::default() };
     let Some((root, scope)) = root_around(&warm_request.dir, &surroundings) else { return Ok(()) };
-    if scope == Scope::Named {
+    if scope == ScanScope::Named {
         return Ok(());
     }
     // A root counts as new if its earlier location cannot be found.
@@ -129,7 +129,7 @@ pub fn warm(process: &Process<'_>, warm_request: &WarmRequest) -> Result<()> {
 }
 
 fn is_covered(
-    state: &State,
+    state: &StateDir,
     warm_request: &WarmRequest,
     root: &Path,
     since: DateTime<Utc>,

@@ -58,7 +58,7 @@ pub struct TurnId(pub String);
 
 /// What every payload of an agent tells about its circumstances.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Context {
+pub struct CallContext {
     /// The agent.
     pub agent: Agent,
     /// In which conversation.
@@ -83,12 +83,12 @@ pub struct Context {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A conversation starts or is taken up again.
-    SessionBegins(Context),
+    SessionBegins(CallContext),
     /// The user asked for something; a new turn begins. A prompt that begins none (empty, a
     /// background notification) is [`Event::Other`].
     TurnBegins {
         /// The circumstances.
-        context: Context,
+        context: CallContext,
         /// What the user asked for, if the agent says.
         prompt: Option<String>,
     },
@@ -97,9 +97,9 @@ pub enum Event {
     /// The agent has used a tool, whatever came of it.
     ToolDone(ToolCall),
     /// The agent has finished its work on the turn, or a sub-agent its part of it.
-    TurnEnds(Context),
+    TurnEnds(CallContext),
     /// The conversation is over.
-    SessionEnds(Context),
+    SessionEnds(CallContext),
     /// Something we were told about and do not act on.
     Other,
 }
@@ -108,7 +108,7 @@ pub enum Event {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolCall {
     /// The circumstances.
-    pub context: Context,
+    pub context: CallContext,
     /// What the agent calls this very call, if it says.
     pub id: Option<String>,
     /// The tool, as the agent calls it.
@@ -118,7 +118,7 @@ pub struct ToolCall {
 }
 
 /// What an agent says it wants to do. Paths are as the agent wrote them: absolute, or relative to
-/// any of [`Context::cwd`] and [`Context::bases`].
+/// any of [`CallContext::cwd`] and [`CallContext::bases`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Intent {
     /// Look, but not touch.

@@ -157,7 +157,7 @@ impl fmt::Debug for ContentId {
 
 /// Where a file's bytes are kept, and so how they are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
+pub enum Storage {
     /// Among the objects of a private repository, by git's name.
     Store,
     /// Among beforehand's own objects, by the SHA-256 of the bytes: all that a copy store holds, and
@@ -179,7 +179,7 @@ pub struct Content {
     /// Their name there.
     pub id: ContentId,
     /// Where.
-    pub place: Place,
+    pub place: Storage,
 }
 
 /// One file of a checkpoint.

@@ -78,12 +78,12 @@ pub struct Fresh {
     /// Its id, once its store has named it.
     pub id: Option<ContentId>,
     /// What is in it, by the bytes of the names.
-    pub found: Vec<Found>,
+    pub found: Vec<ScanEntry>,
 }
 
 /// One name in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ScanEntry {
     /// The name.
     pub name: Vec<u8>,
     /// What the system said. Zeros, but for the type, where it was not asked (an ignored file).
@@ -111,7 +111,7 @@ pub struct Marks {
     pub racy: bool,
 }
 
-impl Found {
+impl ScanEntry {
     /// What sort of file it is; an unknown sort counts as a special file that is left out.
     pub fn kind(&self) -> Option<Kind> {
         self.stamp.kind()

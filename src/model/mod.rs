@@ -9,18 +9,18 @@ mod path;
 mod settings;
 
 pub use call::{
-    Agent, Certainty, Context, Effect, Event, Finding, Intent, Language, Level, SessionId, Simple,
-    Spares, Target, TargetAction, ToolCall, TurnId,
+    Agent, CallContext, Certainty, Effect, Event, Finding, Intent, Language, Level, SessionId,
+    Simple, Spares, Target, TargetAction, ToolCall, TurnId,
 };
 pub use checkpoint::{By, Cause, Checkpoint, CheckpointId, Head, Reason, Selector, TurnKey};
 pub use decision::{Decision, Verdict};
 pub use files::{
-    Content, ContentId, Directory, Entry, Kind, Manifest, Place, SkipReason, Skipped, Stamp, Tree,
-    Usual,
+    Content, ContentId, Directory, Entry, Kind, Manifest, SkipReason, Skipped, Stamp, Storage,
+    Tree, Usual,
 };
-pub use found::{DirPath, Found, Fresh, Marks, in_tree_order};
-pub use path::{NotBelowRoot, Reach, RelPath, Root, RootKind, Scope};
+pub use found::{DirPath, Fresh, Marks, ScanEntry, in_tree_order};
+pub use path::{NotBelowRoot, Reach, RelPath, Root, RootKind, ScanScope};
 pub use settings::{
-    Answer, BeforeShell, Dedupe, FreeSpace, Notice, Notify, SessionEnd, Settings, Shell,
-    StoreChoice, Triggers,
+    BeforeShell, Dedupe, FreeSpace, Notice, Notify, SessionEnd, Settings, ShellPatterns,
+    StoreChoice, Triggers, TroubleAnswer,
 };

@@ -34,7 +34,7 @@ pub enum RootKind {
 
 /// How much of a root one call may make us read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum ScanScope {
     /// Everything that is not ignored.
     Whole,
     /// Named victims only. For `/`, the home directory and mount points, where a walk could mean
@@ -48,7 +48,7 @@ pub struct Reach {
     /// The root the session works in.
     pub root: Root,
     /// How much of it.
-    pub scope: Scope,
+    pub scope: ScanScope,
     /// Paths to hold in any case, below the root or not. Absolute, and without `.` or `..`.
     pub victims: Vec<PathBuf>,
 }

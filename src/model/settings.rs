@@ -11,7 +11,7 @@ pub struct Settings {
     /// What makes us take one.
     pub triggers: Triggers,
     /// What the user knows better about command lines.
-    pub shell: Shell,
+    pub shell: ShellPatterns,
     /// How often one turn is checkpointed.
     pub dedupe: Dedupe,
     /// How many checkpoints a root keeps.
@@ -29,7 +29,7 @@ pub struct Settings {
     /// Untracked paths that are never held with their root. Gitignore patterns.
     pub exclude: Vec<String>,
     /// What to answer when a checkpoint could not be taken.
-    pub on_trouble: Answer,
+    pub on_trouble: TroubleAnswer,
     /// How long one hook call may take.
     pub deadline: Duration,
     /// When to say something to the user.
@@ -46,11 +46,11 @@ pub struct Settings {
     pub free_space_floor: FreeSpace,
     /// What to answer when a command would destroy what cannot be held. Where no person can answer,
     /// `Ask` means `Note`; that is the caller's to know.
-    pub cannot_hold: Answer,
+    pub cannot_hold: TroubleAnswer,
     /// Where checkpoints of git repositories are kept.
     pub store: StoreChoice,
     /// What to answer when a call reaches for beforehand itself.
-    pub self_defence: Answer,
+    pub self_defence: TroubleAnswer,
     /// What becomes of a session's checkpoints when it ends.
     pub on_session_end: SessionEnd,
     /// Whether the model is told, with the next prompt, which files a restore put back.
@@ -97,7 +97,7 @@ pub enum BeforeShell {
 
 /// Patterns over command lines, as in `git *`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shell {
+pub struct ShellPatterns {
     /// Commands that always count as destructive.
     pub always: Vec<String>,
     /// Commands that never count.
@@ -117,7 +117,7 @@ pub enum Dedupe {
 
 /// What we do about trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum TroubleAnswer {
     /// Say so, and let the call run.
     Note,
     /// Ask the user.
@@ -184,7 +184,7 @@ impl Default for Settings {
         Self {
             enabled: true,
             triggers: Triggers::default(),
-            shell: Shell::default(),
+            shell: ShellPatterns::default(),
             dedupe: Dedupe::Turn,
             max_checkpoints: 50,
             retention: 14 * DAY,
@@ -194,7 +194,7 @@ impl Default for Settings {
             max_files: 200_000,
             max_total_size: 1000 * MB,
             exclude: Vec::new(),
-            on_trouble: Answer::Note,
+            on_trouble: TroubleAnswer::Note,
             // The shortest limit any agent gives a hook is 5 seconds.
             deadline: Duration::from_secs(3),
             notify: Notify::Trouble,
@@ -203,9 +203,9 @@ impl Default for Settings {
             delete_orphans: true,
             private: PRIVATE.map(str::to_owned).into(),
             free_space_floor: FreeSpace { bytes: Some(2000 * MB), percent: Some(5) },
-            cannot_hold: Answer::Ask,
+            cannot_hold: TroubleAnswer::Ask,
             store: StoreChoice::Auto,
-            self_defence: Answer::Ask,
+            self_defence: TroubleAnswer::Ask,
             on_session_end: SessionEnd::Keep,
             tell_model: false,
             notice: Notice { files: 50, untracked: true },

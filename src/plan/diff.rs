@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Reads the directories of either tree. The two trees are of one store.
-pub type Reader<'a> = dyn FnMut(&Tree, &ContentId) -> Result<Directory> + 'a;
+pub type DirectoryReader<'a> = dyn FnMut(&Tree, &ContentId) -> Result<Directory> + 'a;
 
 /// One path that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Change {
 /// # Errors
 ///
 /// Fails if a directory cannot be read, or has a name that no file can have.
-pub fn changes(before: &Tree, after: &Tree, read: &mut Reader<'_>) -> Result<Vec<Change>> {
+pub fn changes(before: &Tree, after: &Tree, read: &mut DirectoryReader<'_>) -> Result<Vec<Change>> {
     let mut candidates = Candidates::new();
     // Equal ids mean equal permissions only where the same ones go without saying.
     let by_id = before.usual == after.usual;
@@ -80,7 +80,11 @@ pub(super) fn is_same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
 /// # Errors
 ///
 /// Fails if a directory on the way cannot be read.
-pub fn entry_at(tree: &Tree, path: &RelPath, read: &mut Reader<'_>) -> Result<Option<Entry>> {
+pub fn entry_at(
+    tree: &Tree,
+    path: &RelPath,
+    read: &mut DirectoryReader<'_>,
+) -> Result<Option<Entry>> {
     if let Some(entry) = tree.besides.get(path) {
         return Ok(Some(*entry));
     }
@@ -106,7 +110,7 @@ fn compare(
     [a, b]: [Option<ContentId>; 2],
     above: &[u8],
     by_id: bool,
-    read: &mut Reader<'_>,
+    read: &mut DirectoryReader<'_>,
     candidates: &mut Candidates,
 ) -> Result<()> {
     if a == b && (by_id || a.is_none()) {

@@ -9,14 +9,14 @@ mod prune;
 mod restore;
 mod settle;
 
-pub use diff::{Change, Reader, changes, entry_at};
+pub use diff::{Change, DirectoryReader, changes, entry_at};
 pub use fit::{Chunk, evict};
 pub use history::{redo_target, session_target, undo_target, undone};
 pub use left_out::ByPath;
 pub use picked::{Pick, Picked};
-pub use prune::{Limits, Pin, Pins, PrunePlan, RetentionInput, Why, ages};
+pub use prune::{Pin, Pins, PrunePlan, RetentionInput, RetentionLimits, Why, ages};
 pub use restore::{
-    Action, Author, Kept, Merged, Options, OutsidePlan, Past, RestorePlan, Step, keep_parents,
-    restore,
+    Action, Author, KeepReason, Merged, Options, OutsidePlan, Past, RestorePlan, Step,
+    keep_parents, restore,
 };
 pub use settle::{Unsettled, settle};

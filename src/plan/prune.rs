@@ -11,7 +11,7 @@ const BEFORE_RESTORE_STAYS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// What the user wants kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct RetentionLimits {
     /// At most so many; `None` for any number.
     pub keep: Option<u32>,
     /// None older than this; `None` for any age.
@@ -114,7 +114,7 @@ pub fn ages(newest_first: &[Checkpoint], now: DateTime<Utc>) -> Vec<Duration> {
 
 impl RetentionInput<'_> {
     /// Plans a prune.
-    pub fn prune(self, limits: Limits) -> PrunePlan {
+    pub fn prune(self, limits: RetentionLimits) -> PrunePlan {
         self.plan(|n, _| {
             if limits.older_than.is_some_and(|limit| self.ages[n] > limit) {
                 Some(Why::TooOld)
@@ -242,7 +242,11 @@ mod tests {
         sequences.iter().map(pin).collect()
     }
 
-    fn goes(checkpoints: &[Checkpoint], limits: Limits, pinned: &[u64]) -> Vec<(u64, Why)> {
+    fn goes(
+        checkpoints: &[Checkpoint],
+        limits: RetentionLimits,
+        pinned: &[u64],
+    ) -> Vec<(u64, Why)> {
         let pinned = pins(pinned);
         let ages = ages(checkpoints, now());
         let plan = RetentionInput { newest_first: checkpoints, ages: &ages, pinned: &pinned }
@@ -255,7 +259,7 @@ mod tests {
     #[test]
     fn what_is_too_old_or_too_many_goes() {
         let all = [asked(4, 0), asked(3, 1), asked(2, 20), asked(1, 21)];
-        let limits = |keep, days: Option<u64>| Limits {
+        let limits = |keep, days: Option<u64>| RetentionLimits {
             keep,
             older_than: days.map(|days| Duration::from_secs(days * DAY)),
         };
@@ -312,7 +316,7 @@ mod tests {
 
     #[test]
     fn the_newest_always_stays() {
-        let limits = Limits { keep: Some(0), older_than: Some(Duration::ZERO) };
+        let limits = RetentionLimits { keep: Some(0), older_than: Some(Duration::ZERO) };
         assert_eq!(goes(&[asked(2, 400), asked(1, 500)], limits, &[]), [(1, Why::TooOld)]);
         // What was held before a restore is the newest, but not what `list` calls so.
         let all = [held(3, 30), asked(2, 40), asked(1, 50)];
@@ -321,7 +325,7 @@ mod tests {
 
     #[test]
     fn what_was_held_before_a_restore_stays_seven_days() {
-        let limits = Limits { keep: Some(1), older_than: None };
+        let limits = RetentionLimits { keep: Some(1), older_than: None };
         let all = [asked(4, 0), held(3, 6), held(2, 8), asked(1, 9)];
         assert_eq!(goes(&all, limits, &[]), [(1, Why::TooMany), (2, Why::TooMany)]);
     }
@@ -333,7 +337,7 @@ mod tests {
         let pins = [(id(4), Pin::Damaged), (id(3), Pin::Newer), (id(2), Pin::IoError)];
         let (pinned, ages) = (Pins::from(pins), ages(&all, now()));
         let stock = RetentionInput { newest_first: &all, ages: &ages, pinned: &pinned };
-        let plan = stock.prune(Limits { keep: Some(0), older_than: None });
+        let plan = stock.prune(RetentionLimits { keep: Some(0), older_than: None });
         assert_eq!(plan.goes.into_keys().collect::<Vec<_>>(), [id(1)]);
         assert_eq!(plan.spared.get(&id(3)), Some(&"a newer beforehand wrote it"));
         assert_eq!(stock.may_go(), [id(1)]);

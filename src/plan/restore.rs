@@ -56,12 +56,12 @@ pub enum Action {
     /// It becomes what it was, with what another author changed since.
     Merge,
     /// It stays as it is.
-    Keep(Kept),
+    Keep(KeepReason),
 }
 
 /// Why something stays as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeepReason {
     /// It was created since, and the user did not say to remove it.
     New,
     /// Another author changed it after the agent: a conflict.
@@ -119,14 +119,14 @@ impl Step {
     pub fn is_conflict(&self) -> bool {
         match self.action {
             Action::Keep(
-                Kept::Edited
-                | Kept::Changed
-                | Kept::BuiltOn
-                | Kept::AfterUnheld
-                | Kept::AfterUnknown,
+                KeepReason::Edited
+                | KeepReason::Changed
+                | KeepReason::BuiltOn
+                | KeepReason::AfterUnheld
+                | KeepReason::AfterUnknown,
             ) => true,
             // Of what lies below, the directory says it.
-            Action::Keep(Kept::InTheWay) => {
+            Action::Keep(KeepReason::InTheWay) => {
                 self.then.zip(self.now).is_some_and(|(then, now)| then.kind != now.kind)
             }
             _ => false,
@@ -136,7 +136,7 @@ impl Step {
     /// Why what is there now cannot be looked at, if that is why it stays.
     pub fn unseen(&self) -> Option<SkipReason> {
         match self.action {
-            Action::Keep(Kept::Unseen(reason)) => Some(reason),
+            Action::Keep(KeepReason::Unseen(reason)) => Some(reason),
             _ => None,
         }
     }
@@ -222,7 +222,7 @@ impl RestorePlan {
 
     /// The repositories that were made since, which stay.
     pub fn repositories_left(&self) -> impl Iterator<Item = &RelPath> {
-        let is_left = |step: &&Step| step.action == Action::Keep(Kept::Repository);
+        let is_left = |step: &&Step| step.action == Action::Keep(KeepReason::Repository);
         self.steps.iter().filter(is_left).map(|step| &step.path)
     }
 
@@ -250,7 +250,7 @@ pub struct Past<'a> {
     /// Repositories that were made since and stay.
     pub repositories: &'a BTreeMap<RelPath, Kind>,
     /// What stays for a reason that is known already.
-    pub kept: &'a BTreeMap<RelPath, Kept>,
+    pub kept: &'a BTreeMap<RelPath, KeepReason>,
 }
 
 /// Plans a restore: `changes` lead from the checkpoint to what is there now.
@@ -267,7 +267,7 @@ pub fn restore(
     let (picked_changes, others): (Vec<_>, Vec<_>) =
         changes.into_iter().partition(|change| picked.has(&change.path));
     let left_out =
-        LeftOut { then: ByPath::of(past.skipped_then), now: ByPath::of(past.skipped_now) };
+        LeftOutSides { then: ByPath::of(past.skipped_then), now: ByPath::of(past.skipped_now) };
     let plan = |change| plan_change(change, options, past, &left_out);
     let mut steps: Vec<Step> = picked_changes.into_iter().map(plan).collect();
     let in_the_way = in_the_way_of(&steps, others);
@@ -294,14 +294,19 @@ pub fn restore(
 }
 
 /// What the checkpoint left out, and what the present scan did.
-struct LeftOut<'a> {
+struct LeftOutSides<'a> {
     then: ByPath<'a>,
     now: ByPath<'a>,
 }
 
-fn plan_change(change: Change, options: Options, past: &Past<'_>, left_out: &LeftOut<'_>) -> Step {
+fn plan_change(
+    change: Change,
+    options: Options,
+    past: &Past<'_>,
+    left_out: &LeftOutSides<'_>,
+) -> Step {
     let Change { path, before: then, after: now } = change;
-    let known = Known {
+    let known = PathFacts {
         author: past.authors.get(&path).copied().unwrap_or_default(),
         was_edited: past.edited.contains(&path),
         is_ignored: past.ignored.contains(&path),
@@ -341,7 +346,7 @@ fn add_unseen(
     options: Options,
     picked: &Picked,
     past: &Past<'_>,
-    left_out: &LeftOut<'_>,
+    left_out: &LeftOutSides<'_>,
 ) {
     let mut unseen = Vec::new();
     for Skipped { path, reason, .. } in past.skipped_now {
@@ -353,7 +358,7 @@ fn add_unseen(
         let is_left = left_out.then.over(&path).is_some();
         if goes && !is_known && !is_left && *reason != SkipReason::KeptChanging && picked.has(&path)
         {
-            let action = Action::Keep(Kept::Unseen(*reason));
+            let action = Action::Keep(KeepReason::Unseen(*reason));
             unseen.push(Step { path, action, then: None, now: None, author });
         }
     }
@@ -379,13 +384,13 @@ fn add_repositories(
     steps: &mut Vec<Step>,
     picked: &Picked,
     past: &Past<'_>,
-    left_out: &LeftOut<'_>,
+    left_out: &LeftOutSides<'_>,
 ) {
     let is_made_since = |path: &RelPath| left_out.then.over(path).is_none();
     let left = past.repositories.iter().filter(|(path, _)| picked.has(path) && is_made_since(path));
     steps.extend(left.map(|(path, kind)| Step {
         path: path.clone(),
-        action: Action::Keep(Kept::Repository),
+        action: Action::Keep(KeepReason::Repository),
         then: None,
         now: Some(Entry { kind: *kind, permissions: 0, content: None, device: 0 }),
         author: Author::Unknown,
@@ -395,14 +400,14 @@ fn add_repositories(
 
 /// What is known of a path besides what it was and is.
 #[derive(Clone, Copy)]
-struct Known {
+struct PathFacts {
     author: Author,
     was_edited: bool,
     is_ignored: bool,
     uncovered: Option<SkipReason>,
     unseen: Option<SkipReason>,
     merges: bool,
-    kept: Option<Kept>,
+    kept: Option<KeepReason>,
 }
 
 fn decide(
@@ -410,10 +415,10 @@ fn decide(
     then: Option<&Entry>,
     now: Option<&Entry>,
     options: Options,
-    known: Known,
+    known: PathFacts,
 ) -> Action {
     if path.names().any(|name| name == b".git") {
-        return Action::Keep(Kept::GitPrivate);
+        return Action::Keep(KeepReason::GitPrivate);
     }
     if let Some(kept) = known.kept {
         return Action::Keep(kept);
@@ -423,29 +428,31 @@ fn decide(
             Author::Agent | Author::Restore | Author::Unknown => Action::Restore,
             Author::Session | Author::Other | Author::Unclear if options.force => Action::Restore,
             Author::Session | Author::Other if options.merge && known.merges => Action::Merge,
-            Author::Session | Author::Other | Author::Unclear => Action::Keep(Kept::Edited),
+            Author::Session | Author::Other | Author::Unclear => Action::Keep(KeepReason::Edited),
         },
         (Some(_), None) => match known.unseen {
             // The present scan saw that something is there, and could not look into it.
-            Some(reason) => Action::Keep(Kept::Unseen(reason)),
+            Some(reason) => Action::Keep(KeepReason::Unseen(reason)),
             // It was renamed since, or by what is taken back.
             None if options.merge && known.merges => Action::Merge,
             // What the checkpoint itself left out is known from a later call, which held it.
             None => Action::Recreate,
         },
         (None, _) => match known.uncovered.or(known.unseen) {
-            Some(reason) => Action::Keep(Kept::NotCovered(reason)),
-            None if options.keep_new => Action::Keep(Kept::New),
+            Some(reason) => Action::Keep(KeepReason::NotCovered(reason)),
+            None if options.keep_new => Action::Keep(KeepReason::New),
             None if is_undone(known.author) => Action::Remove,
             // A call that was cut off may have made it, or a person.
             None if known.author == Author::Unclear && options.force => Action::Remove,
-            None if known.author == Author::Unclear && !options.exact => Action::Keep(Kept::Edited),
+            None if known.author == Author::Unclear && !options.exact => {
+                Action::Keep(KeepReason::Edited)
+            }
             // A build or a server makes such files all the time, and a person may want them.
-            None if known.is_ignored && !known.was_edited => Action::Keep(Kept::Ignored),
+            None if known.is_ignored && !known.was_edited => Action::Keep(KeepReason::Ignored),
             None if options.exact => Action::Remove,
             None if known.was_edited && options.force => Action::Remove,
-            None if known.was_edited => Action::Keep(Kept::Edited),
-            None => Action::Keep(Kept::New),
+            None if known.was_edited => Action::Keep(KeepReason::Edited),
+            None => Action::Keep(KeepReason::New),
         },
     }
 }
@@ -469,7 +476,7 @@ fn keep_below_files(steps: &mut [Step]) {
         let mut above = step.path.parent();
         while let Some(dir) = above {
             if in_the_way.contains(&dir) {
-                step.action = Action::Keep(Kept::InTheWay);
+                step.action = Action::Keep(KeepReason::InTheWay);
             }
             above = dir.parent();
         }
@@ -492,9 +499,9 @@ pub fn keep_parents(steps: &mut [Step]) {
                 .is_some_and(|path| path.is_within(&step.path) && *path != step.path);
         let becomes_directory = step.then.is_some_and(|then| then.kind == Kind::Directory);
         match step.action {
-            Action::Remove if holds_kept => step.action = Action::Keep(Kept::InTheWay),
+            Action::Remove if holds_kept => step.action = Action::Keep(KeepReason::InTheWay),
             Action::Restore if holds_kept && !becomes_directory => {
-                step.action = Action::Keep(Kept::InTheWay);
+                step.action = Action::Keep(KeepReason::InTheWay);
             }
             Action::Restore
             | Action::Recreate

@@ -8,7 +8,7 @@ fn path(text: &str) -> RelPath {
 
 fn file(id: u8, permissions: u32) -> Entry {
     let id = crate::model::ContentId::new(&[id; 20]);
-    let content = Some(crate::model::Content { id, place: crate::model::Place::Store });
+    let content = Some(crate::model::Content { id, place: crate::model::Storage::Store });
     Entry { kind: Kind::File, permissions, content, device: 0 }
 }
 
@@ -59,30 +59,37 @@ fn every_row_of_the_table() {
     let rows = [
         (old, new, Agent, "", "", Restore),
         (old, new, Unknown, "", "", Restore),
-        (old, new, Other, "", "", Keep(Kept::Edited)),
+        (old, new, Other, "", "", Keep(KeepReason::Edited)),
         (old, new, Other, "force", "", Restore),
-        (old, new, Unclear, "", "", Keep(Kept::Edited)),
+        (old, new, Unclear, "", "", Keep(KeepReason::Edited)),
         (old, new, Unclear, "force", "", Restore),
         (old, new, Other, "merge", "merges", Merge),
-        (old, new, Other, "merge", "", Keep(Kept::Edited)),
-        (old, new, Other, "exact", "", Keep(Kept::Edited)),
+        (old, new, Other, "merge", "", Keep(KeepReason::Edited)),
+        (old, new, Other, "exact", "", Keep(KeepReason::Edited)),
         (None, new, Agent, "", "", Remove),
-        (None, new, Agent, "keep-new", "", Keep(Kept::New)),
-        (None, new, Other, "", "", Keep(Kept::New)),
-        (None, new, Unknown, "", "", Keep(Kept::New)),
-        (None, new, Unclear, "", "", Keep(Kept::Edited)),
+        (None, new, Agent, "keep-new", "", Keep(KeepReason::New)),
+        (None, new, Other, "", "", Keep(KeepReason::New)),
+        (None, new, Unknown, "", "", Keep(KeepReason::New)),
+        (None, new, Unclear, "", "", Keep(KeepReason::Edited)),
         (None, new, Unclear, "force", "", Remove),
-        (None, new, Other, "", "edited", Keep(Kept::Edited)),
+        (None, new, Other, "", "edited", Keep(KeepReason::Edited)),
         (None, new, Other, "force", "edited", Remove),
         (None, new, Other, "exact", "edited", Remove),
-        (None, new, Other, "keep-new", "edited", Keep(Kept::New)),
+        (None, new, Other, "keep-new", "edited", Keep(KeepReason::New)),
         (None, new, Other, "exact", "", Remove),
         (None, new, Agent, "", "ignored", Remove),
-        (None, new, Unknown, "exact", "ignored", Keep(Kept::Ignored)),
-        (None, new, Agent, "exact", "not covered", Keep(Kept::NotCovered(SkipReason::TooLarge))),
+        (None, new, Unknown, "exact", "ignored", Keep(KeepReason::Ignored)),
+        (
+            None,
+            new,
+            Agent,
+            "exact",
+            "not covered",
+            Keep(KeepReason::NotCovered(SkipReason::TooLarge)),
+        ),
         (old, None, Unknown, "", "", Recreate),
         (old, None, Other, "", "", Recreate),
-        (old, None, Unknown, "", "unseen", Keep(Kept::Unseen(SkipReason::TooLarge))),
+        (old, None, Unknown, "", "unseen", Keep(KeepReason::Unseen(SkipReason::TooLarge))),
         (Some(DIRECTORY), new, Agent, "", "", Restore),
         (old, Some(DIRECTORY), Agent, "", "", Restore),
         (None, Some(DIRECTORY), Agent, "", "", Remove),
@@ -121,11 +128,11 @@ fn a_directory_goes_only_with_all_that_is_in_it() {
         let plan = restore(id, changes, Options::default(), &Picked::All, &past);
         plan.steps.into_iter().map(|step| step.action).collect::<Vec<_>>()
     };
-    let (gone, kept) = (Action::Remove, Action::Keep(Kept::New));
+    let (gone, kept) = (Action::Remove, Action::Keep(KeepReason::New));
     assert_eq!(plan(Author::Agent), [gone, gone, gone]);
-    let stays = Action::Keep(Kept::InTheWay);
+    let stays = Action::Keep(KeepReason::InTheWay);
     assert_eq!(plan(Author::Other), [stays, gone, kept]);
-    assert_eq!(plan(Author::Unclear), [stays, gone, Action::Keep(Kept::Edited)]);
+    assert_eq!(plan(Author::Unclear), [stays, gone, Action::Keep(KeepReason::Edited)]);
 }
 
 #[test]
@@ -146,7 +153,7 @@ fn what_stays_in_a_directorys_place_keeps_it_away() {
     };
     let id = CheckpointId::from_bits(1);
     let plan = restore(id, changes, Options::default(), &Picked::All, &past);
-    assert_eq!(plan.steps[1].action, Action::Keep(Kept::InTheWay));
+    assert_eq!(plan.steps[1].action, Action::Keep(KeepReason::InTheWay));
 }
 
 #[test]
@@ -173,10 +180,13 @@ fn what_would_go_and_cannot_be_looked_at_is_named() {
         plan.steps.into_iter().map(|step| step.action).collect::<Vec<_>>()
     };
     let kept = |exact, author, then: &[Skipped]| kept_of(exact, author, then, None);
-    let unseen = [Action::Keep(Kept::InTheWay), Action::Keep(Kept::Unseen(SkipReason::Unreadable))];
+    let unseen = [
+        Action::Keep(KeepReason::InTheWay),
+        Action::Keep(KeepReason::Unseen(SkipReason::Unreadable)),
+    ];
     assert_eq!(kept(false, Author::Agent, &[]), unseen);
     assert_eq!(kept(true, Author::Unknown, &[]), unseen);
-    assert_eq!(kept(false, Author::Other, &[]), [Action::Keep(Kept::New)], "stays anyway");
+    assert_eq!(kept(false, Author::Other, &[]), [Action::Keep(KeepReason::New)], "stays anyway");
     let file = Some(file(1, 0o644));
     assert_eq!(
         kept_of(false, Author::Other, &[], file),
@@ -220,6 +230,6 @@ fn what_stands_where_a_picked_file_needs_a_directory_makes_room_or_is_in_the_way
     let (d, b) = ("d".to_owned(), "d/b".to_owned());
     let agents = [(d.clone(), Action::Restore), (b.clone(), Action::Recreate)];
     assert_eq!(done(Author::Agent), agents);
-    let theirs = [(d, Action::Keep(Kept::Edited)), (b, Action::Keep(Kept::InTheWay))];
+    let theirs = [(d, Action::Keep(KeepReason::Edited)), (b, Action::Keep(KeepReason::InTheWay))];
     assert_eq!(done(Author::Other), theirs);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     diff::is_same,
-    restore::{Action, Author, Kept, OutsidePlan, RestorePlan, Step, keep_parents},
+    restore::{Action, Author, KeepReason, OutsidePlan, RestorePlan, Step, keep_parents},
 };
 use crate::model::{CheckpointId, Entry, Kind, RelPath};
 
@@ -48,7 +48,7 @@ fn decide(to: Option<&Entry>, from: Option<&Entry>, now: Option<&Entry>) -> Acti
     let is_directory = now.is_some_and(|now| now.kind == Kind::Directory);
     match (to, now) {
         (Some(_), None) => Action::Recreate,
-        (_, Some(_)) if !is_directory && !is_same(from, now) => Action::Keep(Kept::Changed),
+        (_, Some(_)) if !is_directory && !is_same(from, now) => Action::Keep(KeepReason::Changed),
         (Some(_), Some(_)) => Action::Restore,
         (None, _) => Action::Remove,
     }

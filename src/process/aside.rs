@@ -54,16 +54,21 @@ pub trait Aside {
     ///
     /// Fails if it cannot be started or says no such word in time; `Unsupported` where nothing is
     /// run at all.
-    fn listen(&self, _: &[&OsStr], _dir: &Path, _wanted: &str) -> io::Result<(Running, String)> {
+    fn listen(
+        &self,
+        _: &[&OsStr],
+        _dir: &Path,
+        _wanted: &str,
+    ) -> io::Result<(RunningProgram, String)> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
 
 /// A program that was started, until this is dropped.
 #[derive(Debug, Default)]
-pub struct Running(Option<std::process::Child>);
+pub struct RunningProgram(Option<std::process::Child>);
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         let Some(child) = &mut self.0 else { return };
         // It may have started the one that matters: its group goes with it.
@@ -162,7 +167,7 @@ impl Aside for OsAside {
         command: &[&OsStr],
         dir: &Path,
         wanted: &str,
-    ) -> io::Result<(Running, String)> {
+    ) -> io::Result<(RunningProgram, String)> {
         /// Agents are large programs, and look for updates first.
         const LIMIT: Duration = Duration::from_secs(20);
         let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
@@ -171,7 +176,7 @@ impl Aside for OsAside {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn()?;
         let stdout = child.stdout.take();
-        let running = Running(Some(child));
+        let running = RunningProgram(Some(child));
         let (teller, told) = std::sync::mpsc::channel();
         let wanted = wanted.to_owned();
         // It ends with the program, and reads its output to the end.

@@ -26,7 +26,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use aside::OsAside;
-pub use aside::{Ancestor, Aside, Running};
+pub use aside::{Ancestor, Aside, RunningProgram};
 
 /// The world as one invocation sees it.
 pub struct Process<'a> {
@@ -117,7 +117,7 @@ impl Stdin for OsStdin {
 
 /// Where and when a process runs. Unlike its streams, another thread can have it.
 #[derive(Clone, Debug)]
-pub struct Context {
+pub struct ProcessContext {
     /// As in [`Process::cwd`].
     pub cwd: Option<PathBuf>,
     /// As in [`Process::env`].
@@ -135,7 +135,7 @@ pub struct Printed {
     pub stderr: String,
 }
 
-impl Context {
+impl ProcessContext {
     /// Runs `act` as a process of its own would, which reads `input`. Returns its result, and what
     /// it printed.
     pub fn run<T>(
@@ -168,7 +168,7 @@ impl Process<'_> {
     /// Runs `act` without arguments, input and terminal. Returns its result, and what it printed.
     pub fn quietly<T>(&mut self, act: impl FnOnce(&mut Process<'_>) -> T) -> (T, Printed) {
         let (cwd, env) = (self.cwd.take(), mem::take(&mut self.env));
-        let context = Context { cwd, env, now: self.now };
+        let context = ProcessContext { cwd, env, now: self.now };
         context.run(b"", Terminal::default(), self.aside, |quiet| {
             let result = act(quiet);
             (self.cwd, self.env) = (quiet.cwd.take(), mem::take(&mut quiet.env));

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use crate::{
     fs::PathResolver,
     model::{Root, RootKind},
-    state::State,
+    state::StateDir,
     store::record,
 };
 
 /// The root at or around `start` that we know and that is gone, or has no `.git` any more.
-pub(super) fn root_around(start: &Path, state: &State, real: &PathResolver) -> Option<Root> {
+pub(super) fn root_around(start: &Path, state: &StateDir, real: &PathResolver) -> Option<Root> {
     let start = canonical(start, real);
     for dir in start.ancestors() {
         let has_git = dir.join(".git").symlink_metadata().is_ok();

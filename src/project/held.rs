@@ -17,11 +17,11 @@ use crate::{
     error::Result,
     fs::stat_path,
     ledger,
-    left::{self, Side, What},
+    left::{self, LogEvent, PathSide},
     model::{Checkpoint, CheckpointId, DirPath, Entry, Kind, Reason, RelPath, Skipped, Tree},
     plan::ByPath,
     store::{
-        self, Source,
+        self, ContentSource,
         record::{self, Record},
         repository,
     },
@@ -29,7 +29,7 @@ use crate::{
 
 /// What counts of the turns after a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Later {
+pub(crate) enum LaterTurns {
     /// Everything they held.
     All,
     /// What is there no more.
@@ -54,7 +54,7 @@ pub(crate) struct AsFar<T> {
 
 /// Which checkpoint something was held by, seen from the one it is wanted for.
 #[derive(Clone, Copy)]
-struct Held<'a> {
+struct HeldBy<'a> {
     then: &'a Checkpoint,
     left_out: &'a ByPath<'a>,
     by: &'a Checkpoint,
@@ -70,7 +70,7 @@ impl Project {
     /// # Errors
     ///
     /// Fails if the checkpoint cannot be read. Of later ones, what can be read counts.
-    pub(crate) fn tree_of(&self, checkpoint: &Checkpoint, later: Later) -> Result<Then> {
+    pub(crate) fn tree_of(&self, checkpoint: &Checkpoint, later: LaterTurns) -> Result<Then> {
         let mut tree = self.store.tree(checkpoint.id)?;
         let mut damaged = BTreeSet::new();
         let mut all = self.store.list()?;
@@ -81,7 +81,7 @@ impl Project {
         let touched = OnceCell::new();
         for by in all.iter().rev().filter(|other| other.sequence > then.sequence) {
             let in_turn = then.is_same_turn(by);
-            let held = Held { then, left_out: &left_out, by, in_turn };
+            let held = HeldBy { then, left_out: &left_out, by, in_turn };
             if !in_turn && (is_whole || by.cause.reason != Reason::Call) {
                 continue;
             }
@@ -97,15 +97,20 @@ impl Project {
             let Some((mut missing, mut outside)) = later_one.found else { continue };
             missing.retain(|(path, _)| {
                 let is_gone = || stat_path(&self.root.join(path)).is_err();
-                let counts = in_turn || later == Later::All || is_gone();
-                counts && !touched.get_or_init(|| Touched::of(self)).between(Side::Root, path, held)
+                let counts = in_turn || later == LaterTurns::All || is_gone();
+                counts
+                    && !touched.get_or_init(|| Touched::of(self)).between(
+                        PathSide::Root,
+                        path,
+                        held,
+                    )
             });
             tree.besides.extend(missing);
             if in_turn {
                 outside.retain(|path, _| {
                     let is_known = tree.outside.contains_key(path);
                     let touched = touched.get_or_init(|| Touched::of(self));
-                    let was_made = |path| touched.between(Side::Outside, &path, held);
+                    let was_made = |path| touched.between(PathSide::Outside, &path, held);
                     !is_known && !RelPath::from_top(path).is_ok_and(was_made)
                 });
                 tree.outside.extend(outside);
@@ -147,7 +152,7 @@ impl Project {
     /// Fails if the checkpoint cannot be read.
     pub(crate) fn tree_by_id(&self, id: CheckpointId) -> Result<Tree> {
         match self.store.list()?.iter().find(|checkpoint| checkpoint.id == id) {
-            Some(checkpoint) => self.tree_of(checkpoint, Later::All).map(|then| then.tree),
+            Some(checkpoint) => self.tree_of(checkpoint, LaterTurns::All).map(|then| then.tree),
             None => self.store.tree(id),
         }
     }
@@ -198,15 +203,15 @@ impl Project {
 
     /// What a later checkpoint holds of what the first one left out: named by a call, or within the
     /// budget by then.
-    fn missing(&self, tree: &Tree, step: &Tree, held: Held<'_>) -> Result<Vec<(RelPath, Entry)>> {
-        let changes = store::changes(self.store.as_ref(), tree, step, Source::Saved)?;
+    fn missing(&self, tree: &Tree, step: &Tree, held: HeldBy<'_>) -> Result<Vec<(RelPath, Entry)>> {
+        let changes = store::changes(self.store.as_ref(), tree, step, ContentSource::Saved)?;
         let new = changes.into_iter().filter(|change| change.before.is_none());
         let new = new.filter_map(|change| Some((change.path, change.after?)));
         Ok(new.filter(|(path, entry)| held.was_left_out(path, entry, step)).collect())
     }
 }
 
-impl Held<'_> {
+impl HeldBy<'_> {
     /// Whether a look at the root would not have seen what is at `path` then: the checkpoint says
     /// that it was left out, or was not finished and a call named it. A directory counts if all of it
     /// is held by now.
@@ -228,7 +233,7 @@ impl Touched {
     fn of(project: &Project) -> Self {
         let mut touched: BTreeMap<String, Vec<i64>> = BTreeMap::new();
         for line in left::read(&project.state.root(&project.root)) {
-            if let What::Left { path, state: Some(_) } = line.what {
+            if let LogEvent::Left { path, state: Some(_) } = line.what {
                 touched.entry(path).or_default().push(line.at);
             }
         }
@@ -236,7 +241,7 @@ impl Touched {
     }
 
     /// Whether an agent had changed what is at `path` before it was held.
-    fn between(&self, side: Side, path: &RelPath, held: Held<'_>) -> bool {
+    fn between(&self, side: PathSide, path: &RelPath, held: HeldBy<'_>) -> bool {
         let at = |checkpoint: &Checkpoint| checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
         let meanwhile = at(held.then)..at(held.by);
         self.0

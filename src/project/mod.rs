@@ -17,32 +17,32 @@ use crate::{
     error::{Error, Result},
     fs::PathResolver,
     ledger,
-    model::{Checkpoint, Reach, Root, Scope, Selector, Settings},
+    model::{Checkpoint, Reach, Root, ScanScope, Selector, Settings},
     process::Process,
     reach::{Surroundings, look_around_real},
     scan::{Named, Scan, ScanLimits},
     snapshot::{self, ScanOptions},
-    state::State,
+    state::StateDir,
     store::{
         self, Store,
-        record::{self, identity::Found},
+        record::{self, identity::IdentityMatch},
     },
     ui,
 };
 
-pub(crate) use held::{Later, Then};
-pub(crate) use turns::{Row, is_counted, rows};
+pub(crate) use held::{LaterTurns, Then};
+pub(crate) use turns::{TurnRow, is_counted, rows};
 
 /// Where a command works: a root, its settings, and its store.
 pub(crate) struct Project {
     /// The root.
     pub(crate) root: Root,
     /// How much of it may be walked.
-    pub(crate) scope: Scope,
+    pub(crate) scope: ScanScope,
     /// The settings for it.
     pub(crate) settings: Settings,
     /// Our own files.
-    pub(crate) state: State,
+    pub(crate) state: StateDir,
     /// Its checkpoints.
     pub(crate) store: Box<dyn Store>,
     /// The user's home, for showing paths.
@@ -87,7 +87,7 @@ impl Project {
         if let Some(root) = gone::root_around(&start, &state, &real) {
             let settings = settings::load(process, Some(root.path())).settings;
             let store = store::open(&root, &state, settings.store)?;
-            let (scope, is_gone) = (Scope::Whole, !root.path().is_dir());
+            let (scope, is_gone) = (ScanScope::Whole, !root.path().is_dir());
             return Ok(Self { root, scope, settings, state, store, home, cwd, is_gone });
         }
         let surroundings = Surroundings { home: home.as_deref(), state: &state, real: &real };
@@ -190,7 +190,7 @@ fn whole<'a>(reach: &'a Reach, limits: &'a ScanLimits) -> ScanOptions<'a> {
 
 /// Lets the root at or around `start` be found by its path, if it was moved there or is mounted there
 /// as well. What cannot be found passes for new: it is for `origin` to say where its checkpoints are.
-fn settle_around(start: &Path, state: &State, now: DateTime<Utc>) {
+fn settle_around(start: &Path, state: &StateDir, now: DateTime<Utc>) {
     let worktree = start.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok());
     let known = || start.ancestors().find(|dir| state.root_at(dir).location().exists());
     let candidates = match worktree.or_else(known) {
@@ -199,15 +199,18 @@ fn settle_around(start: &Path, state: &State, now: DateTime<Utc>) {
     };
     for dir in candidates {
         match record::settle(state, dir, now) {
-            Ok(Found::Nowhere | Found::Perhaps { .. }) => (),
-            Ok(Found::ByPath | Found::Moved { .. } | Found::Alias { .. }) | Err(_) => return,
+            Ok(IdentityMatch::Nowhere | IdentityMatch::Perhaps { .. }) => (),
+            Ok(
+                IdentityMatch::ByPath | IdentityMatch::Moved { .. } | IdentityMatch::Alias { .. },
+            )
+            | Err(_) => return,
         }
     }
 }
 
 /// The plain root around `start` that already has checkpoints, if `start` is in no repository: a
 /// subdirectory of it is no project of its own.
-fn known_root(start: &Path, state: &State) -> Option<PathBuf> {
+fn known_root(start: &Path, state: &StateDir) -> Option<PathBuf> {
     let in_repository = start.ancestors().any(|dir| dir.join(".git").symlink_metadata().is_ok());
     if in_repository {
         return None;
@@ -218,7 +221,7 @@ fn known_root(start: &Path, state: &State) -> Option<PathBuf> {
 fn pick(
     mut checkpoints: Vec<Checkpoint>,
     selector: &Selector,
-    state: &State,
+    state: &StateDir,
     given: &str,
 ) -> Result<Checkpoint> {
     let none = || Error::NoSuchCheckpoint { given: given.to_owned() };

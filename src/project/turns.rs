@@ -10,7 +10,7 @@ use crate::{
 
 /// One row of the list: a turn, or a checkpoint a person asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct TurnRow {
     /// Its checkpoints, the first one first: the state before the turn changed anything.
     pub(crate) steps: Vec<Checkpoint>,
     /// The newest turn that found nothing changed since the first of these and so uses it.
@@ -29,10 +29,10 @@ pub(crate) fn is_counted(checkpoint: &Checkpoint) -> bool {
 }
 
 /// Groups checkpoints, given newest first, into rows, newest first.
-pub(crate) fn rows(mut checkpoints: Vec<Checkpoint>, uses: &[Use]) -> Vec<Row> {
+pub(crate) fn rows(mut checkpoints: Vec<Checkpoint>, uses: &[Use]) -> Vec<TurnRow> {
     adopt(&mut checkpoints, uses);
     let undone = plan::undone(&checkpoints);
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<TurnRow> = Vec::new();
     let mut known: HashMap<TurnKey, usize> = HashMap::new();
     for checkpoint in checkpoints.into_iter().filter(is_counted) {
         // Other sessions may have been at work meanwhile.
@@ -41,7 +41,7 @@ pub(crate) fn rows(mut checkpoints: Vec<Checkpoint>, uses: &[Use]) -> Vec<Row> {
             rows[row].steps.insert(0, checkpoint);
         } else {
             known.extend(turn.map(|turn| (turn, rows.len())));
-            rows.push(Row { steps: vec![checkpoint], used: None, is_undone: false });
+            rows.push(TurnRow { steps: vec![checkpoint], used: None, is_undone: false });
         }
     }
     for row in &mut rows {

@@ -8,9 +8,9 @@ use std::{
 
 use crate::{
     fs::{PathResolver, is_pseudo},
-    model::{Root, RootKind, Scope},
+    model::{Root, RootKind, ScanScope},
     root::{self, GitDirs},
-    state::State,
+    state::StateDir,
 };
 
 /// What the user's own directories are, for which other rules hold.
@@ -19,19 +19,22 @@ pub struct Surroundings<'a> {
     /// The home directory.
     pub home: Option<&'a Path>,
     /// Our own state, which is never a part of a root.
-    pub state: &'a State,
+    pub state: &'a StateDir,
     /// Where paths lead.
     pub real: &'a PathResolver,
 }
 
 /// Finds the root that a session working in `start` has: the git worktree around it, or else that
 /// very directory. `None` if there is no such directory.
-pub fn root_around(start: &Path, surroundings: &Surroundings<'_>) -> Option<(Root, Scope)> {
+pub fn root_around(start: &Path, surroundings: &Surroundings<'_>) -> Option<(Root, ScanScope)> {
     root_around_real(&surroundings.real.of(start).ok()?, surroundings)
 }
 
 /// The same for a path that is canonical already.
-pub fn root_around_real(start: &Path, surroundings: &Surroundings<'_>) -> Option<(Root, Scope)> {
+pub fn root_around_real(
+    start: &Path,
+    surroundings: &Surroundings<'_>,
+) -> Option<(Root, ScanScope)> {
     look_around_real(start, surroundings).map(|(root, scope, _)| (root, scope))
 }
 
@@ -39,13 +42,13 @@ pub fn root_around_real(start: &Path, surroundings: &Surroundings<'_>) -> Option
 pub fn look_around_real(
     start: &Path,
     surroundings: &Surroundings<'_>,
-) -> Option<(Root, Scope, Option<GitDirs>)> {
+) -> Option<(Root, ScanScope, Option<GitDirs>)> {
     let (path, has_git) = around(start, surroundings)?;
     let (kind, dirs) =
         if has_git { root::look(&path) } else { (RootKind::Plain { why: None }, None) };
     let is_worktree = matches!(kind, RootKind::Git { .. });
     let is_walked = !is_home(&path, surroundings) && is_walked(&path, is_worktree, surroundings);
-    let scope = if is_walked { Scope::Whole } else { Scope::Named };
+    let scope = if is_walked { ScanScope::Whole } else { ScanScope::Named };
     Some((Root::new(path, kind), scope, dirs))
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     fs::{PATH_MAX_BYTES, without_dots},
-    model::{Context, Effect, Intent, Reach, Root, Scope},
+    model::{CallContext, Effect, Intent, Reach, Root, ScanScope},
 };
 
 pub use around::{Surroundings, look_around_real, path_around, root_around, root_around_real};
@@ -22,7 +22,7 @@ use places::{meant_by, places};
 /// What a call can reach from `start`, the directory its session works in.
 pub fn reach(
     start: &Path,
-    context: &Context,
+    context: &CallContext,
     effect: &Effect,
     surroundings: &Surroundings<'_>,
 ) -> Option<Reach> {
@@ -31,9 +31,9 @@ pub fn reach(
 
 /// The same, with the root around `start` at hand.
 pub fn reach_in(
-    (root, scope): (Root, Scope),
+    (root, scope): (Root, ScanScope),
     start: &Path,
-    context: &Context,
+    context: &CallContext,
     effect: &Effect,
     surroundings: &Surroundings<'_>,
 ) -> Reach {
@@ -53,7 +53,7 @@ pub fn reach_in(
 /// leads to a question, and neither does what a `find` may or may not find.
 pub fn stakes(
     start: &Path,
-    context: &Context,
+    context: &CallContext,
     (intent, effect): (&Intent, &Effect),
     root: &Root,
 ) -> Vec<Stake> {
@@ -68,7 +68,7 @@ pub fn within(
     effect: &Effect,
     root: &Root,
     surroundings: &Surroundings<'_>,
-) -> Vec<(Root, Scope)> {
+) -> Vec<(Root, ScanScope)> {
     let mut places: Vec<PathBuf> = places::mentioned(intent, effect)
         .filter_map(|path| absolute(cwd, path))
         .chain([cwd.to_owned()])
@@ -88,7 +88,7 @@ fn repository_below(place: &Path, root: &Path) -> Option<PathBuf> {
 }
 
 /// Every place that the paths of an edit may mean, whether there is something or not.
-pub fn edited(paths: &[PathBuf], start: &Path, context: &Context, root: &Root) -> Vec<PathBuf> {
+pub fn edited(paths: &[PathBuf], start: &Path, context: &CallContext, root: &Root) -> Vec<PathBuf> {
     let bases = bases(start, context, root);
     let mut places: Vec<PathBuf> = paths.iter().flat_map(|path| meant_by(path, &bases)).collect();
     places.sort();
@@ -97,7 +97,7 @@ pub fn edited(paths: &[PathBuf], start: &Path, context: &Context, root: &Root) -
 }
 
 /// Where a relative path of the call may be meant from.
-fn bases<'a>(start: &'a Path, context: &'a Context, root: &'a Root) -> Vec<&'a Path> {
+fn bases<'a>(start: &'a Path, context: &'a CallContext, root: &'a Root) -> Vec<&'a Path> {
     let said = context.cwd.iter().chain(&context.bases).map(PathBuf::as_path);
     let mut bases: Vec<&Path> = said.filter(|base| base.is_absolute()).collect();
     bases.extend([start, root.path()]);

@@ -17,7 +17,7 @@ use crate::model::{Certainty, Effect, Intent, Level, Root, Simple, Spares, Targe
 
 /// What places are asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum StakeFilter {
     /// Whatever is worth a copy.
     Held,
     /// What is named for something to be lost there.
@@ -48,7 +48,7 @@ pub(super) fn stakes(intent: &Intent, effect: &Effect, bases: &[&Path], root: &R
         }
         (_, Effect::Destroys(finding) | Effect::Unknown(finding)) => {
             let of_target = |target: &Target| {
-                let found = |base: &&Path| of_target(target, &[*base], Wanted::Named, root);
+                let found = |base: &&Path| of_target(target, &[*base], StakeFilter::Named, root);
                 let found = bases.iter().map(found).find(|found| !found.is_empty());
                 let (spares, is_guess) = (target.spares, found.is_none());
                 let found = found.unwrap_or_else(|| area(target, bases).into_iter().collect());
@@ -108,7 +108,7 @@ pub(super) fn places(effect: &Effect, bases: &[&Path], root: &Root) -> Vec<PathB
         Effect::Destroys(finding) | Effect::Unknown(finding) => {
             let of_simple = |simple: &Simple| {
                 let targets = simple.targets.iter();
-                let meant = targets.flat_map(|it| of_target(it, bases, Wanted::Held, root));
+                let meant = targets.flat_map(|it| of_target(it, bases, StakeFilter::Held, root));
                 meant.chain(disks(simple)).collect::<Vec<_>>()
             };
             finding.commands.iter().flat_map(of_simple).collect()
@@ -129,7 +129,7 @@ pub(super) fn worked_in(effect: &Effect, bases: &[&Path], root: &Root) -> Vec<Pa
     let (Effect::Destroys(finding) | Effect::Unknown(finding)) = effect else { return Vec::new() };
     let stays = |it: &&Target| !matches!(it.action, TargetAction::Delete | TargetAction::Move);
     let places = finding.targets().filter(stays);
-    let places = places.flat_map(|target| of_target(target, bases, Wanted::Held, root));
+    let places = places.flat_map(|target| of_target(target, bases, StakeFilter::Held, root));
     places.filter(|place| !place.starts_with(root.path()) && place.is_dir()).collect()
 }
 
@@ -238,7 +238,7 @@ fn physical(base: &Path, path: &Path) -> Option<PathBuf> {
     }
 }
 
-fn of_target(target: &Target, bases: &[&Path], wanted: Wanted, root: &Root) -> Vec<PathBuf> {
+fn of_target(target: &Target, bases: &[&Path], wanted: StakeFilter, root: &Root) -> Vec<PathBuf> {
     let mut places = meant(target, bases, wanted);
     // A file that is called like an option is one to a program that gets its name from a pattern.
     let is_option =
@@ -262,16 +262,16 @@ fn of_target(target: &Target, bases: &[&Path], wanted: Wanted, root: &Root) -> V
         // Something is put into a directory. What that replaces there is a target of its own, or
         // some file of it.
         TargetAction::Overwrite => places.retain(|place| {
-            let is_held = wanted == Wanted::Held;
+            let is_held = wanted == StakeFilter::Held;
             !place.is_dir() || is_held && (root.relative(place).is_ok() || is_worth_a_copy(place))
         }),
-        TargetAction::Modify if wanted == Wanted::Named => {
+        TargetAction::Modify if wanted == StakeFilter::Named => {
             places.retain(|place| !place.is_dir() || root.relative(place).is_err());
         }
         TargetAction::Modify => (),
         TargetAction::Move | TargetAction::Create | TargetAction::Git => (),
     }
-    if target.action == TargetAction::Modify && wanted == Wanted::Held {
+    if target.action == TargetAction::Modify && wanted == StakeFilter::Held {
         places.extend(places.iter().flat_map(|place| companions(place)).collect::<Vec<_>>());
     }
     places
@@ -292,9 +292,9 @@ fn companions(file: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.file_name()).filter(|it| is_one(it)).map(|it| dir.join(it)).collect()
 }
 
-fn meant(target: &Target, bases: &[&Path], wanted: Wanted) -> Vec<PathBuf> {
+fn meant(target: &Target, bases: &[&Path], wanted: StakeFilter) -> Vec<PathBuf> {
     let path = Path::new(&target.path);
-    let is_held = wanted == Wanted::Held;
+    let is_held = wanted == StakeFilter::Held;
     match (target.action, target.certainty) {
         (TargetAction::Create, _) => Vec::new(),
         // What can drop commits; a command that merely moves refs is no exact one.
@@ -309,16 +309,21 @@ fn meant(target: &Target, bases: &[&Path], wanted: Wanted) -> Vec<PathBuf> {
     }
 }
 
-fn of_glob(target: &Target, bases: &[&Path], wanted: Wanted, action: TargetAction) -> Vec<PathBuf> {
+fn of_glob(
+    target: &Target,
+    bases: &[&Path],
+    wanted: StakeFilter,
+    action: TargetAction,
+) -> Vec<PathBuf> {
     let looked_through = match target.path.as_str() {
         "**" => Some("."),
         path => path.strip_suffix("/**"),
     };
     let pattern = match (looked_through, wanted) {
         // What a `find` is told to look through: some of it, and which is not known.
-        (Some(_), Wanted::Named) => return Vec::new(),
-        (Some(""), Wanted::Held) => "/",
-        (Some(above), Wanted::Held) => above,
+        (Some(_), StakeFilter::Named) => return Vec::new(),
+        (Some(""), StakeFilter::Held) => "/",
+        (Some(above), StakeFilter::Held) => above,
         (None, _) => &target.path,
     };
     let found = bases.iter().flat_map(|base| expand(base, pattern)).collect();

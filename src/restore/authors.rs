@@ -4,17 +4,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Request, Restore,
+    Restore, RestoreRequest,
     content::{Present, digest_now},
     side::entry_at,
 };
 use crate::{
     error::{Error, Result},
-    left::{self, Knowledge, Side},
+    left::{self, Knowledge, PathSide},
     model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Skipped, Tree},
     plan::{Author, Change},
     project::Project,
-    store::{Source, named_as},
+    store::{ContentSource, named_as},
 };
 
 /// Who made what is at each path.
@@ -43,7 +43,11 @@ impl Authorship {
 }
 
 /// What the log says of the time since a checkpoint.
-pub(super) fn knowledge(checkpoint: &Checkpoint, lines: &[left::Line], side: Side) -> Knowledge {
+pub(super) fn knowledge(
+    checkpoint: &Checkpoint,
+    lines: &[left::LogLine],
+    side: PathSide,
+) -> Knowledge {
     let by = checkpoint.cause.by.as_ref();
     let name = by.map(|by| left::author(by.agent, &by.session));
     Knowledge::since(checkpoint, name.as_deref(), lines, side)
@@ -55,7 +59,7 @@ pub(super) struct Authors {
     likely: BTreeMap<RelPath, Entry>,
     /// The trees of [`Knowledge::looks`] that can be read.
     looks: BTreeMap<CheckpointId, Tree>,
-    side: Side,
+    side: PathSide,
 }
 
 impl Authors {
@@ -63,7 +67,7 @@ impl Authors {
         restore: Restore<'_>,
         changes: &[Change],
         then: &Tree,
-        side: Side,
+        side: PathSide,
     ) -> Result<Self> {
         let Restore { project, checkpoint, request } = restore;
         let lines = match request.of_restore {
@@ -79,7 +83,7 @@ impl Authors {
                 let before = entry_at(project, then, path, side)?;
                 // What cannot be read is no likelihood.
                 let there = entry_at(project, &tree, path, side).ok().flatten();
-                let there = there.map(|it| named_as(store, path, it, before, Source::Saved));
+                let there = there.map(|it| named_as(store, path, it, before, ContentSource::Saved));
                 // What had not changed by then is not the agent's.
                 if there != before {
                     likely.extend(there.map(|there| (path.clone(), there)));
@@ -111,7 +115,11 @@ impl Authors {
     }
 
     /// What another author changed and the agent of the turn was never seen to touch.
-    pub(super) fn others(&self, authorship: &Authorship, request: &Request) -> BTreeSet<RelPath> {
+    pub(super) fn others(
+        &self,
+        authorship: &Authorship,
+        request: &RestoreRequest,
+    ) -> BTreeSet<RelPath> {
         let is_others = |(path, author): &(&RelPath, &Author)| {
             let is_theirs = author.is_another() && request.of_restore.is_none();
             is_theirs && !self.knowledge.was_left(path)
@@ -182,7 +190,7 @@ fn is_same(restored: Option<&Entry>, here: Option<&Entry>) -> bool {
 pub(super) fn of_restore(
     restore: Restore<'_>,
     of: CheckpointId,
-    side: Side,
+    side: PathSide,
     changes: &[Change],
     skipped: &[Skipped],
 ) -> Result<Authorship> {
@@ -195,8 +203,10 @@ pub(super) fn of_restore(
         let (path, here) = (&change.path, change.after);
         let then = entry_at(project, &restored, path, side)?;
         let here = here.map(|here| match side {
-            Side::Root => named_as(project.store.as_ref(), path, here, then, Source::Disk),
-            Side::Outside => here,
+            PathSide::Root => {
+                named_as(project.store.as_ref(), path, here, then, ContentSource::Disk)
+            }
+            PathSide::Outside => here,
         });
         let is_merged = || {
             let kind = here.map(|here| here.kind);
@@ -204,13 +214,13 @@ pub(super) fn of_restore(
             digests.is_some_and(|(merged, now)| now == *merged)
         };
         let is_ours = is_same(then.as_ref(), here.as_ref())
-            || side == Side::Root && (is_merged() || is_on_the_way_to(&merged, change))
-            || side == Side::Outside && is_on_the_way(&restored, change);
+            || side == PathSide::Root && (is_merged() || is_on_the_way_to(&merged, change))
+            || side == PathSide::Outside && is_on_the_way(&restored, change);
         let author = if is_ours { Author::Restore } else { Author::Other };
         authors.insert(path.clone(), author);
         made.extend(then.map(|_| path.clone()));
     }
-    if side == Side::Root {
+    if side == PathSide::Root {
         for path in skipped.iter().filter_map(|it| RelPath::from_bytes(&it.path).ok()) {
             if entry_at(project, &restored, &path, side)?.is_some() {
                 authors.insert(path, Author::Restore);

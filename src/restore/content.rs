@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, io::Read, path::Path};
 
 use super::side::{entry_at, top};
 use crate::{
-    left::{self, Here, Side, State},
+    left::{self, Here, PathSide, PathState},
     model::{CheckpointId, Entry, Kind, RelPath, Tree},
     project::Project,
-    store::{self, Source, naming},
+    store::{self, ContentSource, naming},
 };
 
 /// Larger files are not read to find out who made them.
@@ -56,7 +56,7 @@ pub(super) fn held_bytes(project: &Project, entry: &Entry) -> Option<Vec<u8>> {
 pub(super) struct Present<'a> {
     pub(super) project: &'a Project,
     pub(super) path: &'a RelPath,
-    pub(super) side: Side,
+    pub(super) side: PathSide,
     /// `None` where nothing is.
     pub(super) now: Option<Entry>,
     /// What a later checkpoint of the same session has there.
@@ -69,11 +69,11 @@ impl Present<'_> {
     /// What is there, if a checkpoint has the same bytes in the same kind of file.
     fn same(&self, held: Option<Entry>) -> Option<Entry> {
         let now = match self.side {
-            Side::Root => {
+            PathSide::Root => {
                 let store = self.project.store.as_ref();
-                store::named_as(store, self.path, self.now?, held, Source::Disk)
+                store::named_as(store, self.path, self.now?, held, ContentSource::Disk)
             }
-            Side::Outside => self.now?,
+            PathSide::Outside => self.now?,
         };
         let held = held.filter(|held| held.kind == now.kind)?;
         let [held, here] = [held, now].map(|entry| entry.content.map(|content| content.id));
@@ -82,7 +82,7 @@ impl Present<'_> {
 }
 
 impl Here for Present<'_> {
-    fn is(&self, state: &State) -> bool {
+    fn is(&self, state: &PathState) -> bool {
         self.now.is_some_and(|now| {
             is_state(&now, state, || small(top(self.project, self.side), self.path, now.kind))
         })
@@ -109,13 +109,13 @@ impl Here for Present<'_> {
 }
 
 /// What a checkpoint has at a path, to be compared with what an agent left there.
-pub(super) struct Saved<'a> {
+pub(super) struct CheckpointSide<'a> {
     pub(super) project: &'a Project,
     pub(super) entry: Entry,
 }
 
-impl Here for Saved<'_> {
-    fn is(&self, state: &State) -> bool {
+impl Here for CheckpointSide<'_> {
+    fn is(&self, state: &PathState) -> bool {
         is_state(&self.entry, state, || held_bytes(self.project, &self.entry))
     }
 
@@ -135,7 +135,7 @@ impl Here for Saved<'_> {
 /// Whether an entry is what an agent left. `bytes` reads the content or the text of a symlink.
 pub(crate) fn is_state(
     entry: &Entry,
-    state: &State,
+    state: &PathState,
     bytes: impl FnOnce() -> Option<Vec<u8>>,
 ) -> bool {
     if state.kind() != Some(entry.kind) || state.permissions != entry.permissions {

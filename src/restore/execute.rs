@@ -6,11 +6,11 @@ use super::{
     Restore, announced, head, model_note, prepare::Prepared, repositories::keeps_own, unreadable,
 };
 use crate::{
-    apply::{self, Missed, Outcome},
+    apply::{self, ApplyOutcome, Missed},
     crash,
     error::{Error, Result},
     fs::now_ns,
-    left::{self, Line, Side, State, What},
+    left::{self, LogEvent, LogLine, PathSide, PathState},
     model::{CheckpointId, Entry, RelPath},
     plan::{Action, Step},
     process::Process,
@@ -25,9 +25,9 @@ use crate::{
 };
 
 /// What came of a restore.
-pub(crate) struct Report {
+pub(crate) struct RestoreReport {
     /// What came of the files, and of repositories.
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: ApplyOutcome,
     /// What came of git's index, where it was to be restored.
     pub(crate) index: Option<Result<IndexOutcome>>,
     /// The checkpoint that holds what was overwritten; `None` if there was nothing to do.
@@ -54,7 +54,7 @@ impl Restore<'_> {
         process: &Process<'_>,
         prepared: &mut Prepared,
         was_asked: bool,
-    ) -> Result<Report> {
+    ) -> Result<RestoreReport> {
         let Self { project, request, .. } = self;
         unreadable::refuse(project, &prepared.plan, request)?;
         let looked = (!was_asked).then(|| std::mem::take(&mut prepared.looked));
@@ -62,8 +62,8 @@ impl Restore<'_> {
         // Once the branch is back, the index is that of a HEAD that has not moved.
         let stages = prepared.stages || request.index && prepared.head.moves.is_some();
         if prepared.is_empty() && !stages {
-            return Ok(Report {
-                outcome: Outcome::default(),
+            return Ok(RestoreReport {
+                outcome: ApplyOutcome::default(),
                 index: self.stage(prepared),
                 held: None,
                 is_settled: true,
@@ -100,7 +100,7 @@ impl Restore<'_> {
     }
 
     /// Changes what the plan says, and ends the log.
-    fn change(self, prepared: &Prepared, held: CheckpointId) -> Result<Report> {
+    fn change(self, prepared: &Prepared, held: CheckpointId) -> Result<RestoreReport> {
         let Self { project, checkpoint, .. } = self;
         let (plan, repositories) = (&prepared.plan, &prepared.repositories);
         let seen = |path: &RelPath| prepared.seen.get(path).copied();
@@ -120,8 +120,8 @@ impl Restore<'_> {
             step.action == Action::Merge || prepared.mid_turn_digests.contains_key(&step.path)
         };
         let below = plan.deeds().filter(|step| !is_others(step));
-        let below = below.map(|step| (Side::Root, &step.path, step.then));
-        let outside = plan.outside.deeds().map(|step| (Side::Outside, &step.path, step.then));
+        let below = below.map(|step| (PathSide::Root, &step.path, step.then));
+        let outside = plan.outside.deeds().map(|step| (PathSide::Outside, &step.path, step.then));
         note_back(project, checkpoint.id, &outcome, below.chain(outside))?;
         note_merged(project, &merged(prepared), held)?;
         crash::point("restore-end");
@@ -131,7 +131,7 @@ impl Restore<'_> {
         if is_settled {
             RestoreLog::end(&project.state.root(&project.root))?;
         }
-        Ok(Report { outcome, index, held: Some(held), is_settled, head_stayed })
+        Ok(RestoreReport { outcome, index, held: Some(held), is_settled, head_stayed })
     }
 
     /// Moves the branch, if it is to move. Whether it had to stay.
@@ -184,22 +184,22 @@ pub(super) fn made(steps: &[RepositoryStep]) -> impl Iterator<Item = &Repository
 }
 
 /// Whether nothing is left that could be tried again.
-pub(super) fn is_settled(outcome: &Outcome) -> bool {
+pub(super) fn is_settled(outcome: &ApplyOutcome) -> bool {
     outcome.missed.iter().all(|missed| missed.is_final)
 }
 
 /// What came of making repositories again.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct RebuiltRepositories {
     /// Those of which something is damaged, and which stay as they are.
     missed: Vec<Missed>,
     /// What stood at the places of others and is held nowhere.
     pub(super) aside: Vec<SetAside>,
 }
 
-impl Made {
+impl RebuiltRepositories {
     /// Adds it to what came of the files.
-    pub(super) fn join(self, outcome: &mut Outcome) {
+    pub(super) fn join(self, outcome: &mut ApplyOutcome) {
         outcome.missed.extend(self.missed);
         outcome.set_aside.extend(self.aside.into_iter().map(|aside| (aside.place, aside.now)));
     }
@@ -216,8 +216,8 @@ pub(super) fn make_repositories<'a>(
     id: CheckpointId,
     ends: &Ends<'_>,
     steps: impl Iterator<Item = &'a RepositoryStep>,
-) -> Result<Made> {
-    let mut made = Made::default();
+) -> Result<RebuiltRepositories> {
+    let mut made = RebuiltRepositories::default();
     let mut steps = steps.peekable();
     if steps.peek().is_none() {
         return Ok(made);
@@ -251,8 +251,8 @@ const BACK_MAX: usize = 5_000;
 pub(super) fn note_back<'a>(
     project: &Project,
     of: CheckpointId,
-    outcome: &Outcome,
-    back: impl Iterator<Item = (Side, &'a RelPath, Option<Entry>)>,
+    outcome: &ApplyOutcome,
+    back: impl Iterator<Item = (PathSide, &'a RelPath, Option<Entry>)>,
 ) -> Result<()> {
     let all = project.store.list()?;
     let Some(then) = all.iter().find(|one| one.id == of) else { return Ok(()) };
@@ -260,15 +260,15 @@ pub(super) fn note_back<'a>(
     let missed: BTreeSet<&Path> =
         outcome.missed.iter().map(|missed| missed.path.as_path()).collect();
     let back = back.filter(|(side, path, _)| match side {
-        Side::Root => !missed.contains(path.as_path()),
-        Side::Outside => !missed.contains(&*path.at_top()),
+        PathSide::Root => !missed.contains(path.as_path()),
+        PathSide::Outside => !missed.contains(&*path.at_top()),
     });
-    let line = |(side, path, entry): (Side, &RelPath, Option<Entry>)| {
-        let state = entry.as_ref().map(State::of);
-        let what = What::Back { path: side.text(path), state, then };
-        Line { at: now_ns(), by: String::new(), what }
+    let line = |(side, path, entry): (PathSide, &RelPath, Option<Entry>)| {
+        let state = entry.as_ref().map(PathState::of);
+        let what = LogEvent::Back { path: side.text(path), state, then };
+        LogLine { at: now_ns(), by: String::new(), what }
     };
-    let lines: Vec<Line> = back.take(BACK_MAX).map(line).collect();
+    let lines: Vec<LogLine> = back.take(BACK_MAX).map(line).collect();
     if lines.is_empty() { Ok(()) } else { left::append(&project.state.root(&project.root), &lines) }
 }
 
@@ -278,15 +278,15 @@ pub(super) fn note_merged(
     merged: &[(RelPath, String)],
     held: CheckpointId,
 ) -> Result<()> {
-    let line = |(path, sha): &(RelPath, String)| Line {
+    let line = |(path, sha): &(RelPath, String)| LogLine {
         at: now_ns(),
         by: String::new(),
-        what: What::Merged {
+        what: LogEvent::Merged {
             path: left::path_text(path),
             held: held.to_string(),
             sha: sha.clone(),
         },
     };
-    let lines: Vec<Line> = merged.iter().map(line).collect();
+    let lines: Vec<LogLine> = merged.iter().map(line).collect();
     if lines.is_empty() { Ok(()) } else { left::append(&project.state.root(&project.root), &lines) }
 }

@@ -6,10 +6,10 @@ use super::Restore;
 use crate::{
     error::{Error, Result},
     fs::now_ns,
-    left::{self, Line, What},
+    left::{self, LogEvent, LogLine},
     model::{Checkpoint, CheckpointId, Head},
     project::Project,
-    store::{HeadMove, Since, record::Record, repository},
+    store::{HeadDistance, HeadMove, record::Record, repository},
     ui,
 };
 
@@ -97,8 +97,8 @@ pub(super) fn execute(project: &Project, to: &HeadMove, why: &str) -> Result<boo
 /// Notes a move, so that taking the restore back moves it back.
 pub(super) fn note(project: &Project, there: &HeadMove, held: CheckpointId) -> Result<()> {
     let HeadMove { branch, from, to, .. } = there.clone();
-    let what = What::Head { held: held.to_string(), branch, from, to };
-    let line = Line { at: now_ns(), by: String::new(), what };
+    let what = LogEvent::Head { held: held.to_string(), branch, from, to };
+    let line = LogLine { at: now_ns(), by: String::new(), what };
     left::append(&project.state.root(&project.root), &[line])
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn nested_heads(project: &Project, checkpoint: &Checkpoint) -> Vec<Ne
     record.map_or_else(|_| Vec::new(), |record| nested(project, &record))
 }
 
-fn of_since(then: &Head, since: Since) -> Option<HeadSince> {
+fn of_since(then: &Head, since: HeadDistance) -> Option<HeadSince> {
     then.commit.as_ref()?;
     if since.branch != then.branch {
         return Some(HeadSince::Switched { then: then.branch.clone(), now: since.branch });

@@ -12,7 +12,7 @@ use std::{
 use super::{
     Restore,
     authors::{Authors, Authorship},
-    content::{Saved, digest_then},
+    content::{CheckpointSide, digest_then},
 };
 use crate::{
     error::Result,
@@ -21,7 +21,7 @@ use crate::{
     model::{Checkpoint, CheckpointId, Entry, Kind, Reason, RelPath, Tree},
     plan::{Author, Change, RestorePlan},
     project::Project,
-    store::{self, Source},
+    store::{self, ContentSource},
 };
 
 /// The work of others that only inner steps hold, by path.
@@ -58,7 +58,7 @@ pub(super) fn go_to(
     let Restore { project, request, .. } = restore;
     let mut inner = Inner::default();
     let goes = !request.options.force && !request.options.exact;
-    let Held { found, damaged } = held(restore, changes, (log, authorship), (then, now))?;
+    let OthersWork { found, damaged } = held(restore, changes, (log, authorship), (then, now))?;
     inner.damaged = damaged;
     for (path, (step, entry)) in found {
         let digest = digest_then(project, &entry).filter(|_| goes);
@@ -135,7 +135,7 @@ fn lead_from(
 
 /// The work of others that inner steps hold.
 #[derive(Default)]
-struct Held {
+struct OthersWork {
     /// By path, with the newest step that holds it.
     found: BTreeMap<RelPath, (CheckpointId, Entry)>,
     /// Steps that may hold more of it, and are damaged.
@@ -161,9 +161,9 @@ fn held(
     changes: &[Change],
     (log, authorship): (&Authors, &Authorship),
     (then, now): (&Tree, &Tree),
-) -> Result<Held> {
+) -> Result<OthersWork> {
     let Restore { project, checkpoint, .. } = restore;
-    let mut held = Held::default();
+    let mut held = OthersWork::default();
     let Some(by) = &checkpoint.cause.by else { return Ok(held) };
     let all = in_turn(project, checkpoint.id)?;
     if all.is_empty() {
@@ -172,7 +172,7 @@ fn held(
     let name = left::author(by.agent, &by.session);
     let lines = left::read(&project.state.root(&project.root));
     let since =
-        |lines: &[_]| left::Knowledge::since(checkpoint, Some(&name), lines, left::Side::Root);
+        |lines: &[_]| left::Knowledge::since(checkpoint, Some(&name), lines, left::PathSide::Root);
     let change_at = |path: &RelPath| {
         let at = changes.binary_search_by(|change| change.path.cmp(path)).ok()?;
         Some(log.present(project, &changes[at]))
@@ -196,8 +196,8 @@ fn held(
         let known_then = LazyCell::new(|| since(&left::before(&lines, step)));
         let store = project.store.as_ref();
         let looked = project.as_far_as_it_can_be_read(step.id, |tree| {
-            let other = store::changes(store, tree, now, Source::Disk)?;
-            Ok((other, store::changes(store, then, tree, Source::Saved)?))
+            let other = store::changes(store, tree, now, ContentSource::Disk)?;
+            Ok((other, store::changes(store, then, tree, ContentSource::Saved)?))
         });
         if !looked.is_whole {
             held.damaged.insert(step.id);
@@ -217,7 +217,7 @@ fn held(
             if held.found.contains_key(&path) || !is_lost {
                 continue;
             }
-            let author = known_then.author(&path, &Saved { project, entry });
+            let author = known_then.author(&path, &CheckpointSide { project, entry });
             if author.is_another() || author == Author::Unclear {
                 held.found.insert(path, (step.id, entry));
             }

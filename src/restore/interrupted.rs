@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Request,
+    RestoreRequest,
     announced::drop_announced,
     content::digest_now,
     execute::{gone, is_settled, made, make_repositories, note_back, note_merged, records},
@@ -16,10 +16,10 @@ use super::{
     repositories::keeps_own,
 };
 use crate::{
-    apply::{self, Outcome},
+    apply::{self, ApplyOutcome},
     error::{Error, Result},
     fs::{Dir, c_name},
-    left::{self, Side},
+    left::{self, PathSide},
     model::{Checkpoint, Entry, Kind, RelPath, Tree},
     plan::{self, RestorePlan, Unsettled},
     process::Process,
@@ -27,7 +27,7 @@ use crate::{
     restore_log::{self, Announced, RestoreLog},
     scan::Scan,
     store::{
-        self, HeadMove, IndexOutcome, Source,
+        self, ContentSource, HeadMove, IndexOutcome,
         repository::{self, Ends},
     },
     ui,
@@ -95,7 +95,7 @@ pub(crate) fn is_interrupted(project: &Project) -> Result<bool> {
 }
 
 /// What an interrupted restore means for the next one.
-pub(crate) enum Before {
+pub(crate) enum InterruptedRestore {
     /// There is none.
     Nothing,
     /// There is one, and it stays: nothing is to be done now.
@@ -125,20 +125,20 @@ pub(crate) enum Before {
 pub(crate) fn before(
     process: &Process<'_>,
     project: &Project,
-    request: &Request,
+    request: &RestoreRequest,
     dry_run: bool,
     yes: bool,
-) -> Result<Before> {
+) -> Result<InterruptedRestore> {
     let place = project.state.root(&project.root);
     if !dry_run {
         drop_announced(project, &place)?;
     }
-    let Some(log) = RestoreLog::read(&place)? else { return Ok(Before::Nothing) };
+    let Some(log) = RestoreLog::read(&place)? else { return Ok(InterruptedRestore::Nothing) };
     // To undo a restore that was interrupted is to take it back. An undo that was interrupted is
     // still to be done.
     let is_all = request.verb == "undo" && log.verb != "undo";
     if dry_run {
-        return Ok(Before::Left { verb: log.verb, is_all });
+        return Ok(InterruptedRestore::Left { verb: log.verb, is_all });
     }
     if !yes {
         return Err(Error::other(
@@ -149,7 +149,7 @@ pub(crate) fn before(
     let settled = Box::new(settle(process, project, &log, Toward::Before)?);
     // What cannot be taken back is told, and stays held: it must not keep all others from going on.
     end(project, &log, Toward::Before)?;
-    Ok(Before::TookBack { verb: log.verb, settled, is_all })
+    Ok(InterruptedRestore::TookBack { verb: log.verb, settled, is_all })
 }
 
 /// What came of finishing an interrupted restore, or of taking it back.
@@ -157,7 +157,7 @@ pub(crate) struct Settled {
     /// What was done to files.
     pub(crate) plan: RestorePlan,
     /// What came of it.
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: ApplyOutcome,
     /// What came of git's index, where it was to be restored.
     pub(crate) index: Option<IndexOutcome>,
     /// Whether nothing is left that could be tried again.
@@ -208,7 +208,7 @@ fn settle(
     let merged = |path: &&RelPath| log.merged.iter().all(|(merged, _)| merged != *path);
     let kept: BTreeSet<&RelPath> = plan.kept().map(|step| &step.path).collect();
     let back = log.paths.iter().filter(merged).filter(|path| !kept.contains(path)).map(|path| {
-        Ok((Side::Root, path, store::entry_at(project.store.as_ref(), &to_tree, path)?))
+        Ok((PathSide::Root, path, store::entry_at(project.store.as_ref(), &to_tree, path)?))
     });
     let back = back.collect::<Result<Vec<_>>>()?;
     let outside: Vec<_> =
@@ -219,7 +219,7 @@ fn settle(
     let outside = outside
         .iter()
         .filter(|path| !stays(path))
-        .map(|path| (Side::Outside, path, to_tree.outside.get(&path.at_top()).copied()));
+        .map(|path| (PathSide::Outside, path, to_tree.outside.get(&path.at_top()).copied()));
     note_back(project, to, &outcome, back.into_iter().chain(outside))?;
     if toward == Toward::After {
         note_merged(project, &log.merged, log.held)?;
@@ -280,7 +280,7 @@ fn plan(
         let mut to = others.get(path).copied().or(store::entry_at(store, &to_tree, path)?);
         let mut from = store::entry_at(store, &from_tree, path)?;
         let now = store::entry_at(store, &now_tree, path)?;
-        let named = |now, end| store::named_as(store, path, now, end, Source::Disk);
+        let named = |now, end| store::named_as(store, path, now, end, ContentSource::Disk);
         let now = now.map(|now| named(named(now, to), from));
         let is_directory = now.is_some_and(|now| now.kind == Kind::Directory);
         if is_directory && log.merged.iter().any(|(at, _)| at.is_within(path)) {

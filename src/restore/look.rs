@@ -8,16 +8,16 @@ use std::{
 use crate::{
     error::{Error, Result},
     fs::{Dir, DirCursor, names_in, stat_path},
-    model::{Entry, Kind, Place, RelPath, SkipReason, Skipped, Stamp, Tree},
+    model::{Entry, Kind, RelPath, SkipReason, Skipped, Stamp, Storage, Tree},
     plan::{Action, Author, Change, RestorePlan, Step},
     process::Process,
     project::Project,
     scan::{Scan, VictimPath},
-    store::{self, Source},
+    store::{self, ContentSource},
 };
 
 /// What is there now, beside what was.
-pub(super) struct Seen {
+pub(super) struct RootComparison {
     pub(super) now: Tree,
     pub(super) changes: Vec<Change>,
     pub(super) skipped: Vec<Skipped>,
@@ -36,11 +36,11 @@ pub(super) fn see(
     then: &Tree,
     restored: Option<&Tree>,
     outside: &BTreeSet<PathBuf>,
-) -> Result<Seen> {
+) -> Result<RootComparison> {
     // What was held for its own sake is looked at for its own sake, and so is what a restore put there.
     let besides = then.besides.iter().chain(restored.into_iter().flat_map(|tree| &tree.besides));
     let privately = besides
-        .filter(|(_, entry)| entry.content.is_none_or(|content| content.place == Place::Private));
+        .filter(|(_, entry)| entry.content.is_none_or(|content| content.place == Storage::Private));
     let below = privately.map(|(path, _)| project.root.join(path));
     let mut victims: Vec<PathBuf> = below.chain(outside.iter().cloned()).collect();
     let seen = look(process, project, then, victims.clone())?;
@@ -86,7 +86,7 @@ fn look(
     project: &Project,
     then: &Tree,
     victims: Vec<PathBuf>,
-) -> Result<Seen> {
+) -> Result<RootComparison> {
     let looked = project.look(process, victims)?;
     let mut scan = looked.clone();
     let below = scan.victims.iter().filter_map(|victim| match &victim.path {
@@ -97,8 +97,8 @@ fn look(
     let now = project.store.identify(&mut scan)?;
     // Only now is it known what could not be read.
     let skipped = skipped_now(&scan);
-    let changes = store::changes(project.store.as_ref(), then, &now, Source::Disk)?;
-    Ok(Seen { now, changes, skipped, looked, scan, unwalked })
+    let changes = store::changes(project.store.as_ref(), then, &now, ContentSource::Disk)?;
+    Ok(RootComparison { now, changes, skipped, looked, scan, unwalked })
 }
 
 fn open_root(project: &Project) -> Result<Dir> {

@@ -48,14 +48,19 @@ pub(super) fn all(
     merges
 }
 
-struct One {
+struct FileMerge {
     merged: Merged,
     is_marked: bool,
     /// Whether it is what is there already.
     is_as_now: bool,
 }
 
-fn one(project: &Project, change: &Change, knowledge: &Authors, markers: bool) -> Option<One> {
+fn one(
+    project: &Project,
+    change: &Change,
+    knowledge: &Authors,
+    markers: bool,
+) -> Option<FileMerge> {
     let (then, now) = (change.before?, change.after?);
     if (then.kind, now.kind) != (Kind::File, Kind::File) {
         return None;
@@ -73,7 +78,7 @@ fn one(project: &Project, change: &Change, knowledge: &Authors, markers: bool) -
     let (bytes, is_marked) = merge(&base, &ours, &theirs, markers)?;
     let permissions = if now.permissions == left { then.permissions } else { now.permissions };
     let is_as_now = bytes == ours && permissions == now.permissions;
-    Some(One { merged: Merged { bytes, permissions }, is_marked, is_as_now })
+    Some(FileMerge { merged: Merged { bytes, permissions }, is_marked, is_as_now })
 }
 
 /// Three texts to one, and whether conflicts are marked in it; `None` for what is no text, and for

@@ -21,10 +21,10 @@ mod side;
 mod unreadable;
 
 pub(crate) use content::{bytes_now, bytes_then, is_state};
-pub(crate) use execute::Report;
+pub(crate) use execute::RestoreReport;
 pub(crate) use head::{HeadPlan, HeadSince, NestedHead, nested_heads, since as head_since};
 pub(crate) use interrupted::{
-    Before, Settled, Toward, before, is_interrupted, resume, retain_steps,
+    InterruptedRestore, Settled, Toward, before, is_interrupted, resume, retain_steps,
 };
 pub(crate) use left_out::{left_out, moved, refuse_unknown};
 pub(crate) use outside::paths as outside_paths;
@@ -46,7 +46,7 @@ pub(crate) struct Restore<'a> {
     /// Where it goes to.
     pub(crate) checkpoint: &'a Checkpoint,
     /// What the user asked for.
-    pub(crate) request: &'a Request,
+    pub(crate) request: &'a RestoreRequest,
 }
 
 impl Restore<'_> {
@@ -58,7 +58,7 @@ impl Restore<'_> {
 
 /// What a restore is to do.
 #[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
-pub(crate) struct Request {
+pub(crate) struct RestoreRequest {
     /// The word that led to it: `restore`, `revert`, `undo` or `redo`.
     pub(crate) verb: &'static str,
     /// What the user said about what others did since.
@@ -79,18 +79,18 @@ pub(crate) struct Request {
     /// When a restore is taken back: the checkpoint it went to. What that restore created goes.
     pub(crate) of_restore: Option<CheckpointId>,
     /// The turn that is taken back, when what came after it stays.
-    pub(crate) reverts: Option<Turn>,
+    pub(crate) reverts: Option<RevertedTurn>,
 }
 
 /// A turn that is reverted.
-pub(crate) struct Turn {
+pub(crate) struct RevertedTurn {
     /// Its number in the list.
     pub(crate) number: usize,
     /// Its calls.
     pub(crate) calls: TurnCalls,
 }
 
-impl Request {
+impl RestoreRequest {
     /// Whether a turn is taken back, and nothing but what was done in it.
     fn is_of_turn(&self) -> bool {
         self.verb == "undo" && self.of_restore.is_none()

@@ -10,7 +10,7 @@ use std::{
 use super::{Restore, prepare::Prepared};
 use crate::{
     agent::by_agent,
-    apply::Outcome,
+    apply::ApplyOutcome,
     error::Result,
     ledger::{self, Ledger},
     model::RelPath,
@@ -28,7 +28,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// # Errors
 ///
 /// Fails if it cannot be left there.
-pub(super) fn leave(restore: Restore<'_>, prepared: &Prepared, outcome: &Outcome) -> Result<()> {
+pub(super) fn leave(
+    restore: Restore<'_>,
+    prepared: &Prepared,
+    outcome: &ApplyOutcome,
+) -> Result<()> {
     let Restore { project, checkpoint, request } = restore;
     if !project.settings.tell_model {
         return Ok(());

@@ -10,16 +10,16 @@ use std::{
 use super::{
     Restore,
     authors::{self, Authors, Authorship},
-    look::{Seen, add_parents},
+    look::{RootComparison, add_parents},
     repositories::keep_in_git_dirs,
     revert,
 };
 use crate::{
     error::Result,
     fs::stat_path,
-    left::{self, Outside, Side},
+    left::{self, Outside, PathSide},
     model::{Checkpoint, Kind, Reason, RelPath, RootKind, SkipReason, Skipped, Tree},
-    plan::{self, Action, Kept, OutsidePlan, Past, Picked, Step, Unsettled},
+    plan::{self, Action, KeepReason, OutsidePlan, Past, Picked, Step, Unsettled},
     project::Project,
     restore_log::RestoreLog,
     scan::{Scan, VictimPath},
@@ -40,7 +40,7 @@ pub(crate) fn paths(project: &Project, checkpoint: &Checkpoint, then: &Tree) -> 
 /// Where nothing was before the agent of the checkpoint named it.
 fn absent(project: &Project, checkpoint: &Checkpoint) -> BTreeSet<PathBuf> {
     let lines = left::read(&project.state.root(&project.root));
-    let known = authors::knowledge(checkpoint, &lines, Side::Outside);
+    let known = authors::knowledge(checkpoint, &lines, PathSide::Outside);
     let is_held_out = |path: &Path| {
         let mut left_out =
             checkpoint.skipped.iter().map(|it| Path::new(OsStr::from_bytes(&it.path)));
@@ -52,7 +52,7 @@ fn absent(project: &Project, checkpoint: &Checkpoint) -> BTreeSet<PathBuf> {
 
 /// What would happen there, and what of it the agent of the turn was never seen to touch.
 #[derive(Default)]
-pub(super) struct Planned {
+pub(super) struct PlannedOutside {
     pub(super) plan: OutsidePlan,
     pub(super) others: BTreeSet<RelPath>,
 }
@@ -61,29 +61,34 @@ pub(super) struct Planned {
 pub(super) fn plan(
     restore: Restore<'_>,
     then: &Tree,
-    seen: &Seen,
+    seen: &RootComparison,
     paths: &BTreeSet<PathBuf>,
-) -> Result<Planned> {
+) -> Result<PlannedOutside> {
     let Restore { project, checkpoint, request } = restore;
     let skipped = &checkpoint.skipped;
     let outside = Outside { then: &then.outside, skipped, absent: &BTreeSet::new(), apart: &[] };
     let mut changes = outside.changes(paths, &seen.now.outside);
     changes.retain(|change| request.picked.has_outside(&change.path));
     if changes.is_empty() {
-        return Ok(Planned::default());
+        return Ok(PlannedOutside::default());
     }
     let (skipped_then, skipped_now) = (from_top(skipped), skipped_now(&seen.scan));
-    let knowledge = Authors::of(restore, &changes, then, Side::Outside)?;
+    let knowledge = Authors::of(restore, &changes, then, PathSide::Outside)?;
     let mut kept = BTreeMap::new();
     let authorship = match (request.of_restore, &request.reverts) {
         (_, Some(turn)) => {
-            let reverted =
-                revert::revert(restore, &turn.calls, &changes, (then, &seen.now), Side::Outside)?;
+            let reverted = revert::revert(
+                restore,
+                &turn.calls,
+                &changes,
+                (then, &seen.now),
+                PathSide::Outside,
+            )?;
             (changes, kept) = (reverted.changes, reverted.kept);
             Authorship { authors: reverted.authors, edited: BTreeSet::new() }
         }
         (Some(of), None) => {
-            authors::of_restore(restore, of, Side::Outside, &changes, &skipped_now)?
+            authors::of_restore(restore, of, PathSide::Outside, &changes, &skipped_now)?
         }
         (None, None) => {
             let none = BTreeSet::new();
@@ -114,7 +119,7 @@ pub(super) fn plan(
     keep_below_others(&mut steps);
     add_parents(Path::new("/"), &mut steps);
     let others = knowledge.others(&authorship, request);
-    Ok(Planned { plan: with_stamps(steps), others })
+    Ok(PlannedOutside { plan: with_stamps(steps), others })
 }
 
 /// Plans to go to one end of an interrupted restore.
@@ -148,7 +153,7 @@ fn keep_below_others(steps: &mut [Step]) {
     for step in steps.iter_mut().filter(|step| step.action == Action::Recreate) {
         let mut above = std::iter::successors(step.path.parent(), RelPath::parent);
         if above.any(|dir| is_other(&dir)) {
-            step.action = Action::Keep(Kept::Changed);
+            step.action = Action::Keep(KeepReason::Changed);
         }
     }
 }

@@ -12,7 +12,7 @@ use super::{
     head::{self, HeadPlan, NestedHead},
     inner::{self, Inner},
     left_out::{left_out, moved, new_unheld, refuse_unknown},
-    look::{Seen, add_parents, see, seen_by_plan, skipped},
+    look::{RootComparison, add_parents, see, seen_by_plan, skipped},
     merge::{self, Merges},
     outside,
     repositories::{Repositories, keep_in_git_dirs},
@@ -21,13 +21,13 @@ use super::{
 use crate::{
     error::Result,
     ledger,
-    left::{self, Caller, Side, TurnCalls},
+    left::{self, Caller, PathSide, TurnCalls},
     model::{
         Checkpoint, CheckpointId, Entry, Kind, RelPath, RootKind, SkipReason, Skipped, Stamp, Tree,
     },
-    plan::{self, Action, Change, Kept, Past, Picked, RestorePlan, Step},
+    plan::{self, Action, Change, KeepReason, Past, Picked, RestorePlan, Step},
     process::Process,
-    project::{Later, Project, Row, Then, rows},
+    project::{LaterTurns, Project, Then, TurnRow, rows},
     scan::Scan,
     store::{RepositoryStep, repository},
 };
@@ -50,7 +50,7 @@ pub(crate) struct Prepared {
     /// Repositories that are made again.
     pub(crate) repositories: Vec<RepositoryStep>,
     /// What of repositories is gone and stays so without `--repository`.
-    pub(crate) lost: Vec<repository::Lost>,
+    pub(crate) lost: Vec<repository::LostRepository>,
     /// What goes with repositories that are replaced.
     pub(crate) losing: Vec<repository::Losing>,
     /// What another author changed and the agent of the turn was never seen to touch.
@@ -110,12 +110,16 @@ impl Prepared {
     pub(crate) fn is_any(&self) -> bool {
         let is_others = |step: &Step, others: &BTreeSet<RelPath>| match step.action {
             Action::Keep(
-                Kept::New | Kept::Ignored | Kept::GitPrivate | Kept::Repository | Kept::Moved,
+                KeepReason::New
+                | KeepReason::Ignored
+                | KeepReason::GitPrivate
+                | KeepReason::Repository
+                | KeepReason::Moved,
             ) => true,
             // What does not come back for it is worth a word.
-            Action::Keep(Kept::InTheWay) => step.then.is_none(),
+            Action::Keep(KeepReason::InTheWay) => step.then.is_none(),
             // A log that grows, a person's own work: an undo of this turn would never do anything.
-            Action::Keep(Kept::Edited) => others.contains(&step.path),
+            Action::Keep(KeepReason::Edited) => others.contains(&step.path),
             _ => false,
         };
         let is_quiet = self.plan.is_empty()
@@ -143,20 +147,20 @@ struct View {
     damaged: BTreeSet<CheckpointId>,
     /// The paths outside the root that are looked at.
     outside: BTreeSet<PathBuf>,
-    seen: Seen,
+    seen: RootComparison,
     /// Roots of their own below this one in which something differs, and stays.
     inner_roots: BTreeSet<RelPath>,
 }
 
 /// What is known of the changes since.
-struct Known {
+struct ChangeFacts {
     authorship: Authorship,
     /// What another author changed and the agent of the turn was never seen to touch.
     others: BTreeSet<RelPath>,
     merges: Merges,
     inner: Inner,
     /// What stays of what a reverted turn changed, and why.
-    kept: BTreeMap<RelPath, Kept>,
+    kept: BTreeMap<RelPath, KeepReason>,
     /// What builds on it.
     built_on: BTreeMap<RelPath, BuiltOn>,
     /// What a reverted turn was seen to change.
@@ -255,7 +259,7 @@ impl Restore<'_> {
 
     fn view(self, process: &Process<'_>) -> Result<View> {
         let Self { project, checkpoint, request } = self;
-        let Then { tree: then, damaged } = project.tree_of(checkpoint, Later::Gone)?;
+        let Then { tree: then, damaged } = project.tree_of(checkpoint, LaterTurns::Gone)?;
         let outside = outside::paths(project, checkpoint, &then);
         let restored = request.of_restore.map(|of| authors::restored(project, of)).transpose()?;
         let restored = restored.flatten();
@@ -278,15 +282,15 @@ impl Restore<'_> {
 
     /// Finds out who made the changes, and merges them where that is asked for. Drops those that are
     /// not this restore's to take back.
-    fn known(self, view: &mut View) -> Result<Known> {
+    fn known(self, view: &mut View) -> Result<ChangeFacts> {
         let Self { project, request, .. } = self;
         if let Some(turn) = &request.reverts {
             return self.reverted(view, &turn.calls);
         }
-        let Seen { now, changes, skipped, unwalked, .. } = &mut view.seen;
-        let log = Authors::of(self, changes, &view.then, Side::Root)?;
+        let RootComparison { now, changes, skipped, unwalked, .. } = &mut view.seen;
+        let log = Authors::of(self, changes, &view.then, PathSide::Root)?;
         let mut authorship = match request.of_restore {
-            Some(of) => authors::of_restore(self, of, Side::Root, changes, skipped)?,
+            Some(of) => authors::of_restore(self, of, PathSide::Root, changes, skipped)?,
             None => log.by_path(project, changes, unwalked, skipped),
         };
         if request.is_of_turn() {
@@ -304,19 +308,19 @@ impl Restore<'_> {
             Merges::default()
         };
         let (kept, built_on, touched) = Default::default();
-        Ok(Known { authorship, others, merges, inner, kept, built_on, touched })
+        Ok(ChangeFacts { authorship, others, merges, inner, kept, built_on, touched })
     }
 
     /// The same where a turn is taken back and what came after it stays.
-    fn reverted(self, view: &mut View, turn: &TurnCalls) -> Result<Known> {
+    fn reverted(self, view: &mut View, turn: &TurnCalls) -> Result<ChangeFacts> {
         let ends = (&view.then, &view.seen.now);
         let Reverted { changes, authors, merges, digests, kept, built_on, touched } =
-            revert::revert(self, turn, &view.seen.changes, ends, Side::Root)?;
+            revert::revert(self, turn, &view.seen.changes, ends, PathSide::Root)?;
         view.seen.changes = changes;
         let built_on = self.turns_of(&built_on)?;
         let authorship = Authorship { authors, edited: BTreeSet::new() };
         let (others, inner) = (BTreeSet::new(), Inner { digests, ..Inner::default() });
-        Ok(Known { authorship, others, merges, inner, kept, built_on, touched })
+        Ok(ChangeFacts { authorship, others, merges, inner, kept, built_on, touched })
     }
 
     /// Which turns some later calls belong to.
@@ -334,7 +338,7 @@ impl Restore<'_> {
                     && left::author(used.by.agent, &used.by.session) == *by
             };
             let key = uses.iter().find(is_its).and_then(|used| used.by.turn_key());
-            let is_row = |row: &Row| match &key {
+            let is_row = |row: &TurnRow| match &key {
                 Some(key) => row.steps[0].turn_key().as_ref() == Some(key),
                 None => row.steps.iter().any(|step| step.id == *of),
             };
@@ -345,7 +349,12 @@ impl Restore<'_> {
     }
 
     /// Decides what happens to each path below the root that differs.
-    fn plan(self, view: &mut View, known: &Known, repositories: &mut Repositories) -> RestorePlan {
+    fn plan(
+        self,
+        view: &mut View,
+        known: &ChangeFacts,
+        repositories: &mut Repositories,
+    ) -> RestorePlan {
         let Self { project, checkpoint, request } = self;
         let changes = std::mem::take(&mut view.seen.changes);
         let scan = &view.seen.scan;
@@ -365,7 +374,7 @@ impl Restore<'_> {
         let mut plan = plan::restore(checkpoint.id, changes, options, picked, &past);
         for step in &mut plan.steps {
             if step.is_conflict() && known.merges.without.contains(&step.path) {
-                step.action = Action::Keep(Kept::Merged);
+                step.action = Action::Keep(KeepReason::Merged);
             }
         }
         let own = match project.root.kind() {
@@ -424,7 +433,7 @@ fn keep_around_skipped(steps: &mut [Step], scan: &Scan) {
         }
         for above in std::iter::successors(path.parent(), RelPath::parent) {
             if let Some(at) = removed_at(steps, &above).filter(|at| is_directory(&steps[*at])) {
-                steps[at].action = Action::Keep(Kept::InTheWay);
+                steps[at].action = Action::Keep(KeepReason::InTheWay);
             }
         }
     }
@@ -436,12 +445,12 @@ fn keep_moved(plan: &mut RestorePlan, moved: &BTreeMap<Vec<u8>, PathBuf>) {
     let is_deed = |step: &&mut Step| step.is_deed();
     for step in plan.steps.iter_mut().filter(is_deed) {
         if is_moved(step.path.as_path()) {
-            step.action = Action::Keep(Kept::Moved);
+            step.action = Action::Keep(KeepReason::Moved);
         }
     }
     for step in plan.outside.steps.iter_mut().filter(is_deed) {
         if is_moved(&step.path.at_top()) {
-            step.action = Action::Keep(Kept::Moved);
+            step.action = Action::Keep(KeepReason::Moved);
         }
     }
 }
@@ -457,7 +466,7 @@ fn leave_missing(project: &Project, steps: &mut [Step]) {
             && content(step.then) != content(step.now)
             && !content(step.then).is_some_and(|content| project.store.has(&content))
         {
-            step.action = Action::Keep(Kept::Missing);
+            step.action = Action::Keep(KeepReason::Missing);
         }
     }
 }

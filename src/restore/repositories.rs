@@ -16,7 +16,7 @@ use crate::{
     error::{Error, Result},
     fs::{read_small, stat_path},
     model::{Entry, Kind, RelPath, RootKind},
-    plan::{Action, Author, Kept, Picked, RestorePlan, Step, keep_parents},
+    plan::{Action, Author, KeepReason, Picked, RestorePlan, Step, keep_parents},
     project::Project,
     root::{git_dirs, is_git_dir, repository_at},
     scan::Scan,
@@ -85,7 +85,7 @@ impl Repositories {
     }
 
     /// What is gone of the repositories that stay.
-    pub(super) fn lost(&self, restore: Restore<'_>) -> Vec<repository::Lost> {
+    pub(super) fn lost(&self, restore: Restore<'_>) -> Vec<repository::LostRepository> {
         let Some(record) = &self.record else { return Vec::new() };
         let project = restore.project;
         let mut lost = repository::lost(&project.state, project.root.path(), record);
@@ -143,7 +143,7 @@ impl Repositories {
     pub(super) fn keep_of_others(&self, project: &Project, plan: &mut RestorePlan) {
         plan.steps.extend(self.of_others.iter().filter_map(|place| {
             let path = project.root.relative(place).ok()?;
-            let (action, author) = (Action::Keep(Kept::Edited), Author::Other);
+            let (action, author) = (Action::Keep(KeepReason::Edited), Author::Other);
             let entry = Some(Entry::DIRECTORY);
             Some(Step { path, action, then: entry, now: entry, author })
         }));
@@ -162,7 +162,7 @@ impl Repositories {
             });
         plan.steps.extend(blocked.iter().filter_map(|step| {
             let path = project.root.relative(&step.place).ok()?;
-            let (action, author) = (Action::Keep(Kept::InTheWay), Author::Unknown);
+            let (action, author) = (Action::Keep(KeepReason::InTheWay), Author::Unknown);
             Some(Step { path, action, then: Some(Entry::DIRECTORY), now: None, author })
         }));
         plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
@@ -182,7 +182,7 @@ pub(super) fn keep_in_git_dirs(
     is_asked: bool,
     steps: &mut [Step],
 ) {
-    let mut dirs = GitDirs::below(top);
+    let mut dirs = OtherGitDirs::below(top);
     // Half of a worktree's part of a repository is none.
     let others: BTreeSet<PathBuf> = steps
         .iter()
@@ -204,14 +204,14 @@ pub(super) fn keep_in_git_dirs(
             (Action::Recreate, _) => dirs.is_packed(&dir, &step.path),
         };
         if stays {
-            step.action = Action::Keep(Kept::GitPrivate);
+            step.action = Action::Keep(KeepReason::GitPrivate);
         }
     }
     keep_parents(steps);
 }
 
 /// The git directories below a directory that are not called `.git`, as far as they were asked for.
-struct GitDirs<'a> {
+struct OtherGitDirs<'a> {
     top: &'a Path,
     /// Whether `top` is one.
     is_top: bool,
@@ -219,7 +219,7 @@ struct GitDirs<'a> {
     packed: BTreeMap<PathBuf, BTreeSet<Vec<u8>>>,
 }
 
-impl<'a> GitDirs<'a> {
+impl<'a> OtherGitDirs<'a> {
     fn below(top: &'a Path) -> Self {
         Self { top, is_top: is_git_dir(top), known: BTreeMap::new(), packed: BTreeMap::new() }
     }

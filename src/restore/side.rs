@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{
     error::Result,
-    left::Side,
+    left::PathSide,
     model::{Entry, RelPath, Tree},
     project::Project,
     store,
@@ -15,18 +15,18 @@ pub(super) fn entry_at(
     project: &Project,
     tree: &Tree,
     path: &RelPath,
-    side: Side,
+    side: PathSide,
 ) -> Result<Option<Entry>> {
     match side {
-        Side::Root => store::entry_at(project.store.as_ref(), tree, path),
-        Side::Outside => Ok(tree.outside.get(&path.at_top()).copied()),
+        PathSide::Root => store::entry_at(project.store.as_ref(), tree, path),
+        PathSide::Outside => Ok(tree.outside.get(&path.at_top()).copied()),
     }
 }
 
 /// Where the paths of a side begin.
-pub(super) fn top(project: &Project, side: Side) -> &Path {
+pub(super) fn top(project: &Project, side: PathSide) -> &Path {
     match side {
-        Side::Root => project.root.path(),
-        Side::Outside => Path::new("/"),
+        PathSide::Root => project.root.path(),
+        PathSide::Outside => Path::new("/"),
     }
 }

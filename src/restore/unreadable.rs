@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::Request;
+use super::RestoreRequest;
 use crate::{
     error::{Error, Result},
     fs::{Dir, c_name},
@@ -20,7 +20,11 @@ use crate::{
 };
 
 /// Refuses an undo or redo that would have to leave something for a reason that may pass.
-pub(super) fn refuse(project: &Project, plan: &RestorePlan, request: &Request) -> Result<()> {
+pub(super) fn refuse(
+    project: &Project,
+    plan: &RestorePlan,
+    request: &RestoreRequest,
+) -> Result<()> {
     if matches!(request.verb, "restore" | "revert") {
         return Ok(());
     }

@@ -17,9 +17,9 @@ use super::{
     victims::weight,
 };
 use crate::{
-    cache::{Row, Table},
+    cache::{ScanTable, TableRow},
     fs::{Dir, DirCursor, c_name},
-    model::{ContentId, DirPath, Found, Kind, RelPath, SkipReason},
+    model::{ContentId, DirPath, Kind, RelPath, ScanEntry, SkipReason},
 };
 
 /// A larger file is held only if a call names it, and so is one over `max_victim_size`: reading it
@@ -73,7 +73,7 @@ struct Intake<'a, 'd> {
     scan: &'a mut Scan,
     context: &'a WalkContext<'a>,
     way: DirCursor<'d>,
-    old: Option<&'a Table>,
+    old: Option<&'a ScanTable>,
     file_max: u64,
 }
 
@@ -83,7 +83,7 @@ pub(super) fn take_in(
     scan: &mut Scan,
     context: &WalkContext<'_>,
     top: &Dir,
-    old: Option<&Table>,
+    old: Option<&ScanTable>,
     dir_rules: impl FnOnce() -> DirRules,
 ) {
     if !scan.fresh.values().flat_map(|fresh| &fresh.found).any(is_candidate) {
@@ -95,7 +95,7 @@ pub(super) fn take_in(
     intake.take_files();
 }
 
-fn is_candidate(found: &Found) -> bool {
+fn is_candidate(found: &ScanEntry) -> bool {
     match found.skipped {
         Some(SkipReason::Ignored | SkipReason::Output | SkipReason::TooLarge) => true,
         Some(_) => false,
@@ -105,7 +105,7 @@ fn is_candidate(found: &Found) -> bool {
 }
 
 /// Whether the last scan left this out and its stamp has not changed since.
-fn stays_out(found: &Found, old: Option<&Row<'_>>) -> bool {
+fn stays_out(found: &ScanEntry, old: Option<&TableRow<'_>>) -> bool {
     old.is_some_and(|old| {
         let is_steady = old.stamp == found.stamp && !old.marks.racy && !found.marks.racy;
         is_steady && old.skipped.is_some() && old.skipped == found.skipped
@@ -312,18 +312,18 @@ impl Intake<'_, '_> {
 }
 
 /// Whether a held file counts against the budget.
-fn is_in_budget(row: &Row<'_>, limits: &ScanLimits) -> bool {
+fn is_in_budget(row: &TableRow<'_>, limits: &ScanLimits) -> bool {
     let is_large = row.kind() == Some(Kind::File) && row.stamp.size > limits.file_size_max;
     row.marks.ignored || is_large && !row.marks.tracked
 }
 
 /// The content id that the last scan recorded, if the file has not changed.
-fn content_of(old: &Row<'_>, found: &Found) -> Option<ContentId> {
+fn content_of(old: &TableRow<'_>, found: &ScanEntry) -> Option<ContentId> {
     let is_same = old.stamp == found.stamp && !old.marks.racy;
     old.content.filter(|_| is_same && old.marks.private == found.marks.private)
 }
 
-fn find<'s>(scan: &'s mut Scan, dir: &DirPath, name: &[u8]) -> Option<&'s mut Found> {
+fn find<'s>(scan: &'s mut Scan, dir: &DirPath, name: &[u8]) -> Option<&'s mut ScanEntry> {
     let found = &mut scan.fresh.get_mut(dir)?.found;
     let at = found.binary_search_by(|found| found.name[..].cmp(name)).ok()?;
     Some(&mut found[at])

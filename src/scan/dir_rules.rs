@@ -16,7 +16,7 @@ use super::{
     verify::Suspects,
 };
 use crate::{
-    cache::{DirRow, Table},
+    cache::{DirRow, ScanTable},
     fs::{Dir, DirCursor, Listed, read_small},
     model::{DirPath, Kind, Root, RootKind},
 };
@@ -176,7 +176,7 @@ pub(super) fn is_git_private(open: &Dir, name: &CString) -> bool {
 
 /// Whether an ignore file was added, changed or removed, so that every earlier decision must be
 /// made again.
-pub(super) fn rules_changed(top: &Dir, base: &Table, suspects: &Suspects) -> bool {
+pub(super) fn rules_changed(top: &Dir, base: &ScanTable, suspects: &Suspects) -> bool {
     let is_rules = |entry| base.row(entry).name == rules::IGNORE_FILE;
     let mut way = DirCursor::from(top);
     suspects.reread.iter().any(|&(_, entry, _)| is_rules(entry))

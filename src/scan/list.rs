@@ -18,9 +18,9 @@ use super::{
     rules::IGNORE_FILE,
 };
 use crate::{
-    cache::{DirRow, Row, Table},
+    cache::{DirRow, ScanTable, TableRow},
     fs::{Dir, Listed},
-    model::{ContentId, DirPath, Found, Fresh, Kind, Marks, Root, RootKind, SkipReason, Stamp},
+    model::{ContentId, DirPath, Fresh, Kind, Marks, Root, RootKind, ScanEntry, SkipReason, Stamp},
 };
 
 /// Deeper than real trees, and few enough open directories for every system.
@@ -67,7 +67,7 @@ type CachedEntry = (Stamp, Option<ContentId>, Marks);
 /// Lists directories in one thread.
 pub(super) struct Lister<'a> {
     context: &'a WalkContext<'a>,
-    base: Option<&'a Table>,
+    base: Option<&'a ScanTable>,
     /// Directories of the base that are gone.
     gone: &'a [DirPath],
     /// Directories waiting for an idle thread; without a queue, each is listed at once.
@@ -94,7 +94,7 @@ pub(super) struct Listings {
 impl<'a> Lister<'a> {
     pub(super) fn new(
         context: &'a WalkContext<'a>,
-        base: Option<&'a Table>,
+        base: Option<&'a ScanTable>,
         gone: &'a [DirPath],
         queue: Option<&'a Queue>,
     ) -> Self {
@@ -103,7 +103,10 @@ impl<'a> Lister<'a> {
     }
 
     /// A lister that also holds ignored files, up to the limit of `context`.
-    pub(super) fn taking_ignored(context: &'a WalkContext<'a>, base: Option<&'a Table>) -> Self {
+    pub(super) fn taking_ignored(
+        context: &'a WalkContext<'a>,
+        base: Option<&'a ScanTable>,
+    ) -> Self {
         Self { takes_ignored: true, ..Self::new(context, base, &[], None) }
     }
 
@@ -147,7 +150,7 @@ impl<'a> Lister<'a> {
         listed: &Listed,
         old: Option<&DirRow<'_>>,
         full: bool,
-    ) -> Option<Found> {
+    ) -> Option<ScanEntry> {
         let name = listed.name.to_bytes();
         if is_temporary(name) {
             return None;
@@ -157,11 +160,11 @@ impl<'a> Lister<'a> {
             // A nested repository is held as a repository, not as files.
             let stamp = Stamp { mode: kind.map_or(0, Kind::mode_bits), ..Stamp::default() };
             let (marks, skipped) = (Marks::default(), Some(SkipReason::GitPrivate));
-            return Some(Found { name: name.to_vec(), stamp, content: None, marks, skipped });
+            return Some(ScanEntry { name: name.to_vec(), stamp, content: None, marks, skipped });
         }
         let old = old.and_then(|old| old.row(name)).filter(|row| row.kind() == kind);
         let path = visit.path.join(name);
-        let mut found = Found {
+        let mut found = ScanEntry {
             name: name.to_vec(),
             stamp: Stamp { mode: kind.map_or(0, Kind::mode_bits), ..Stamp::default() },
             content: None,
@@ -185,7 +188,7 @@ impl<'a> Lister<'a> {
     /// budget, unless they are proven to be regenerable.
     fn decide(
         &mut self,
-        found: &mut Found,
+        found: &mut ScanEntry,
         open: &Dir,
         name: &CString,
         path: &[u8],
@@ -219,7 +222,7 @@ impl<'a> Lister<'a> {
     /// Stats a name, unless its stamp is not needed.
     fn look(
         &mut self,
-        found: &mut Found,
+        found: &mut ScanEntry,
         open: &Dir,
         name: &CString,
         path: &[u8],
@@ -257,12 +260,12 @@ impl<'a> Lister<'a> {
     #[expect(clippy::too_many_arguments, reason = "what is known of one name, from three sides")]
     fn settle(
         &mut self,
-        found: &mut Found,
+        found: &mut ScanEntry,
         open: &Dir,
         name: &CString,
         visit: &DirVisit<'_>,
         path: Vec<u8>,
-        old: Option<Row<'_>>,
+        old: Option<TableRow<'_>>,
         full: bool,
     ) {
         match (found.skipped, found.kind()) {
@@ -285,7 +288,7 @@ impl<'a> Lister<'a> {
     }
 
     /// Counts a file and takes over its known content id.
-    fn capture(&mut self, found: &mut Found, old: Option<CachedEntry>) {
+    fn capture(&mut self, found: &mut ScanEntry, old: Option<CachedEntry>) {
         let captured = &self.context.captured;
         if captured.load(Ordering::Relaxed) >= self.context.limits.files_max {
             found.skipped = Some(SkipReason::TooMany);
@@ -305,7 +308,7 @@ impl<'a> Lister<'a> {
     /// Lists the directory `name`, or leaves it to an idle thread.
     fn descend(
         &mut self,
-        found: &mut Found,
+        found: &mut ScanEntry,
         open: &Dir,
         name: &CString,
         visit: &DirVisit<'_>,
@@ -393,7 +396,7 @@ fn stat_listed(open: &Dir, name: &CString) -> io::Result<Stamp> {
 }
 
 /// Whether what was decided about a name still counts when only its directory has changed.
-fn keeps_decision(row: &Row<'_>, open: &Dir, name: &CString) -> bool {
+fn keeps_decision(row: &TableRow<'_>, open: &Dir, name: &CString) -> bool {
     match row.skipped {
         None | Some(SkipReason::Ignored | SkipReason::Excluded) => true,
         Some(SkipReason::MadeAgain) => open.stat_child(name).is_ok_and(|it| it == row.stamp),

@@ -24,11 +24,11 @@ use std::{
 };
 
 use crate::{
-    cache::{self, Builder, Facts, Row, Table},
+    cache::{self, Facts, ScanTable, ScanTableBuilder, TableRow},
     error::Result,
     model::{
-        ContentId, DirPath, Found, Fresh, Kind, RelPath, Root, Scope, Skipped, Stamp, Usual,
-        in_tree_order,
+        ContentId, DirPath, Fresh, Kind, RelPath, Root, ScanEntry, ScanScope, Skipped, Stamp,
+        Usual, in_tree_order,
     },
 };
 
@@ -63,17 +63,18 @@ pub fn is_racy(stamp: &Stamp, now_ns: i64) -> bool {
 }
 
 /// Receives one directory: its path, its stamp, whether that is racy, and its entries.
-type DirVisitor<'f, 'a> = dyn FnMut(&'a [u8], Stamp, bool, &mut dyn Iterator<Item = Row<'a>>) + 'f;
+type DirVisitor<'f, 'a> =
+    dyn FnMut(&'a [u8], Stamp, bool, &mut dyn Iterator<Item = TableRow<'a>>) + 'f;
 
 /// What to walk, and how far.
 #[derive(Debug)]
-pub struct Request<'a> {
+pub struct ScanRequest<'a> {
     /// The root.
     pub root: &'a Root,
     /// How much of it.
-    pub scope: Scope,
+    pub scope: ScanScope,
     /// The last scan, if there is one.
-    pub base: Option<Table>,
+    pub base: Option<ScanTable>,
     /// What the settings say about which files are captured.
     pub limits: &'a ScanLimits,
     /// Where the user keeps git's configuration.
@@ -104,7 +105,7 @@ pub enum Named {
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
     /// The table of the last scan, if it is still usable.
-    pub base: Option<Table>,
+    pub base: Option<ScanTable>,
     /// The anchor that the base was written for. As long as the store's anchor is the same, ids
     /// from the base are known to be stored; otherwise each must be checked.
     pub anchor: Option<ContentId>,
@@ -144,7 +145,7 @@ pub struct Victim {
     /// Where it is.
     pub path: VictimPath,
     /// What it is. Its name is the last name of the path.
-    pub found: Found,
+    pub found: ScanEntry,
 }
 
 /// Where a victim is.
@@ -166,17 +167,17 @@ impl Scan {
     pub fn top(&self) -> Option<ContentId> {
         match self.fresh.get(&DirPath::default()) {
             Some(fresh) => fresh.id,
-            None => self.base.as_ref().and_then(Table::top),
+            None => self.base.as_ref().and_then(ScanTable::top),
         }
     }
 
     /// The entry at `path`, below the root.
-    pub fn find(&self, path: &RelPath) -> Option<Row<'_>> {
+    pub fn find(&self, path: &RelPath) -> Option<TableRow<'_>> {
         let above = path.parent().map(|above| above.as_bytes().to_vec()).unwrap_or_default();
         match self.fresh.get(&DirPath(above.clone())) {
             Some(fresh) => {
                 let at = fresh.found.binary_search_by(|found| found.name[..].cmp(path.name()));
-                at.ok().map(|at| Row::from(&fresh.found[at]))
+                at.ok().map(|at| TableRow::from(&fresh.found[at]))
             }
             None if self.is_stale(&above) => None,
             None => self.base.as_ref()?.find_dir(&above)?.row(path.name()),
@@ -193,7 +194,7 @@ impl Scan {
 
     /// Drops the base: every directory becomes a fresh one without an id, and a file keeps its
     /// content id only if `keep` returns true. For a base that cannot be trusted.
-    pub fn forget_base(&mut self, mut keep: impl FnMut(&Found) -> bool) {
+    pub fn forget_base(&mut self, mut keep: impl FnMut(&ScanEntry) -> bool) {
         let mut fresh = BTreeMap::new();
         self.each_directory(|path, stamp, racy, rows| {
             let found = rows.map(|row| row.to_found()).collect();
@@ -224,7 +225,7 @@ impl Scan {
     }
 
     /// Visits every directory in tree order, and its entries by name.
-    pub fn each<'a>(&'a self, mut each: impl FnMut(&'a [u8], Row<'a>)) {
+    pub fn each<'a>(&'a self, mut each: impl FnMut(&'a [u8], TableRow<'a>)) {
         self.each_directory(|path, _, _, rows| rows.for_each(|row| each(path, row)));
     }
 
@@ -243,7 +244,7 @@ impl Scan {
 
     /// The cache file for this scan.
     pub fn to_table(&self, facts: &Facts) -> Vec<u8> {
-        let mut builder = Builder::default();
+        let mut builder = ScanTableBuilder::default();
         self.each_directory(|path, stamp, racy, rows| {
             builder.directory(path, stamp, racy);
             rows.for_each(|row| builder.entry(&row));
@@ -253,14 +254,14 @@ impl Scan {
 
     pub(super) fn each_directory<'a>(
         &'a self,
-        mut each: impl FnMut(&'a [u8], Stamp, bool, &mut dyn Iterator<Item = Row<'a>>),
+        mut each: impl FnMut(&'a [u8], Stamp, bool, &mut dyn Iterator<Item = TableRow<'a>>),
     ) {
         let untouched = self.fresh.is_empty() && self.gone.is_empty();
         let mut fresh = self.fresh.iter().peekable();
         let show = |path: &'a DirPath, new: &'a Fresh, each: &mut DirVisitor<'_, 'a>| {
-            each(&path.0[..], new.stamp, new.racy, &mut new.found.iter().map(Row::from));
+            each(&path.0[..], new.stamp, new.racy, &mut new.found.iter().map(TableRow::from));
         };
-        for dir in self.base.iter().flat_map(Table::dirs) {
+        for dir in self.base.iter().flat_map(ScanTable::dirs) {
             while let Some((path, new)) =
                 fresh.next_if(|(path, _)| in_tree_order(&path.0, dir.path).is_le())
             {

@@ -7,10 +7,10 @@ use std::{
 
 use super::{
     list::{DirVisit, Lister, Listings, WalkContext},
-    queue::{Queue, Turn},
+    queue::{ListingGuard, Queue},
 };
 use crate::{
-    cache::Table,
+    cache::ScanTable,
     fs::{Dir, two_can_work},
 };
 
@@ -25,7 +25,7 @@ const ENTRIES_FOR_TWO: u64 = 300;
 /// Fails if that directory itself cannot be listed.
 pub(super) fn list_all(
     context: &WalkContext<'_>,
-    base: Option<&Table>,
+    base: Option<&ScanTable>,
     open: &Dir,
     visit: &DirVisit<'_>,
     alone: bool,
@@ -38,7 +38,7 @@ pub(super) fn list_all(
         let mut second: Option<ScopedJoinHandle<'_, Listings>> = None;
         let mut tried = !can_share;
         while let Some(job) = queue.next() {
-            let turn = Turn(&queue);
+            let turn = ListingGuard(&queue);
             if !tried && first.seen >= ENTRIES_FOR_TWO {
                 tried = true;
                 let queue = &queue;
@@ -58,7 +58,7 @@ pub(super) fn list_all(
 
 fn work(mut lister: Lister<'_>, queue: &Queue) -> Listings {
     while let Some(job) = queue.next() {
-        let _turn = Turn(queue);
+        let _turn = ListingGuard(queue);
         lister.take_on(job);
     }
     lister.listed

@@ -63,9 +63,9 @@ impl Queue {
 }
 
 /// Counts a directory as listed even if listing it panics, so that no thread waits forever.
-pub(super) struct Turn<'q>(pub(super) &'q Queue);
+pub(super) struct ListingGuard<'q>(pub(super) &'q Queue);
 
-impl Drop for Turn<'_> {
+impl Drop for ListingGuard<'_> {
     fn drop(&mut self) {
         self.0.done();
     }

@@ -21,21 +21,21 @@ const IGNORE_FILE_MAX_BYTES: u64 = 4 << 20;
 /// The rules that apply in one directory.
 #[derive(Clone)]
 pub(super) struct Rules {
-    settings: Arc<Settings>,
-    level: Option<Arc<Level>>,
+    settings: Arc<RootRules>,
+    level: Option<Arc<RuleLevel>>,
     /// Whether the root has no ignore file; regenerable directories are then left out without one.
     pub(super) is_bare: bool,
 }
 
 /// Rules that apply everywhere in a root.
-struct Settings {
+struct RootRules {
     exclude: Search,
     private: Search,
     case: Case,
 }
 
 /// Rules that start at one directory.
-struct Level {
+struct RuleLevel {
     above: Option<Arc<Self>>,
     /// How many leading bytes of a path below the root these patterns do not see.
     skip: usize,
@@ -51,7 +51,7 @@ impl Rules {
         private: &[String],
         case: Case,
     ) -> Self {
-        let settings = Settings {
+        let settings = RootRules {
             exclude: search(&[exclude.join("\n").as_bytes()]),
             private: search(&[private.join("\n").as_bytes()]),
             case,
@@ -110,10 +110,10 @@ fn below(path: &[u8]) -> usize {
     if path.is_empty() { 0 } else { path.len() + 1 }
 }
 
-fn level(above: Option<Arc<Level>>, skip: usize, files: &[&[u8]]) -> Option<Arc<Level>> {
+fn level(above: Option<Arc<RuleLevel>>, skip: usize, files: &[&[u8]]) -> Option<Arc<RuleLevel>> {
     let search = search(files);
     let is_empty = search.patterns.iter().all(|list| list.patterns.is_empty());
-    if is_empty { above } else { Some(Arc::new(Level { above, skip, search })) }
+    if is_empty { above } else { Some(Arc::new(RuleLevel { above, skip, search })) }
 }
 
 fn search(files: &[&[u8]]) -> Search {

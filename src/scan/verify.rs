@@ -1,7 +1,7 @@
 //! Compares the last scan with the disk: one stat for each file, and no listing.
 
 use crate::{
-    cache::{DirRow, Row, Table},
+    cache::{DirRow, ScanTable, TableRow},
     fs::{Dir, DirCursor, c_name, is_gone},
     model::{DirPath, Kind, SkipReason, Stamp},
 };
@@ -29,8 +29,8 @@ impl Suspects {
 const ENTRIES_FOR_TWO: usize = 800;
 
 /// Compares every directory and file of `table` with what lies below `top`, which is on `device`.
-pub(super) fn verify(top: &Dir, device: u64, table: &Table) -> Suspects {
-    let mut suspects = verify_all(&Comparison { top, device, table });
+pub(super) fn verify(top: &Dir, device: u64, table: &ScanTable) -> Suspects {
+    let mut suspects = verify_all(&BaseComparison { top, device, table });
     suspects.relist.sort_unstable();
     suspects.relist.dedup();
     // The second thread may have started in the middle of a removed directory.
@@ -42,14 +42,14 @@ pub(super) fn verify(top: &Dir, device: u64, table: &Table) -> Suspects {
 }
 
 /// What is compared.
-struct Comparison<'a> {
+struct BaseComparison<'a> {
     top: &'a Dir,
     /// The root's device. A directory on another one is a mount point and not part of the root.
     device: u64,
-    table: &'a Table,
+    table: &'a ScanTable,
 }
 
-fn verify_all(comparison: &Comparison<'_>) -> Suspects {
+fn verify_all(comparison: &BaseComparison<'_>) -> Suspects {
     let table = comparison.table;
     let dirs = table.dir_count();
     if table.entry_count() < ENTRIES_FOR_TWO {
@@ -71,13 +71,13 @@ fn verify_all(comparison: &Comparison<'_>) -> Suspects {
 }
 
 /// The first directory after the middle entry.
-fn table_middle(table: &Table) -> usize {
+fn table_middle(table: &ScanTable) -> usize {
     let half = table.entry_count() / 2;
     table.dirs().position(|dir| dir.first() >= half).unwrap_or(table.dir_count())
 }
 
-fn verify_range(comparison: &Comparison<'_>, from: usize, to: usize) -> Suspects {
-    let Comparison { top, device, table } = *comparison;
+fn verify_range(comparison: &BaseComparison<'_>, from: usize, to: usize) -> Suspects {
+    let BaseComparison { top, device, table } = *comparison;
     let mut suspects = Suspects::default();
     let mut way = DirCursor::from(top);
     let mut number = from;
@@ -114,13 +114,13 @@ fn verify_range(comparison: &Comparison<'_>, from: usize, to: usize) -> Suspects
 }
 
 /// The first directory after `number` that is not below it.
-fn skip_below(table: &Table, number: usize, to: usize) -> usize {
+fn skip_below(table: &ScanTable, number: usize, to: usize) -> usize {
     let gone = DirPath(table.dir(number).path.to_vec());
     (number + 1..to).find(|&next| !gone.contains(table.dir(next).path)).unwrap_or(to)
 }
 
 /// The number of the directory that contains `number`.
-fn above(table: &Table, number: usize) -> Option<usize> {
+fn above(table: &ScanTable, number: usize) -> Option<usize> {
     let path = DirPath(table.dir(number).path.to_vec());
     let (above, _) = path.split()?;
     (0..number).rev().find(|&other| table.dir(other).path == above.0)
@@ -129,15 +129,15 @@ fn above(table: &Table, number: usize) -> Option<usize> {
 fn verify_files(open: &Dir, device: u64, dir: &DirRow<'_>, number: usize, suspects: &mut Suspects) {
     for (entry, row) in (dir.first()..).zip(dir.rows()) {
         match wanted(&row) {
-            Check::Away => (),
-            Check::Again => suspects.relist.push(number),
-            Check::Mounted => {
+            EntryCheck::Away => (),
+            EntryCheck::Again => suspects.relist.push(number),
+            EntryCheck::Mounted => {
                 let child = c_name(row.name).and_then(|name| open.open_child(&name)?.stat());
                 if child.is_ok_and(|(_, now_on)| now_on == device) {
                     suspects.relist.push(number);
                 }
             }
-            Check::At => match open.stat_child(row.name) {
+            EntryCheck::At => match open.stat_child(row.name) {
                 Ok(stamp) if is_same(&row, &stamp) => (),
                 // Whether it is made again is decided anew where all names are.
                 Ok(_) if row.skipped == Some(SkipReason::MadeAgain) => {
@@ -151,7 +151,7 @@ fn verify_files(open: &Dir, device: u64, dir: &DirRow<'_>, number: usize, suspec
 }
 
 /// What to check to know whether an entry is unchanged.
-enum Check {
+enum EntryCheck {
     /// Nothing: its own directory tells, or its state does not matter.
     Away,
     /// Its stamp.
@@ -162,11 +162,11 @@ enum Check {
     Mounted,
 }
 
-fn wanted(row: &Row<'_>) -> Check {
+fn wanted(row: &TableRow<'_>) -> EntryCheck {
     match (row.skipped, row.kind()) {
         // An ignore file governs others, even if it is ignored itself.
-        (_, Some(Kind::File)) if row.name == super::rules::IGNORE_FILE => Check::At,
-        (None, Some(Kind::Directory)) => Check::Away,
+        (_, Some(Kind::File)) if row.name == super::rules::IGNORE_FILE => EntryCheck::At,
+        (None, Some(Kind::Directory)) => EntryCheck::Away,
         // What did not fit in the budget may by now; what was made again may be another directory.
         (
             None
@@ -177,7 +177,7 @@ fn wanted(row: &Row<'_>) -> Check {
                 | SkipReason::MadeAgain,
             ),
             _,
-        ) => Check::At,
+        ) => EntryCheck::At,
         (
             Some(
                 SkipReason::Unreadable
@@ -186,8 +186,8 @@ fn wanted(row: &Row<'_>) -> Check {
                 | SkipReason::KeptChanging,
             ),
             _,
-        ) => Check::Again,
-        (Some(SkipReason::OtherFileSystem), _) => Check::Mounted,
+        ) => EntryCheck::Again,
+        (Some(SkipReason::OtherFileSystem), _) => EntryCheck::Mounted,
         (
             Some(
                 SkipReason::Excluded
@@ -196,11 +196,11 @@ fn wanted(row: &Row<'_>) -> Check {
                 | SkipReason::GitPrivate,
             ),
             _,
-        ) => Check::Away,
+        ) => EntryCheck::Away,
     }
 }
 
-fn is_same(row: &Row<'_>, stamp: &Stamp) -> bool {
+fn is_same(row: &TableRow<'_>, stamp: &Stamp) -> bool {
     let is_known = row.content.is_some()
         || row.skipped.is_some()
         || !row.kind().is_some_and(Kind::has_content);

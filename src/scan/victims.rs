@@ -10,10 +10,10 @@ use std::{
     time::Instant,
 };
 
-use super::{Named, Request, Scan, Victim, VictimPath, is_racy, regenerable};
+use super::{Named, Scan, ScanRequest, Victim, VictimPath, is_racy, regenerable};
 use crate::{
     fs::{Dir, DirCursor, c_name, is_gone},
-    model::{DirPath, Found, Kind, Marks, RelPath, Root, Scope, SkipReason, Skipped},
+    model::{DirPath, Kind, Marks, RelPath, Root, ScanEntry, ScanScope, SkipReason, Skipped},
 };
 
 /// Files below a named directory beyond this number are left out: copying them takes a second.
@@ -34,7 +34,7 @@ const TOOL_CACHES: &[&str] =
     &[".npm", ".pnpm-store", ".yarn", ".m2", ".nuget", ".ivy2", "registry", "Caches", ".rustup"];
 
 /// Adds every victim of the request that the scan does not hold yet, with everything below it.
-pub fn name_victims(scan: &mut Scan, request: &Request<'_>) {
+pub fn name_victims(scan: &mut Scan, request: &ScanRequest<'_>) {
     if request.victims.is_empty() {
         return;
     }
@@ -63,7 +63,7 @@ pub fn is_made_again(path: &Path) -> bool {
 
 struct Collect<'a, 'r> {
     scan: &'a mut Scan,
-    request: &'a Request<'r>,
+    request: &'a ScanRequest<'r>,
     /// The user's home, which is never walked.
     home: Option<PathBuf>,
     ours: PathBuf,
@@ -99,7 +99,7 @@ impl Collect<'_, '_> {
     /// The victim is the root itself: adds what the walk leaves out, and its repositories.
     fn whole_root(&mut self) {
         let root = self.request.root;
-        if self.request.scope == Scope::Named {
+        if self.request.scope == ScanScope::Named {
             return self.leave_out(root.path().as_os_str().as_bytes(), SkipReason::TooMany, 0);
         }
         if self.request.named == Named::Alone {
@@ -206,7 +206,7 @@ impl Collect<'_, '_> {
         if !self.is_held(path) {
             let racy = is_racy(&stamp, self.request.now_ns);
             let marks = Marks { private: true, racy, ..Marks::default() };
-            let found = Found { name, stamp, content: None, marks, skipped: None };
+            let found = ScanEntry { name, stamp, content: None, marks, skipped: None };
             self.scan.victims.push(Victim { path: path.clone(), found });
         }
         if kind == Kind::Directory && !is_alone {

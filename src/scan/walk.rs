@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::{
-    Request, Scan, budget,
+    Scan, ScanRequest, budget,
     dir_rules::{Descent, DirRules, rules_changed},
     is_racy,
     list::{DirVisit, Lister, Listings, WalkContext, is_file, mark_unlisted},
@@ -22,10 +22,12 @@ use super::{
     victims,
 };
 use crate::{
-    cache::{DirRow, Facts, Table},
+    cache::{DirRow, Facts, ScanTable},
     error::{Error, Result},
     fs::{Dir, stat_path},
-    model::{ContentId, DirPath, Fresh, Kind, Marks, RootKind, Scope, SkipReason, Stamp, Usual},
+    model::{
+        ContentId, DirPath, Fresh, Kind, Marks, RootKind, ScanScope, SkipReason, Stamp, Usual,
+    },
 };
 
 /// Walks a root.
@@ -33,12 +35,12 @@ use crate::{
 /// # Errors
 ///
 /// Fails if the root itself cannot be opened or listed.
-pub fn walk(mut request: Request<'_>) -> Result<Scan> {
+pub fn walk(mut request: ScanRequest<'_>) -> Result<Scan> {
     let path = request.root.path();
     let top = Dir::open(path).map_err(Error::io("open", path))?;
     let sources = RuleSources::of(request.root, request.user);
-    let mut walk = Walk::new(&request, &top, &sources)?;
-    if request.scope == Scope::Whole {
+    let mut walk = RootWalk::new(&request, &top, &sources)?;
+    if request.scope == ScanScope::Whole {
         let base = request.base.take().filter(|base| base.facts().rules == Some(walk.rules_digest));
         walk.everything(base).map_err(Error::io("read", path))?;
     }
@@ -65,7 +67,7 @@ fn nested_repositories(scan: &Scan, root: &Path) -> Vec<PathBuf> {
     found
 }
 
-struct Walk<'a> {
+struct RootWalk<'a> {
     context: WalkContext<'a>,
     top: &'a Dir,
     sources: &'a RuleSources,
@@ -75,8 +77,8 @@ struct Walk<'a> {
     scan: Scan,
 }
 
-impl<'a> Walk<'a> {
-    fn new(request: &Request<'a>, top: &'a Dir, sources: &'a RuleSources) -> Result<Self> {
+impl<'a> RootWalk<'a> {
+    fn new(request: &ScanRequest<'a>, top: &'a Dir, sources: &'a RuleSources) -> Result<Self> {
         let path = request.root.path();
         let (_, device) = top.stat().map_err(Error::io("look at", path))?;
         let open_bits = match request.root.kind() {
@@ -99,7 +101,7 @@ impl<'a> Walk<'a> {
         Ok(Self { context, top, sources, rules_digest, dir_rules: None, scan: Scan::default() })
     }
 
-    fn everything(&mut self, base: Option<Table>) -> io::Result<()> {
+    fn everything(&mut self, base: Option<ScanTable>) -> io::Result<()> {
         self.scan.rules = Some(self.rules_digest);
         let Some(base) = base else { return self.full(None) };
         self.scan.anchor = base.facts().anchor;
@@ -119,7 +121,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks every directory. Takes over what `base` knows of files with unchanged stamps.
-    fn full(&mut self, base: Option<&Table>) -> io::Result<()> {
+    fn full(&mut self, base: Option<&ScanTable>) -> io::Result<()> {
         if let RootKind::Git { git_dir, .. } = self.context.root.kind() {
             // Stat before reading: the next scan then notices a change in between.
             self.scan.index = stat_path(&git_dir.join("index")).unwrap_or_default();
@@ -134,7 +136,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn list_all(&mut self, dir_rules: &DirRules, base: Option<&Table>) -> io::Result<Listings> {
+    fn list_all(&mut self, dir_rules: &DirRules, base: Option<&ScanTable>) -> io::Result<Listings> {
         let visit = DirVisit { path: DirPath::default(), depth: 0, dir_rules, is_ignored: false };
         *self.context.captured.get_mut() = 0;
         let listed = parallel::list_all(&self.context, base, &self.top.listable()?, &visit, false)?;
@@ -156,7 +158,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Reads only what `suspects` names.
-    fn incremental(&mut self, base: &Table, suspects: &Suspects) -> io::Result<()> {
+    fn incremental(&mut self, base: &ScanTable, suspects: &Suspects) -> io::Result<()> {
         for &number in &suspects.gone {
             self.scan.gone.push(DirPath(base.dir(number).path.to_vec()));
             self.count_out(&base.dir(number));
@@ -184,7 +186,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Marks one file for reading, in a directory that is otherwise unchanged.
-    fn reread(&mut self, base: &Table, number: usize, entry: usize, stamp: Stamp) {
+    fn reread(&mut self, base: &ScanTable, number: usize, entry: usize, stamp: Stamp) {
         let row = base.row(entry);
         let rel = DirPath(base.dir(number).path.to_vec());
         let racy = is_racy(&stamp, self.context.now_ns);
@@ -207,7 +209,7 @@ impl<'a> Walk<'a> {
     /// Lists one directory of the base again. Known names keep their decisions.
     fn relist(
         &mut self,
-        base: &Table,
+        base: &ScanTable,
         dir: &DirRow<'_>,
         descent: &mut Descent<'_>,
     ) -> io::Result<()> {
@@ -243,7 +245,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Notes that a directory of the base can no longer be read.
-    fn leave_out(&mut self, base: &Table, path: &DirPath) {
+    fn leave_out(&mut self, base: &ScanTable, path: &DirPath) {
         let Some((above, name)) = path.split() else { return };
         self.scan.gone.push(path.clone());
         let name = name.to_vec();
@@ -255,7 +257,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The directory at `path`, for modification; copied from the base if it was not read again.
-    fn touch(&mut self, base: &Table, path: &DirPath) -> &mut Fresh {
+    fn touch(&mut self, base: &ScanTable, path: &DirPath) -> &mut Fresh {
         self.scan.fresh.entry(path.clone()).or_insert_with(|| {
             base.find_dir(&path.0).map_or_else(Fresh::default, |dir| Fresh {
                 stamp: dir.stamp,
@@ -267,7 +269,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Marks every directory above a changed one as changed.
-    fn touch_above(&mut self, base: &Table) {
+    fn touch_above(&mut self, base: &ScanTable) {
         let changed: Vec<DirPath> = self.scan.fresh.keys().cloned().collect();
         for path in changed {
             let mut below = path;
@@ -286,7 +288,7 @@ impl<'a> Walk<'a> {
 }
 
 /// Whether the last scan saw a directory as ignored, by its own name or one above it.
-fn is_ignored(base: &Table, path: &DirPath) -> bool {
+fn is_ignored(base: &ScanTable, path: &DirPath) -> bool {
     path.split().is_some_and(|(above, name)| {
         let row = base.find_dir(&above.0).and_then(|dir| dir.row(name));
         row.is_some_and(|row| row.marks.ignored)
@@ -294,7 +296,7 @@ fn is_ignored(base: &Table, path: &DirPath) -> bool {
 }
 
 /// Rules, and what git tracks.
-impl Walk<'_> {
+impl RootWalk<'_> {
     fn take_dir_rules(&mut self) -> DirRules {
         match self.dir_rules.take() {
             Some(dir_rules) => dir_rules,

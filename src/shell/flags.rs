@@ -64,7 +64,7 @@ impl Field {
 
 /// What a flag means for files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum FlagMark {
     /// Nothing.
     Harmless,
     /// Its value is overwritten.
@@ -94,7 +94,7 @@ pub(super) struct Hit {
     /// Its value, if it has one.
     pub(super) value: Option<Field>,
     /// What it means.
-    pub(super) mark: Mark,
+    pub(super) mark: FlagMark,
 }
 
 /// The words of a call, told apart.
@@ -113,7 +113,7 @@ pub(super) struct Parsed {
 impl Parsed {
     /// Whether a flag was given that makes the program only talk, and none that is not known.
     pub(super) fn talks(&self) -> bool {
-        self.stray.is_none() && self.hits.iter().any(|hit| hit.mark == Mark::Talks)
+        self.stray.is_none() && self.hits.iter().any(|hit| hit.mark == FlagMark::Talks)
     }
 
     /// Whether one of these flags was given.
@@ -131,7 +131,7 @@ impl Parsed {
 /// The lone marks of a list.
 #[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own")]
-struct Marks {
+struct LoneMarks {
     open: bool,
     ordered: bool,
     single: bool,
@@ -139,8 +139,8 @@ struct Marks {
     numbers: bool,
 }
 
-fn marks(list: &str) -> Marks {
-    let mut marks = Marks::default();
+fn marks(list: &str) -> LoneMarks {
+    let mut marks = LoneMarks::default();
     for word in list.split_ascii_whitespace() {
         match word {
             "*" => marks.open = true,
@@ -156,7 +156,7 @@ fn marks(list: &str) -> Marks {
 
 /// Tells flags from operands.
 pub(super) fn parse(list: &str, args: &[Field]) -> Parsed {
-    let Marks { open, ordered, single, tame, numbers } = marks(list);
+    let LoneMarks { open, ordered, single, tame, numbers } = marks(list);
     let mut parsed = Parsed { rest: args.len(), ..Parsed::default() };
     let mut at = 0;
     while let Some(arg) = args.get(at) {
@@ -243,14 +243,14 @@ fn cluster(list: &str, arg: &Field, next: Option<&Field>, open: bool, parsed: &m
     false
 }
 
-fn marked(word: &str) -> (&str, Mark) {
+fn marked(word: &str) -> (&str, FlagMark) {
     let mark = match word.as_bytes().first() {
-        Some(b'>') => Mark::Overwrites,
-        Some(b'+') => Mark::Makes,
-        Some(b'!') => Mark::InPlace,
-        Some(b'%') => Mark::Talks,
-        Some(b'~') => Mark::Unknown,
-        _ => return (word, Mark::Harmless),
+        Some(b'>') => FlagMark::Overwrites,
+        Some(b'+') => FlagMark::Makes,
+        Some(b'!') => FlagMark::InPlace,
+        Some(b'%') => FlagMark::Talks,
+        Some(b'~') => FlagMark::Unknown,
+        _ => return (word, FlagMark::Harmless),
     };
     (&word[1..], mark)
 }
@@ -265,7 +265,7 @@ fn taking(word: &str) -> (&str, Takes) {
     }
 }
 
-fn letter_of(list: &str, letter: char) -> Option<(Takes, Mark)> {
+fn letter_of(list: &str, letter: char) -> Option<(Takes, FlagMark)> {
     for word in list.split_ascii_whitespace() {
         let (word, mark) = marked(word);
         let (name, takes) = taking(word);
@@ -278,7 +278,7 @@ fn letter_of(list: &str, letter: char) -> Option<(Takes, Mark)> {
 }
 
 /// Finds a long flag by its name.
-fn lookup<'list>(list: &'list str, name: &str) -> Option<(&'list str, Takes, Mark)> {
+fn lookup<'list>(list: &'list str, name: &str) -> Option<(&'list str, Takes, FlagMark)> {
     if name.is_empty() {
         return None;
     }

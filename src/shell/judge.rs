@@ -4,8 +4,8 @@ use super::flags::Field;
 use super::names;
 use super::programs::{apply, shown};
 use super::table;
-use super::verdict::{Call, Verdict, reads, unknown};
-use super::walk::{Programs, Walk};
+use super::verdict::{CommandCall, CommandVerdict, reads, unknown};
+use super::walk::{Programs, ShellWalk};
 
 /// Where installed programs live; a program elsewhere is one we do not know.
 const TRUSTED: &[&str] = &[
@@ -17,7 +17,7 @@ const TRUSTED: &[&str] = &[
 pub(super) const PROGRAMS: Programs = Programs { judge, is_in_shell };
 
 /// Judges one command of known words.
-fn judge(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+fn judge(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let Some(name) = call.words.first().and_then(Field::literal) else {
         return unknown("the command's name is not known before it runs");
     };
@@ -27,7 +27,12 @@ fn judge(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     walk.scope.rules.apply(base, words, verdict)
 }
 
-fn known(walk: &mut Walk<'_>, call: &Call<'_>, name: &str, base: &str) -> Verdict {
+fn known(
+    walk: &mut ShellWalk<'_>,
+    call: &CommandCall<'_>,
+    name: &str,
+    base: &str,
+) -> CommandVerdict {
     let directory = name.strip_suffix(base).unwrap_or_default();
     if !(directory.is_empty() || TRUSTED.contains(&directory)) {
         return unknown("runs a program that is not an installed one");

@@ -27,11 +27,11 @@ pub use patterns::Patterns;
 
 use crate::model::{Certainty, Effect, Finding, Intent, Language, Level, Simple, Target};
 use judge::PROGRAMS;
-use walk::Walk;
+use walk::ShellWalk;
 
 /// What judging needs to know of the world.
 #[derive(Clone, Debug, Default)]
-pub struct Scope {
+pub struct ShellContext {
     /// The user's home, absolute, where known: what `~` and `$HOME` stand for.
     pub home: Option<String>,
     /// The user's patterns.
@@ -39,7 +39,7 @@ pub struct Scope {
 }
 
 /// Concludes what a call can do to files from what the agent says it wants.
-pub fn effect(intent: &Intent, scope: &Scope) -> Effect {
+pub fn effect(intent: &Intent, scope: &ShellContext) -> Effect {
     match intent {
         Intent::Read => Effect::None,
         Intent::Write(paths) | Intent::Edit(paths) => Effect::Touches(paths.clone()),
@@ -78,7 +78,7 @@ fn made(finding: &Finding) -> Option<Vec<PathBuf>> {
 
 /// Judges a command line. Never fails, never panics and takes 50 ms at most: what cannot be read
 /// is [`Level::Unknown`].
-pub fn classify(line: &str, language: Language, scope: &Scope) -> Finding {
+pub fn classify(line: &str, language: Language, scope: &ShellContext) -> Finding {
     match language {
         Language::Shell => shell(line, scope),
         Language::PowerShell | Language::Cmd => foreign(line, scope),
@@ -105,7 +105,7 @@ pub fn is_judging() -> bool {
     guard::is_judging()
 }
 
-fn shell(line: &str, scope: &Scope) -> Finding {
+fn shell(line: &str, scope: &ShellContext) -> Finding {
     if is_plain(line) {
         return walked(line, scope);
     }
@@ -121,9 +121,9 @@ fn shell(line: &str, scope: &Scope) -> Finding {
     judged.unwrap_or_else(|| unknown(line, "took too long to judge, or broke the parser", scope))
 }
 
-fn walked(line: &str, scope: &Scope) -> Finding {
+fn walked(line: &str, scope: &ShellContext) -> Finding {
     let grammar = brush::Brush::default();
-    let mut walk = Walk::new(&grammar, PROGRAMS, scope);
+    let mut walk = ShellWalk::new(&grammar, PROGRAMS, scope);
     if is_plain(line) {
         walk.plain(line);
     } else {
@@ -163,7 +163,7 @@ fn is_plain(line: &str) -> bool {
 }
 
 /// Lines for shells we have no grammar of: only a plain list of words that plainly looks.
-fn foreign(line: &str, scope: &Scope) -> Finding {
+fn foreign(line: &str, scope: &ShellContext) -> Finding {
     let mut words = line.split_whitespace();
     let first = words.next().unwrap_or_default().to_ascii_lowercase();
     let looks = [
@@ -183,7 +183,7 @@ fn foreign(line: &str, scope: &Scope) -> Finding {
     unknown(line, "a command in a language we do not read", scope)
 }
 
-fn unknown(line: &str, reason: &str, scope: &Scope) -> Finding {
+fn unknown(line: &str, reason: &str, scope: &ShellContext) -> Finding {
     let targets = walk::mentions::of_text(line, scope.home.as_deref());
     let simple = Simple { targets, ..simple(line, Level::Unknown, reason) };
     Finding { level: Level::Unknown, commands: vec![simple], changes_shell: true }

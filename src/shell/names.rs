@@ -2,7 +2,7 @@
 //! written, and which variables a script sets.
 
 use super::flags::Field;
-use super::syntax::{Command, Item, Node};
+use super::syntax::{Command, CommandItem, ShellNode};
 use crate::model::Certainty;
 
 /// What bash has built in, by its own list (`compgen -b`), and other names of the same.
@@ -139,24 +139,24 @@ pub(super) fn is_file(field: &Field) -> bool {
 }
 
 /// The variables some nodes set, as far as their text shows.
-pub(super) fn assigned(nodes: &[Node], found: &mut Vec<String>) {
+pub(super) fn assigned(nodes: &[ShellNode], found: &mut Vec<String>) {
     for node in nodes {
         match node {
-            Node::Command(command) => of_command(command, found),
-            Node::Pipeline(nodes) => assigned(nodes, found),
-            Node::Chain(links) => {
+            ShellNode::Command(command) => of_command(command, found),
+            ShellNode::Pipeline(nodes) => assigned(nodes, found),
+            ShellNode::Chain(links) => {
                 for (_, node) in links {
                     assigned(std::slice::from_ref(node), found);
                 }
             }
-            Node::Block(block) => {
+            ShellNode::Block(block) => {
                 found.extend(block.binds.iter().map(|(name, _)| name.clone()));
                 for text in &block.arithmetic {
                     found.extend(identifiers(text));
                 }
                 assigned(&block.body, found);
             }
-            Node::Function(_, body) => assigned(std::slice::from_ref(body.as_ref()), found),
+            ShellNode::Function(_, body) => assigned(std::slice::from_ref(body.as_ref()), found),
         }
     }
 }
@@ -164,8 +164,8 @@ pub(super) fn assigned(nodes: &[Node], found: &mut Vec<String>) {
 fn of_command(command: &Command, found: &mut Vec<String>) {
     found.extend(command.assigns.iter().map(|assign| assign.name.clone()));
     let mut words = command.items.iter().filter_map(|item| match item {
-        Item::Word(word) => Some(word.as_str()),
-        Item::Assign(..) | Item::Process(_) => None,
+        CommandItem::Word(word) => Some(word.as_str()),
+        CommandItem::Assign(..) | CommandItem::Process(_) => None,
     });
     let sets = words.next().is_some_and(|name| {
         ["read", "mapfile", "readarray", "printf", "let", "getopts", "unset", "eval", "source", "."]
@@ -175,7 +175,7 @@ fn of_command(command: &Command, found: &mut Vec<String>) {
         found.extend(words.flat_map(identifiers));
     }
     for item in &command.items {
-        if let Item::Assign(assign, _) = item {
+        if let CommandItem::Assign(assign, _) = item {
             found.push(assign.name.clone());
         }
     }

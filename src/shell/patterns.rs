@@ -2,7 +2,7 @@
 
 use regex::{RegexSet, RegexSetBuilder};
 
-use super::verdict::{Verdict, destroys};
+use super::verdict::{CommandVerdict, destroys};
 use crate::model::Level;
 
 /// Programs that run their operands: to never look at them is to never look at anything.
@@ -45,8 +45,8 @@ impl Patterns {
         &self,
         program: &str,
         words: impl Iterator<Item = &'a str>,
-        verdict: Verdict,
-    ) -> Verdict {
+        verdict: CommandVerdict,
+    ) -> CommandVerdict {
         if self.always.is_none() && self.never.is_none() {
             return verdict;
         }

@@ -1,9 +1,9 @@
-//! The form of a fact about a program: [`Row`]. The facts themselves are in `table`.
+//! The form of a fact about a program: [`ProgramRow`]. The facts themselves are in `table`.
 
 use memchr::memmem;
 
-use super::verdict::{Call, Verdict};
-use super::walk::Walk;
+use super::verdict::{CommandCall, CommandVerdict};
+use super::walk::ShellWalk;
 use crate::model::TargetAction;
 
 /// What a program does with its operands.
@@ -28,15 +28,15 @@ pub(super) enum Rule {
     /// Runs the operands as a command, after so many of its own.
     Wraps(usize),
     /// Has sub-commands.
-    Sub(&'static [Row]),
+    Sub(&'static [ProgramRow]),
     /// Needs more than a row.
-    By(fn(&mut Walk<'_>, &Call<'_>) -> Verdict),
+    By(fn(&mut ShellWalk<'_>, &CommandCall<'_>) -> CommandVerdict),
     /// Can do anything.
     Unknown,
 }
 
 /// One fact.
-pub(super) struct Row {
+pub(super) struct ProgramRow {
     /// The programs it is about, separated by blanks; sub-commands of two words by commas.
     pub(super) names: &'static str,
     /// Their flags.
@@ -47,7 +47,7 @@ pub(super) struct Row {
     pub(super) why: &'static str,
 }
 
-impl Row {
+impl ProgramRow {
     /// Whether the row is about this program or sub-command.
     pub(super) fn is(&self, name: &str) -> bool {
         // Every row is asked, and the hook waits: names are told apart only where it may be one.
@@ -67,6 +67,6 @@ pub(super) const fn row(
     flags: &'static str,
     rule: Rule,
     why: &'static str,
-) -> Row {
-    Row { names, flags, rule, why }
+) -> ProgramRow {
+    ProgramRow { names, flags, rule, why }
 }

@@ -6,18 +6,18 @@ use std::fmt;
 /// A reader of shell text. One implementation exists; the trait keeps its types out of the rules.
 pub(super) trait Grammar {
     /// Reads a whole script.
-    fn script(&self, text: &str) -> Result<Vec<Node>, Unreadable>;
+    fn script(&self, text: &str) -> Result<Vec<ShellNode>, UnknownSyntax>;
     /// Reads one word as the shell spells it, quotes and all, into its parts.
-    fn word(&self, raw: &str) -> Result<Vec<Part>, Unreadable>;
+    fn word(&self, raw: &str) -> Result<Vec<WordPart>, UnknownSyntax>;
     /// Reads text in which only expansions count, not quotes: a here-document, arithmetic.
-    fn text(&self, raw: &str) -> Result<Vec<Part>, Unreadable>;
+    fn text(&self, raw: &str) -> Result<Vec<WordPart>, UnknownSyntax>;
 }
 
 /// The text is no shell we understand. Callers say "unknown".
 #[derive(Debug)]
-pub(super) struct Unreadable;
+pub(super) struct UnknownSyntax;
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for UnknownSyntax {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("not readable as a shell command")
     }
@@ -25,17 +25,17 @@ impl fmt::Display for Unreadable {
 
 /// Something the shell runs.
 #[derive(Debug)]
-pub(super) enum Node {
+pub(super) enum ShellNode {
     /// A program or builtin with its words.
     Command(Command),
     /// Commands joined by pipes, each in a process of its own.
-    Pipeline(Vec<Node>),
+    Pipeline(Vec<ShellNode>),
     /// A compound command of any kind.
     Block(Block),
     /// Commands joined by `&&` and `||`: for each, whether it runs only if the one before failed.
-    Chain(Vec<(bool, Node)>),
+    Chain(Vec<(bool, ShellNode)>),
     /// A function and its body.
-    Function(String, Box<Node>),
+    Function(String, Box<ShellNode>),
 }
 
 /// A simple command before expansion.
@@ -44,20 +44,20 @@ pub(super) struct Command {
     /// Assignments before the name.
     pub(super) assigns: Vec<Assign>,
     /// The name and its arguments.
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<CommandItem>,
     /// Redirections anywhere in it.
     pub(super) redirects: Vec<Redirect>,
 }
 
 /// One argument.
 #[derive(Debug)]
-pub(super) enum Item {
+pub(super) enum CommandItem {
     /// A word as written.
     Word(String),
     /// `name=value` after a declaring builtin, with the word as written.
     Assign(Assign, String),
     /// `<(…)` or `>(…)`.
-    Process(Vec<Node>),
+    Process(Vec<ShellNode>),
 }
 
 /// A variable gets a value.
@@ -75,7 +75,7 @@ pub(super) struct Assign {
 
 /// What kind of compound command it is, as far as directories and variables care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BlockKind {
     /// `{ …; }`: as if written without the braces.
     Plain,
     /// `( … )` and `… &`: changes nothing outside.
@@ -88,7 +88,7 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) struct Block {
     /// Its kind.
-    pub(super) kind: Kind,
+    pub(super) kind: BlockKind,
     /// Words it expands itself: a `case` subject, patterns, `[[` operands.
     pub(super) words: Vec<String>,
     /// Arithmetic it evaluates itself.
@@ -96,7 +96,7 @@ pub(super) struct Block {
     /// The loop variable and the words it runs over.
     pub(super) binds: Option<(String, Option<Vec<String>>)>,
     /// What it runs.
-    pub(super) body: Vec<Node>,
+    pub(super) body: Vec<ShellNode>,
     /// Redirections of the whole.
     pub(super) redirects: Vec<Redirect>,
 }
@@ -107,12 +107,12 @@ pub(super) struct Redirect {
     /// Whether it replaces standard input, rather than another descriptor.
     pub(super) is_stdin: bool,
     /// What the descriptor is connected to.
-    pub(super) to: Source,
+    pub(super) to: RedirectSource,
 }
 
 /// What a redirection connects a descriptor to.
 #[derive(Debug)]
-pub(super) enum Source {
+pub(super) enum RedirectSource {
     /// `< word`.
     Reads(String),
     /// `> word` and its relatives.
@@ -129,12 +129,12 @@ pub(super) enum Source {
     /// `<<< word`.
     HereString(String),
     /// `< <(…)` and the like.
-    Process(Vec<Node>),
+    Process(Vec<ShellNode>),
 }
 
 /// A part of a word.
 #[derive(Debug)]
-pub(super) enum Part {
+pub(super) enum WordPart {
     /// Text, and whether it was quoted, so that it neither splits nor matches files.
     Text(String, bool),
     /// `~`.

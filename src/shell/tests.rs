@@ -6,15 +6,15 @@ use serde::Deserialize;
 use super::{syntax::Grammar as _, *};
 
 #[derive(Deserialize)]
-struct Line {
+struct LabelledLine {
     command: String,
     level: String,
     #[serde(default)]
     targets: Option<Vec<String>>,
 }
 
-fn scope() -> Scope {
-    Scope { home: Some("/home/me".to_owned()), ..Scope::default() }
+fn scope() -> ShellContext {
+    ShellContext { home: Some("/home/me".to_owned()), ..ShellContext::default() }
 }
 
 fn level(line: &str) -> Level {
@@ -35,7 +35,7 @@ fn every_line_of_the_table_is_judged_as_it_says() {
     let text = include_str!("../../fixtures/commands.jsonl");
     let mut wrong = Vec::new();
     for line in text.lines() {
-        let line: Line = serde_json::from_str(line).unwrap();
+        let line: LabelledLine = serde_json::from_str(line).unwrap();
         let finding = classify(&line.command, Language::Shell, &scope());
         let worst = finding.commands.iter().max_by_key(|simple| simple.level);
         let why = worst.map_or("", |simple| simple.reason.as_str());
@@ -91,7 +91,7 @@ fn a_value_that_doubles_itself_is_followed_only_so_far() {
 #[test]
 fn a_value_that_is_many_words_is_split_only_so_often() {
     let (grammar, scope) = (brush::Brush::default(), scope());
-    let mut walk = Walk::new(&grammar, PROGRAMS, &scope);
+    let mut walk = ShellWalk::new(&grammar, PROGRAMS, &scope);
     walk.script(&format!("a='{}'", "x ".repeat(2000)));
     let words: usize = (0..1000).map(|_| walk.expand("$a").len()).sum();
     assert!(words > 2000 && words < 300_000, "{words}");
@@ -122,7 +122,7 @@ fn a_call_that_makes_only_known_paths_touches_them() {
 fn user_patterns_see_through_wrappers_and_never_hide_a_redirection() {
     let always = ["git *".to_owned()];
     let never = ["npm *".to_owned()];
-    let scope = Scope { rules: Patterns::parse(&always, &never).unwrap(), ..scope() };
+    let scope = ShellContext { rules: Patterns::parse(&always, &never).unwrap(), ..scope() };
     let level = |line: &str| classify(line, Language::Shell, &scope).level;
     assert_eq!(level("sudo git status"), Level::Destroys);
     assert_eq!(level("npm test"), Level::ReadOnly);

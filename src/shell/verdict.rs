@@ -7,7 +7,7 @@ use crate::model::{Level, Target};
 
 /// What a command can read from its standard input.
 #[derive(Clone, Debug)]
-pub(super) enum Stdin {
+pub(super) enum CommandInput {
     /// Whatever the whole line gets.
     Inherited,
     /// What another command prints.
@@ -19,14 +19,14 @@ pub(super) enum Stdin {
 }
 
 /// A command with all its words, the name first.
-pub(super) struct Call<'a> {
+pub(super) struct CommandCall<'a> {
     /// The words; never empty.
     pub(super) words: &'a [Field],
     /// What it reads.
-    pub(super) stdin: &'a Stdin,
+    pub(super) stdin: &'a CommandInput,
 }
 
-impl<'a> Call<'a> {
+impl<'a> CommandCall<'a> {
     /// The words after the name.
     pub(super) fn args(&self) -> &'a [Field] {
         self.words.get(1..).unwrap_or_default()
@@ -35,7 +35,7 @@ impl<'a> Call<'a> {
 
 /// The verdict on one command.
 #[derive(Clone, Debug)]
-pub(super) struct Verdict {
+pub(super) struct CommandVerdict {
     /// How bad it is.
     pub(super) level: Level,
     /// Why, as a fragment of a sentence.
@@ -44,26 +44,36 @@ pub(super) struct Verdict {
     pub(super) targets: Vec<Target>,
 }
 
-fn verdict(level: Level, reason: impl Into<Cow<'static, str>>, targets: Vec<Target>) -> Verdict {
-    Verdict { level, reason: reason.into(), targets }
+fn verdict(
+    level: Level,
+    reason: impl Into<Cow<'static, str>>,
+    targets: Vec<Target>,
+) -> CommandVerdict {
+    CommandVerdict { level, reason: reason.into(), targets }
 }
 
 /// Leaves files alone.
-pub(super) fn reads(reason: impl Into<Cow<'static, str>>) -> Verdict {
+pub(super) fn reads(reason: impl Into<Cow<'static, str>>) -> CommandVerdict {
     verdict(Level::ReadOnly, reason, Vec::new())
 }
 
 /// Makes new files.
-pub(super) fn creates(reason: impl Into<Cow<'static, str>>, targets: Vec<Target>) -> Verdict {
+pub(super) fn creates(
+    reason: impl Into<Cow<'static, str>>,
+    targets: Vec<Target>,
+) -> CommandVerdict {
     verdict(Level::Creates, reason, targets)
 }
 
 /// Can lose data.
-pub(super) fn destroys(reason: impl Into<Cow<'static, str>>, targets: Vec<Target>) -> Verdict {
+pub(super) fn destroys(
+    reason: impl Into<Cow<'static, str>>,
+    targets: Vec<Target>,
+) -> CommandVerdict {
     verdict(Level::Destroys, reason, targets)
 }
 
 /// Cannot be told.
-pub(super) fn unknown(reason: impl Into<Cow<'static, str>>) -> Verdict {
+pub(super) fn unknown(reason: impl Into<Cow<'static, str>>) -> CommandVerdict {
     verdict(Level::Unknown, reason, Vec::new())
 }

@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 
 use crate::{
     error::{Error, Result},
-    model::{Content, ContentId, Directory, Entry, Found, Kind, Place},
+    model::{Content, ContentId, Directory, Entry, Kind, ScanEntry, Storage},
     store::{
         escape::{escape_into, unescape},
-        listing::{Line, parse_content},
+        listing::{ListingLine, parse_content},
         objects::{Objects, object},
     },
 };
@@ -26,7 +26,7 @@ const LETTERS: [(Kind, &str); 7] = [
 ];
 
 /// The entry of a scanned file, and the size of its content; `None` if it is not held.
-pub(in crate::store) fn entry_of(found: &Found, place: Place) -> Option<Line> {
+pub(in crate::store) fn entry_of(found: &ScanEntry, place: Storage) -> Option<ListingLine> {
     let kind = found.kind().filter(|_| found.is_held())?;
     let content = found.content.map(|id| Content { id, place });
     let has_content = kind.has_content() || kind == Kind::Directory;
@@ -41,14 +41,14 @@ pub(in crate::store) fn entry_of(found: &Found, place: Place) -> Option<Line> {
         device: if is_device { found.stamp.size } else { 0 },
     };
     let size = if kind.has_content() { found.stamp.size } else { 0 };
-    Some(Line { entry, size })
+    Some(ListingLine { entry, size })
 }
 
 /// The text of a directory. Entries that are not held are left out.
-pub(in crate::store) fn to_text(found: &[Found]) -> String {
+pub(in crate::store) fn to_text(found: &[ScanEntry]) -> String {
     let mut text = String::with_capacity(found.len() * 100);
     for found in found {
-        if let Some(line) = entry_of(found, Place::Private) {
+        if let Some(line) = entry_of(found, Storage::Private) {
             put_line(&mut text, &found.name, line);
         }
     }
@@ -56,12 +56,13 @@ pub(in crate::store) fn to_text(found: &[Found]) -> String {
 }
 
 /// The entries of a directory, as [`parse`] would return them.
-pub(in crate::store) fn entries(found: &[Found]) -> Directory {
-    let entry = |found: &Found| Some((found.name.clone(), entry_of(found, Place::Private)?.entry));
+pub(in crate::store) fn entries(found: &[ScanEntry]) -> Directory {
+    let entry =
+        |found: &ScanEntry| Some((found.name.clone(), entry_of(found, Storage::Private)?.entry));
     found.iter().filter_map(entry).collect()
 }
 
-fn put_line(text: &mut String, name: &[u8], Line { entry, size }: Line) {
+fn put_line(text: &mut String, name: &[u8], ListingLine { entry, size }: ListingLine) {
     let letter = LETTERS.iter().find(|(kind, _)| *kind == entry.kind).map_or("?", |known| known.1);
     let number = if entry.device == 0 { size } else { entry.device };
     write!(text, "{letter} {:04o} {number} ", entry.permissions)
@@ -102,7 +103,7 @@ fn parse_line(line: &str) -> Option<(Vec<u8>, Entry)> {
     let kind = LETTERS.iter().find(|(_, known)| *known == letter)?.0;
     let permissions = parse_mode(fields.next()?)?;
     let number: u64 = fields.next()?.parse().ok()?;
-    let content = parse_content(fields.next()?, Place::Private).ok()?;
+    let content = parse_content(fields.next()?, Storage::Private).ok()?;
     let name = unescape(fields.next()?).filter(|name| is_name(name))?;
     let has_content = kind.has_content() || kind == Kind::Directory;
     let is_device = matches!(kind, Kind::CharDevice | Kind::BlockDevice);
@@ -135,9 +136,9 @@ mod tests {
     use super::*;
     use crate::model::{Marks, Stamp};
 
-    fn found(name: &[u8], kind: Kind) -> Found {
+    fn found(name: &[u8], kind: Kind) -> ScanEntry {
         let has_content = kind.has_content() || kind == Kind::Directory;
-        Found {
+        ScanEntry {
             name: name.to_vec(),
             stamp: Stamp { mode: kind.mode_bits() | 0o4751, size: 259, ..Stamp::default() },
             content: has_content.then(|| ContentId::new(&[5; 32])),

@@ -17,12 +17,12 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    model::{Content, ContentId, Entry, Kind, Place, RelPath},
+    model::{Content, ContentId, Entry, Kind, RelPath, Storage},
 };
 
 /// One line: an entry, and the size of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct ListingLine {
     /// The entry. Its content, if any, is in the private store.
     pub entry: Entry,
     /// The size of its content in bytes.
@@ -30,12 +30,12 @@ pub struct Line {
 }
 
 /// Lines by path: relative to the root, or absolute.
-pub type Listing = BTreeMap<Vec<u8>, Line>;
+pub type Listing = BTreeMap<Vec<u8>, ListingLine>;
 
 /// The text of a listing.
 pub fn to_text(listing: &Listing) -> String {
     let mut text = String::new();
-    for (path, Line { entry, size }) in listing {
+    for (path, ListingLine { entry, size }) in listing {
         let mode = entry.kind.mode_bits() | entry.permissions;
         write!(text, "{mode:06o} {size} {} ", entry.device).expect("a string takes every write");
         match entry.content {
@@ -79,7 +79,7 @@ pub fn parse(id: &ContentId, text: &[u8]) -> Result<Listing> {
 ///
 /// [`Error::Damaged`] if a path is not below the root.
 pub fn below(id: &ContentId, listing: &Listing) -> Result<BTreeMap<RelPath, Entry>> {
-    let rel = |(path, line): (&Vec<u8>, &Line)| {
+    let rel = |(path, line): (&Vec<u8>, &ListingLine)| {
         let path = RelPath::from_bytes(path)
             .map_err(|_| Error::damaged(object(id), "a path leads out of the root"))?;
         Ok((path, line.entry))
@@ -93,7 +93,7 @@ pub fn below(id: &ContentId, listing: &Listing) -> Result<BTreeMap<RelPath, Entr
 ///
 /// [`Error::Damaged`] if a path is not absolute, or contains `.` or `..`.
 pub fn outside(id: &ContentId, listing: &Listing) -> Result<BTreeMap<PathBuf, Entry>> {
-    let absolute = |(path, line): (&Vec<u8>, &Line)| {
+    let absolute = |(path, line): (&Vec<u8>, &ListingLine)| {
         let path = PathBuf::from(OsStr::from_bytes(path));
         if is_plain_absolute(&path) {
             Ok((path, line.entry))
@@ -119,16 +119,16 @@ fn is_plain_absolute(path: &Path) -> bool {
     path.as_os_str() == rebuilt.as_os_str()
 }
 
-fn parse_line(line: &str) -> Option<(Vec<u8>, Line)> {
+fn parse_line(line: &str) -> Option<(Vec<u8>, ListingLine)> {
     let mut fields = line.split(' ');
     let mode = u32::from_str_radix(fields.next()?, 8).ok()?;
     let (size, device): (u64, _) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    let content = parse_content(fields.next()?, Place::Private).ok()?;
+    let content = parse_content(fields.next()?, Storage::Private).ok()?;
     let path = unescape(fields.next()?)?;
     let entry = Entry { kind: Kind::of_mode(mode)?, permissions: mode & 0o7777, content, device };
     let whole = fields.next().is_none() && mode <= 0o177_777;
     let may_have = entry.kind.has_content() || content.is_none();
-    (whole && may_have).then_some((path, Line { entry, size }))
+    (whole && may_have).then_some((path, ListingLine { entry, size }))
 }
 
 /// The text is neither an id of the private store nor `-`.
@@ -136,7 +136,7 @@ fn parse_line(line: &str) -> Option<(Vec<u8>, Line)> {
 pub(super) struct NotContent;
 
 /// Parses an id of the private store, or `-` for no content.
-pub(super) fn parse_content(text: &str, place: Place) -> Result<Option<Content>, NotContent> {
+pub(super) fn parse_content(text: &str, place: Storage) -> Result<Option<Content>, NotContent> {
     if text == "-" {
         return Ok(None);
     }
@@ -148,10 +148,10 @@ pub(super) fn parse_content(text: &str, place: Place) -> Result<Option<Content>,
 mod tests {
     use super::*;
 
-    fn line(kind: Kind) -> Line {
+    fn line(kind: Kind) -> ListingLine {
         let id = ContentId::new(&[7; 32]);
-        let content = kind.has_content().then_some(Content { id, place: Place::Private });
-        Line { entry: Entry { kind, permissions: 0o600, content, device: 0 }, size: 3 }
+        let content = kind.has_content().then_some(Content { id, place: Storage::Private });
+        ListingLine { entry: Entry { kind, permissions: 0o600, content, device: 0 }, size: 3 }
     }
 
     #[test]

@@ -33,14 +33,14 @@ use crate::{
     },
     root::GitDirs,
     scan::Scan,
-    state::State,
+    state::StateDir,
 };
 
 pub use copy::CopyStore;
 pub use git::GitStore;
-pub use naming::{Source, changes, named_as};
+pub use naming::{ContentSource, changes, named_as};
 pub use record::{Held, Needs, Unreadable};
-pub use repository::{Opened, Step as RepositoryStep, StepKind, maintain};
+pub use repository::{Opened, RepositoryStep, StepKind, maintain};
 pub use root_status::RootStatus;
 
 /// How long a removal, a repair, and a save without a deadline wait for other saves.
@@ -110,7 +110,7 @@ pub enum IndexOutcome {
 
 /// The position of HEAD relative to an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Since {
+pub struct HeadDistance {
     /// The current branch; `None` if HEAD is detached.
     pub branch: Option<String>,
     /// The number of commits since, along first parents; `None` if the old commit is not among
@@ -246,7 +246,7 @@ pub trait Store {
 /// # Errors
 ///
 /// Fails if the state directory cannot be used.
-pub fn open(root: &Root, state: &State, choice: StoreChoice) -> Result<Box<dyn Store>> {
+pub fn open(root: &Root, state: &StateDir, choice: StoreChoice) -> Result<Box<dyn Store>> {
     match root.kind() {
         RootKind::Git { .. } => match GitStore::open(root, state) {
             Ok(store) => Ok(of_git(store, choice)),
@@ -267,7 +267,7 @@ pub fn open(root: &Root, state: &State, choice: StoreChoice) -> Result<Box<dyn S
 pub fn open_looked_at(
     root: &Root,
     dirs: Option<GitDirs>,
-    state: &State,
+    state: &StateDir,
     choice: StoreChoice,
 ) -> Result<Box<dyn Store>> {
     match dirs {
@@ -286,7 +286,7 @@ fn of_git(store: GitStore, choice: StoreChoice) -> Box<dyn Store> {
 }
 
 /// Opens the store of a root without a usable repository. If it had one, its git store goes on.
-fn open_plain(root: &Root, state: &State, choice: StoreChoice) -> Result<Box<dyn Store>> {
+fn open_plain(root: &Root, state: &StateDir, choice: StoreChoice) -> Result<Box<dyn Store>> {
     let own = state.root(root);
     let (name, git_dir) = match record::read_location(&own) {
         Ok(Some(place)) => (place.store, place.git_dir),

@@ -21,7 +21,7 @@ use crate::{
 
 /// Where the content of an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum ContentSource {
     /// In the store.
     Saved,
     /// On the disk: the entry comes from a scan.
@@ -37,7 +37,7 @@ pub fn changes(
     store: &dyn Store,
     before: &Tree,
     after: &Tree,
-    source: Source,
+    source: ContentSource,
 ) -> Result<Vec<Change>> {
     let mut read = |tree: &Tree, id: &_| directory_of(store, tree, id);
     let mut changes = plan::changes(before, after, &mut read)?;
@@ -56,7 +56,7 @@ pub fn named_as(
     path: &RelPath,
     entry: Entry,
     stored: Option<Entry>,
-    source: Source,
+    source: ContentSource,
 ) -> Entry {
     let Some(stored) = stored.filter(|it| it.kind == entry.kind && it.kind.has_content()) else {
         return entry;
@@ -64,8 +64,8 @@ pub fn named_as(
     let (Some(here), Some(there)) = (entry.content, stored.content) else { return entry };
     let is_same = || {
         let here = match source {
-            Source::Saved => store.open(&here).ok(),
-            Source::Disk => on_disk(store.root().path(), path, entry.kind),
+            ContentSource::Saved => store.open(&here).ok(),
+            ContentSource::Disk => on_disk(store.root().path(), path, entry.kind),
         };
         here.zip(store.open(&there).ok()).is_some_and(|(a, b)| has_same_bytes(a, b))
     };

@@ -15,14 +15,15 @@ use std::{
 
 use super::{
     directory::entry_of,
-    listing::{Line, Listing},
+    listing::{Listing, ListingLine},
     objects::Taken,
 };
 use crate::{
     error::{Error, Result},
     fs::{Dir, c_name, now_ns, stamp_of, two_can_work},
     model::{
-        ContentId, DirPath, Entry, Found, Fresh, Kind, Place, RelPath, SkipReason, Skipped, Stamp,
+        ContentId, DirPath, Entry, Fresh, Kind, RelPath, ScanEntry, SkipReason, Skipped, Stamp,
+        Storage,
     },
     scan::{Scan, Victim, VictimPath, is_racy},
 };
@@ -65,7 +66,7 @@ pub fn read_all(
     sink: &mut dyn Sink,
 ) -> Result<Vec<Skipped>> {
     let top = Dir::open(root).map_err(Error::io("open", root))?;
-    let mut reader = Reader { top, sink, deadline, late: false, changing: Vec::new() };
+    let mut reader = FileReader { top, sink, deadline, late: false, changing: Vec::new() };
     scan.victims.iter_mut().try_for_each(|victim| reader.read_victim(victim))?;
     scan.fresh.iter_mut().try_for_each(|(path, fresh)| reader.read_directory(path, fresh))?;
     scan.partial |= reader.late;
@@ -89,21 +90,23 @@ pub fn read_parallel<S: Sink + Send>(
         return read_all(root, scan, deadline, first);
     }
     let top = || Dir::open(root).map_err(Error::io("open", root));
-    let mut reader = Reader { top: top()?, sink: first, deadline, late: false, changing: vec![] };
+    let mut reader =
+        FileReader { top: top()?, sink: first, deadline, late: false, changing: vec![] };
     scan.victims.iter_mut().try_for_each(|victim| reader.read_victim(victim))?;
     let parts = scan
         .fresh
         .iter_mut()
         .flat_map(|(path, fresh)| fresh.found.chunks_mut(PART).map(move |part| (path, part)));
-    let parts = Mutex::new(parts.filter(|(_, part)| part.iter().any(Found::is_unread)));
-    let read = |mut reader: Reader<'_>| {
+    let parts = Mutex::new(parts.filter(|(_, part)| part.iter().any(ScanEntry::is_unread)));
+    let read = |mut reader: FileReader<'_>| {
         while let Some((path, part)) = next_part(&parts) {
             reader.read_part(path, part)?;
         }
         Ok::<_, Error>((reader.late, reader.changing))
     };
-    let begin =
-        |sink: &mut S| read(Reader { top: top()?, sink, deadline, late: false, changing: vec![] });
+    let begin = |sink: &mut S| {
+        read(FileReader { top: top()?, sink, deadline, late: false, changing: vec![] })
+    };
     let begin = &begin;
     let results = thread::scope(|scope| {
         // If a thread cannot be started, the others do its work.
@@ -194,7 +197,7 @@ fn victim_path(victim: &Victim) -> Vec<u8> {
     }
 }
 
-struct Reader<'a> {
+struct FileReader<'a> {
     top: Dir,
     sink: &'a mut dyn Sink,
     deadline: Option<Instant>,
@@ -204,22 +207,22 @@ struct Reader<'a> {
 }
 
 /// The result of reading a file once.
-enum Look {
+enum ReadOutcome {
     /// The stamp was the same before and after.
     Steady(ContentId, Stamp),
     /// The file changed meanwhile.
     Changed(ContentId, Stamp),
 }
 
-impl Reader<'_> {
+impl FileReader<'_> {
     fn read_directory(&mut self, path: &DirPath, fresh: &mut Fresh) -> Result<()> {
-        if !fresh.found.iter().any(Found::is_unread) {
+        if !fresh.found.iter().any(ScanEntry::is_unread) {
             return Ok(());
         }
         self.read_part(path, &mut fresh.found)
     }
 
-    fn read_part(&mut self, path: &DirPath, part: &mut [Found]) -> Result<()> {
+    fn read_part(&mut self, path: &DirPath, part: &mut [ScanEntry]) -> Result<()> {
         let dir = self.top.enter_below(path);
         for found in part.iter_mut().filter(|found| found.is_unread()) {
             let private = found.marks.private;
@@ -246,7 +249,7 @@ impl Reader<'_> {
         &mut self,
         dir: Option<&Dir>,
         path: &[u8],
-        found: &mut Found,
+        found: &mut ScanEntry,
         private: bool,
     ) -> Result<()> {
         if self.is_late() {
@@ -282,11 +285,13 @@ impl Reader<'_> {
         for _ in 0..TRIES {
             let now = now_ns();
             match self.look(dir, name, kind, private)? {
-                Ok(Look::Steady(id, stamp)) => {
+                Ok(ReadOutcome::Steady(id, stamp)) => {
                     let racy = is_racy(&stamp, now).then_some(Racy::Young);
                     return Ok(Ok((id, stamp, racy)));
                 }
-                Ok(Look::Changed(id, stamp)) => last = Some((id, stamp, Some(Racy::Changing))),
+                Ok(ReadOutcome::Changed(id, stamp)) => {
+                    last = Some((id, stamp, Some(Racy::Changing)));
+                }
                 // Content that was read once is better than none.
                 Err(err) => return Ok(last.ok_or(err)),
             }
@@ -303,7 +308,7 @@ impl Reader<'_> {
         name: &CString,
         kind: Option<Kind>,
         private: bool,
-    ) -> Result<io::Result<Look>> {
+    ) -> Result<io::Result<ReadOutcome>> {
         match kind {
             Some(Kind::File) => self.look_at_file(dir, name, private),
             Some(Kind::Link) => self.look_at_link(dir, name, private),
@@ -319,7 +324,7 @@ impl Reader<'_> {
         dir: &Dir,
         name: &CString,
         private: bool,
-    ) -> Result<io::Result<Look>> {
+    ) -> Result<io::Result<ReadOutcome>> {
         let (file, before) = match dir.open_file(name) {
             Ok(opened) => opened,
             Err(err) => return Ok(Err(err)),
@@ -331,7 +336,11 @@ impl Reader<'_> {
         let steady = stamp_of(&file).is_ok_and(|after| after == before) && size == before.size;
         // The size is always that of the content held; the rest of the stamp proves nothing.
         let stamp = Stamp { size, ..before };
-        Ok(Ok(if steady { Look::Steady(id, stamp) } else { Look::Changed(id, stamp) }))
+        Ok(Ok(if steady {
+            ReadOutcome::Steady(id, stamp)
+        } else {
+            ReadOutcome::Changed(id, stamp)
+        }))
     }
 
     fn look_at_link(
@@ -339,7 +348,7 @@ impl Reader<'_> {
         dir: &Dir,
         name: &CString,
         private: bool,
-    ) -> Result<io::Result<Look>> {
+    ) -> Result<io::Result<ReadOutcome>> {
         let read = || -> io::Result<_> {
             let before = dir.stat_child(name)?;
             let text = dir.read_link(name)?;
@@ -352,7 +361,11 @@ impl Reader<'_> {
         };
         let id = self.sink.link(&text, private)?;
         let stamp = Stamp { size: text.len() as u64, ..before };
-        Ok(Ok(if steady { Look::Steady(id, stamp) } else { Look::Changed(id, stamp) }))
+        Ok(Ok(if steady {
+            ReadOutcome::Steady(id, stamp)
+        } else {
+            ReadOutcome::Changed(id, stamp)
+        }))
     }
 
     fn is_late(&mut self) -> bool {
@@ -393,11 +406,11 @@ pub(in crate::store) fn victims(victims: &[Victim]) -> (Listing, Listing) {
 }
 
 /// A directory among the victims has no content: its files have lines of their own.
-fn victim_line(found: &Found) -> Option<Line> {
+fn victim_line(found: &ScanEntry) -> Option<ListingLine> {
     if found.kind() != Some(Kind::Directory) {
-        return entry_of(found, Place::Private);
+        return entry_of(found, Storage::Private);
     }
     let permissions = found.stamp.permissions();
     let entry = Entry { kind: Kind::Directory, permissions, content: None, device: 0 };
-    found.is_held().then_some(Line { entry, size: 0 })
+    found.is_held().then_some(ListingLine { entry, size: 0 })
 }

@@ -7,7 +7,7 @@ use crate::{
     error::Result,
     model::{Root, RootKind, StoreChoice},
     root,
-    state::State,
+    state::StateDir,
 };
 
 /// Whether a root still exists.
@@ -40,7 +40,7 @@ impl RootStatus {
 /// # Errors
 ///
 /// Fails if it cannot be opened.
-pub fn open_known(place: &RootLocation, state: &State) -> Result<Box<dyn Store>> {
+pub fn open_known(place: &RootLocation, state: &StateDir) -> Result<Box<dyn Store>> {
     let path = &place.path;
     let kind = if path.is_dir() { root::kind_of(path) } else { RootKind::Plain { why: None } };
     super::open(&Root::new(path.clone(), kind), state, StoreChoice::Auto)

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// What a checkpoint holds and leaves out, as its record says it.
-pub(super) struct Contents {
+pub(super) struct CheckpointContents {
     /// Which store has `top`.
     pub(super) keeper: StoreKind,
     /// The root's directory.
@@ -42,7 +42,7 @@ pub(super) struct Contents {
     pub(super) dangling: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-impl Contents {
+impl CheckpointContents {
     /// Whether `newest` holds and leaves out the same. Sizes of skipped files do not count: a
     /// growing log is no reason for a checkpoint.
     pub(super) fn are_held_by(&self, newest: &Record) -> bool {

@@ -16,7 +16,7 @@ use super::{
     LOCK_WAIT, Store, anchor,
     directory::read_directory,
     listing,
-    objects::{Contents, Objects},
+    objects::{Objects, PackContents},
     record::{self, Needs},
     repository::{self, PACKS_MAX, Swept, has_room, is_worth_rewriting, which},
 };
@@ -24,7 +24,7 @@ use crate::{
     crash,
     error::{Error, Result},
     model::{CheckpointId, ContentId, Kind},
-    state::State,
+    state::StateDir,
 };
 
 /// How long a slice may block saves: less than users notice.
@@ -33,7 +33,7 @@ const SLICE: Duration = Duration::from_millis(40);
 const REST: Duration = Duration::from_millis(40);
 
 /// Implements [`Store::remove`]: forgets checkpoints and sweeps.
-pub(super) fn remove(store: &dyn Store, state: &State, ids: &[CheckpointId]) -> Result<u64> {
+pub(super) fn remove(store: &dyn Store, state: &StateDir, ids: &[CheckpointId]) -> Result<u64> {
     if store.forget(ids)? == 0 {
         return Ok(0);
     }
@@ -53,9 +53,9 @@ pub(super) fn remove(store: &dyn Store, state: &State, ids: &[CheckpointId]) -> 
 /// # Errors
 ///
 /// Fails if saves hold the lock for too long, or if something cannot be read, listed or removed.
-pub fn sweep(state: &State, deadline: Instant) -> Result<Swept> {
+pub fn sweep(state: &StateDir, deadline: Instant) -> Result<Swept> {
     let objects = Objects::new(state.objects());
-    let mut marks = Marks::default();
+    let mut marks = RecordNeeds::default();
     if !marks.look(state, &objects)? {
         return Ok(Swept::default());
     }
@@ -104,7 +104,7 @@ enum Surplus {
     /// An object with a file of its own.
     Loose(ContentId),
     /// A pack. What was needed of it has been copied.
-    Pack(Contents),
+    Pack(PackContents),
 }
 
 impl Surplus {
@@ -128,13 +128,13 @@ impl Surplus {
 /// # Errors
 ///
 /// Fails if a pack is damaged: what the directories in it need is not known.
-fn condemned(objects: &Objects, needed: &HashSet<ContentId>) -> Result<Vec<Contents>> {
+fn condemned(objects: &Objects, needed: &HashSet<ContentId>) -> Result<Vec<PackContents>> {
     let mut packs = objects.packs_read()?.into_iter().collect::<Result<Vec<_>>>()?;
     packs.retain(|pack| {
         let dead = pack.ids().any(|id| !needed.contains(id));
         dead && is_worth_rewriting(pack.bytes(|id| !needed.contains(id)), pack.bytes(|_| true))
     });
-    let stays = |pack: &Contents| pack.bytes(|id| needed.contains(id));
+    let stays = |pack: &PackContents| pack.bytes(|id| needed.contains(id));
     if !has_room(&objects.packs_dir(), packs.iter().map(stays).sum()) {
         packs.retain(|pack| pack.ids().all(|id| !needed.contains(id)));
     }
@@ -146,7 +146,7 @@ fn condemned(objects: &Objects, needed: &HashSet<ContentId>) -> Result<Vec<Conte
 /// # Errors
 ///
 /// Fails if they cannot be listed.
-pub fn damaged_packs(state: &State) -> Result<Vec<Error>> {
+pub fn damaged_packs(state: &StateDir) -> Result<Vec<Error>> {
     let damaged = Objects::new(state.objects()).damaged_packs()?;
     Ok(damaged.into_iter().map(|(_, err)| err).collect())
 }
@@ -157,7 +157,7 @@ pub fn damaged_packs(state: &State) -> Result<Vec<Error>> {
 /// # Errors
 ///
 /// Fails if saves hold the lock for too long, or if something cannot be renamed.
-pub fn put_packs_aside(state: &State) -> Result<Vec<String>> {
+pub fn put_packs_aside(state: &StateDir) -> Result<Vec<String>> {
     if damaged_packs(state)?.is_empty() {
         return Ok(Vec::new());
     }
@@ -177,19 +177,19 @@ pub(super) fn is_untidy(objects: &Objects) -> bool {
 /// # Errors
 ///
 /// Fails if one cannot be read or written. Nothing is lost then.
-pub fn merge(state: &State) -> Result<()> {
+pub fn merge(state: &StateDir) -> Result<()> {
     let objects = Objects::new(state.objects());
     if !is_untidy(&objects) {
         return Ok(());
     }
-    let mut packs: Vec<Contents> = objects.packs_read()?.into_iter().flatten().collect();
+    let mut packs: Vec<PackContents> = objects.packs_read()?.into_iter().flatten().collect();
     packs.sort_by_key(|pack| pack.bytes(|_| true));
     let sizes: Vec<u64> = packs.iter().map(|pack| pack.bytes(|_| true)).collect();
     let chosen = which(&sizes, PACKS_MAX);
     if chosen.len() < 2 || !has_room(&objects.packs_dir(), sizes[chosen.clone()].iter().sum()) {
         return Ok(());
     }
-    let mut chosen: Vec<Contents> = packs.drain(chosen).collect();
+    let mut chosen: Vec<PackContents> = packs.drain(chosen).collect();
     objects.copy_out(&mut chosen, |_| true, Instant::now() + LOCK_WAIT)?;
     crash::point("merge-packs");
     // Everything in them is in the new one, so no save needs to be waited for.
@@ -198,14 +198,14 @@ pub fn merge(state: &State) -> Result<()> {
 
 /// The objects that the records seen so far need.
 #[derive(Default)]
-struct Marks {
+struct RecordNeeds {
     seen: HashSet<(OsString, CheckpointId)>,
     needed: HashSet<ContentId>,
 }
 
-impl Marks {
+impl RecordNeeds {
     /// Marks what new records need; returns false if that cannot be determined.
-    fn look(&mut self, state: &State, objects: &Objects) -> Result<bool> {
+    fn look(&mut self, state: &StateDir, objects: &Objects) -> Result<bool> {
         for root in record::all_roots(state)? {
             let name = root.dir().file_name().unwrap_or_default().to_owned();
             if !record::quarantined(&root)?.is_empty() {
@@ -272,7 +272,7 @@ fn unless_damaged<T: Default>(read: Result<T>) -> Result<T> {
     }
 }
 
-fn remove_anchors(state: &State, needed: &HashSet<ContentId>) -> Result<()> {
+fn remove_anchors(state: &StateDir, needed: &HashSet<ContentId>) -> Result<()> {
     for root in record::all_roots(state)? {
         if anchor::read(&root).is_some_and(|top| needed.contains(&top)) {
             continue;

@@ -11,13 +11,13 @@ use super::{
 use crate::{
     model::{CheckpointId, ContentId},
     plan::Chunk,
-    state::{RootState, State},
+    state::{RootState, StateDir},
 };
 
 /// What the checkpoints of one or more roots take, and which of them need each object.
 pub struct UsageIndex {
     objects: Objects,
-    state: State,
+    state: StateDir,
     weights: Weights,
     /// For each object: its size, if known, and for each queue (the checkpoints of one root in the
     /// order in which they may go) the position of the last one that needs it; `None` if a
@@ -32,7 +32,7 @@ type Need = (Option<u64>, Vec<(usize, Option<usize>)>);
 
 impl UsageIndex {
     /// An empty index.
-    pub fn new(state: &State) -> Self {
+    pub fn new(state: &StateDir) -> Self {
         let objects = Objects::new(state.objects());
         let (state, weights) = (state.clone(), Weights::default());
         Self { objects, state, weights, needed: HashMap::new(), records: Vec::new() }

@@ -17,7 +17,7 @@ mod words;
 use std::{borrow::Cow, path::Path};
 
 pub use escape::{escape, escape_json, escape_line, escape_path, escape_text};
-pub use hunks::{Change, Lines, Look, Side};
+pub use hunks::{DiffOptions, DiffSide, FileDiff, LineCounts};
 pub use left_out::left_out;
 pub use question::{answer, ask};
 pub use quote::{literal_pick, quote};

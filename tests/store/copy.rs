@@ -12,12 +12,12 @@ use std::{
 };
 
 use beforehand::{
-    cache::Table,
+    cache::ScanTable,
     error::Error,
     fs::Lock,
-    model::{CheckpointId, Content, ContentId, Kind, Place, Root},
+    model::{CheckpointId, Content, ContentId, Kind, Root, Storage},
     scan::Scan,
-    state::{RootState, State},
+    state::{RootState, StateDir},
     store::{Draft, Store, copy::CopyStore, objects::Objects, record},
 };
 use rustix::fs::FileType;
@@ -35,8 +35,8 @@ pub(crate) struct CopyFixture {
 }
 
 impl CopyFixture {
-    fn state(&self) -> State {
-        State::new(self.dir.path().join("state"))
+    fn state(&self) -> StateDir {
+        StateDir::new(self.dir.path().join("state"))
     }
 
     fn root_state(&self) -> RootState {
@@ -49,7 +49,7 @@ impl CopyFixture {
 
     /// What the next scan would be if nothing had changed.
     fn unchanged(&self) -> Scan {
-        let base = Table::load(&self.root_state().cache()).unwrap();
+        let base = ScanTable::load(&self.root_state().cache()).unwrap();
         Scan { anchor: base.facts().anchor, base: Some(base), ..Scan::default() }
     }
 }
@@ -249,7 +249,7 @@ fn damage_is_found_and_named() {
     assert_eq!(damage.len(), 1);
     assert_eq!(damage[0].checkpoint, Some(saved.id));
     assert!(damage[0].what.starts_with("objects/"), "{damage:?}");
-    let content = Content { id: b, place: Place::Store };
+    let content = Content { id: b, place: Storage::Store };
     let mut copy = Vec::new();
     assert!(fixture.open().open(&content).unwrap().read_to_end(&mut copy).is_err());
     fs::remove_file(fixture.objects().path(&saved.top.unwrap())).unwrap();
@@ -393,7 +393,7 @@ fn listings_say_what_is_private() {
     let scan = walk_but(&fixture.root, &[".env"], std::slice::from_ref(&path));
     let saved = fixture.open().save(draft(scan)).unwrap().checkpoint;
     let tree = fixture.open().tree(saved.id).unwrap();
-    assert!(tree.besides.values().all(|entry| entry.content.unwrap().place == Place::Private));
+    assert!(tree.besides.values().all(|entry| entry.content.unwrap().place == Storage::Private));
     let text = record::read(&fixture.root_state(), saved.id).unwrap().besides.unwrap();
     let text = String::from_utf8(fixture.objects().read(&text).unwrap()).unwrap();
     assert!(text.starts_with("100644 5 0 ") && text.ends_with(" .env\n"), "{text}");

@@ -10,12 +10,12 @@ use std::{
 };
 
 use beforehand::{
-    cache::Table,
+    cache::ScanTable,
     error::Error,
     model::{CheckpointId, ContentId, Kind, Root, RootKind},
     root::{git_dirs, kind_of},
     scan::Scan,
-    state::{RootState, State},
+    state::{RootState, StateDir},
     store::{Draft, Saved, Store, git::GitStore, objects::Objects},
 };
 
@@ -49,8 +49,8 @@ impl GitFixture {
         self.dir.path().join("repo/.git")
     }
 
-    pub(crate) fn state(&self) -> State {
-        State::new(self.dir.path().join("state"))
+    pub(crate) fn state(&self) -> StateDir {
+        StateDir::new(self.dir.path().join("state"))
     }
 
     fn root_state(&self) -> RootState {
@@ -62,7 +62,7 @@ impl GitFixture {
     }
 
     fn unchanged(&self) -> Scan {
-        let base = Table::load(&self.root_state().cache()).unwrap();
+        let base = ScanTable::load(&self.root_state().cache()).unwrap();
         Scan { anchor: base.facts().anchor, base: Some(base), ..Scan::default() }
     }
 
@@ -600,7 +600,7 @@ fn worktrees_of_one_repository_keep_their_own_checkpoints() {
     write(&dir.path().join("linked/.git"), "gitdir: ../main/.git/worktrees/a b\n");
     write(&common_dir.join("worktrees/a b/HEAD"), "ref: refs/heads/x\n");
     write(&common_dir.join("worktrees/a b/commondir"), "../..\n");
-    let state = State::new(dir.path().join("state"));
+    let state = StateDir::new(dir.path().join("state"));
     let stores = ["main", "linked"].map(|name| {
         let path = dir.path().join(name);
         let root = Root::new(path.clone(), kind_of(&path));

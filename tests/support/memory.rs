@@ -11,8 +11,8 @@ use std::{
 use beforehand::{
     error::{Error, Result},
     model::{
-        Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Found, Kind, Place, Root,
-        Skipped, Tree,
+        Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Kind, Root, ScanEntry,
+        Skipped, Storage, Tree,
     },
     scan::{Scan, VictimPath},
     store::{
@@ -90,7 +90,7 @@ impl Named {
         }
         read.tree.top = draft.top();
         for victim in draft.victims.iter().filter(|victim| victim.found.is_held()) {
-            let entry = entry_of(&victim.found, Place::Private);
+            let entry = entry_of(&victim.found, Storage::Private);
             match victim.path.clone() {
                 VictimPath::Below(path) => drop(read.tree.besides.insert(path, entry)),
                 VictimPath::Outside(path) => drop(read.tree.outside.insert(path, entry)),
@@ -100,12 +100,12 @@ impl Named {
     }
 }
 
-fn entries(found: &[Found]) -> Directory {
+fn entries(found: &[ScanEntry]) -> Directory {
     let held = found.iter().filter(|found| found.is_held());
-    held.map(|found| (found.name.clone(), entry_of(found, Place::Store))).collect()
+    held.map(|found| (found.name.clone(), entry_of(found, Storage::Store))).collect()
 }
 
-fn entry_of(found: &Found, place: Place) -> Entry {
+fn entry_of(found: &ScanEntry, place: Storage) -> Entry {
     Entry {
         kind: found.kind().unwrap(),
         permissions: found.stamp.permissions(),

@@ -7,7 +7,7 @@ use std::{
 };
 
 use beforehand::{
-    model::{DirPath, Found, Fresh, Kind, Marks, Root, SkipReason, Stamp},
+    model::{DirPath, Fresh, Kind, Marks, Root, ScanEntry, SkipReason, Stamp},
     scan::{Scan, Victim, VictimPath},
 };
 
@@ -28,7 +28,7 @@ pub(crate) fn walk_but(root: &Root, ignored: &[&str], victims: &[PathBuf]) -> Sc
 
 fn add(dir: &Path, path: DirPath, ignored: &[&str], scan: &mut Scan) {
     let stamp = stamp_of(dir);
-    let mut found: Vec<Found> =
+    let mut found: Vec<ScanEntry> =
         fs::read_dir(dir).unwrap().map(|entry| found_at(&entry.unwrap().path())).collect();
     found.sort_by(|a, b| a.name.cmp(&b.name));
     for found in &mut found {
@@ -59,8 +59,8 @@ fn add_victim(root: &Root, path: &Path, scan: &mut Scan) {
     }
 }
 
-fn found_at(path: &Path) -> Found {
-    Found {
+fn found_at(path: &Path) -> ScanEntry {
+    ScanEntry {
         name: path.file_name().unwrap().as_bytes().to_vec(),
         stamp: stamp_of(path),
         content: None,

@@ -11,7 +11,7 @@ use std::{
     time::Instant,
 };
 
-use beforehand::process::{Ancestor, Aside, Exit, Process, Running, Stdin, Terminal};
+use beforehand::process::{Ancestor, Aside, Exit, Process, RunningProgram, Stdin, Terminal};
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::temp::{TempDir, write};
@@ -51,11 +51,16 @@ impl Aside for Started {
         self.start(command, &BTreeMap::new()).map(|()| 0)
     }
 
-    fn listen(&self, command: &[&OsStr], _: &Path, _: &str) -> io::Result<(Running, String)> {
+    fn listen(
+        &self,
+        command: &[&OsStr],
+        _: &Path,
+        _: &str,
+    ) -> io::Result<(RunningProgram, String)> {
         let address = self.2.clone().ok_or(io::ErrorKind::Unsupported)?;
         let words = command.iter().map(|word| word.to_str().unwrap().to_owned());
         self.0.lock().unwrap().push(words.collect());
-        Ok((Running::default(), address))
+        Ok((RunningProgram::default(), address))
     }
 }
 

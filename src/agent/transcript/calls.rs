@@ -12,7 +12,7 @@ use crate::model::Agent;
 
 /// What a line tells of calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum CallEvent {
     /// The model asked for a call.
     Made {
         /// As the conversation names it.
@@ -27,10 +27,10 @@ pub enum Told {
 }
 
 /// What one line of a conversation tells.
-type Reader = fn(&Value) -> Vec<Told>;
+type LineReader = fn(&Value) -> Vec<CallEvent>;
 
 /// How each agent's lines are read.
-const READERS: &[(Agent, Reader)] = &[
+const READERS: &[(Agent, LineReader)] = &[
     (Agent::ClaudeCode, claude_code),
     (Agent::Codex, codex),
     (Agent::GeminiCli, gemini_cli),
@@ -43,13 +43,13 @@ pub fn has_calls(agent: Agent) -> bool {
 }
 
 /// Everything that one line of a conversation tells of calls.
-pub fn told(agent: Agent, line: &[u8]) -> Vec<Told> {
+pub fn told(agent: Agent, line: &[u8]) -> Vec<CallEvent> {
     let Ok(line) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
     let reader = READERS.iter().find(|(owner, _)| *owner == agent);
     reader.map_or_else(Vec::new, |(_, read)| read(&line))
 }
 
-fn claude_code(line: &Value) -> Vec<Told> {
+fn claude_code(line: &Value) -> Vec<CallEvent> {
     let parts = line["message"]["content"].as_array();
     let tell = |part: &Value| match part["type"].as_str()? {
         "tool_use" => made(
@@ -80,11 +80,11 @@ pub fn workdir(agent: Agent, line: &[u8], id: &str) -> Option<PathBuf> {
 }
 
 /// Plain tools only: a program that calls tools names them to hooks by ids of their own.
-fn codex(line: &Value) -> Vec<Told> {
+fn codex(line: &Value) -> Vec<CallEvent> {
     codex_item(line).into_iter().collect()
 }
 
-fn codex_item(line: &Value) -> Option<Told> {
+fn codex_item(line: &Value) -> Option<CallEvent> {
     let item = Some(&line["payload"]).filter(|_| line["type"] == "response_item")?;
     let id = &item["call_id"];
     let call = |tool: &str, command: &str| {
@@ -112,7 +112,7 @@ fn codex_item(line: &Value) -> Option<Told> {
     }
 }
 
-fn gemini_cli(line: &Value) -> Vec<Told> {
+fn gemini_cli(line: &Value) -> Vec<CallEvent> {
     let tell = |call: &Value| match call["status"].as_str() {
         Some("success") => made(
             line,
@@ -127,7 +127,7 @@ fn gemini_cli(line: &Value) -> Vec<Told> {
     line["toolCalls"].as_array().into_iter().flatten().filter_map(tell).collect()
 }
 
-fn copilot_cli(line: &Value) -> Vec<Told> {
+fn copilot_cli(line: &Value) -> Vec<CallEvent> {
     let data = &line["data"];
     let told = match line["type"].as_str().unwrap_or_default() {
         "tool.execution_start" => made(
@@ -143,13 +143,17 @@ fn copilot_cli(line: &Value) -> Vec<Told> {
     told.into_iter().collect()
 }
 
-fn made(line: &Value, id: &Value, payload: &Value) -> Option<Told> {
+fn made(line: &Value, id: &Value, payload: &Value) -> Option<CallEvent> {
     let at = line["timestamp"].as_str().and_then(|at| at.parse().ok());
-    Some(Told::Made { id: id.as_str()?.to_owned(), at, payload: payload.to_string().into_bytes() })
+    Some(CallEvent::Made {
+        id: id.as_str()?.to_owned(),
+        at,
+        payload: payload.to_string().into_bytes(),
+    })
 }
 
-fn failed(id: &Value) -> Option<Told> {
-    Some(Told::Failed(id.as_str()?.to_owned()))
+fn failed(id: &Value) -> Option<CallEvent> {
+    Some(CallEvent::Failed(id.as_str()?.to_owned()))
 }
 
 #[cfg(test)]
@@ -162,14 +166,14 @@ mod tests {
 
     /// What the calls of a line want.
     fn wanted(agent: Agent, line: &str) -> Vec<Intent> {
-        let intent = |told: Told| match told {
-            Told::Made { payload, .. } => {
+        let intent = |told: CallEvent| match told {
+            CallEvent::Made { payload, .. } => {
                 match by_agent(agent).parse(&payload, &Markers::default()).unwrap() {
                     Event::ToolCall(call) => Some(call.intent),
                     other => panic!("{other:?}"),
                 }
             }
-            Told::Failed(_) => None,
+            CallEvent::Failed(_) => None,
         };
         told(agent, line.as_bytes()).into_iter().filter_map(intent).collect()
     }
@@ -213,10 +217,13 @@ mod tests {
     fn what_came_to_nothing_is_told_apart() {
         let refused = r#"{"message":{"content":[{"type":"tool_result","tool_use_id":"1",
             "is_error":true}]}}"#;
-        assert_eq!(told(Agent::ClaudeCode, refused.as_bytes()), [Told::Failed("1".to_owned())]);
+        assert_eq!(
+            told(Agent::ClaudeCode, refused.as_bytes()),
+            [CallEvent::Failed("1".to_owned())]
+        );
         let refused = r#"{"type":"response_item","payload":{"type":"function_call_output",
             "call_id":"1","output":"exec_command failed: rejected"}}"#;
-        assert_eq!(told(Agent::Codex, refused.as_bytes()), [Told::Failed("1".to_owned())]);
+        assert_eq!(told(Agent::Codex, refused.as_bytes()), [CallEvent::Failed("1".to_owned())]);
         for odd in ["", "5", "{}", r#"{"message":{"content":"hi"}}"#, r#"{"payload":[]}"#] {
             assert!(told(Agent::ClaudeCode, odd.as_bytes()).is_empty());
             assert!(told(Agent::Codex, odd.as_bytes()).is_empty());

@@ -6,13 +6,13 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Format, Row, What, moment, read, shortened};
+use super::{Format, TranscriptLine, TranscriptLineKind, moment, read, shortened};
 
-pub(super) struct ClaudeCode;
+pub(super) struct ClaudeTranscript;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Line<'a> {
+struct ClaudeLine<'a> {
     #[serde(default, rename = "type")]
     kind: String,
     #[serde(default)]
@@ -27,39 +27,39 @@ struct Line<'a> {
     #[serde(default)]
     timestamp: Option<String>,
     #[serde(borrow, default)]
-    message: Option<Message<'a>>,
+    message: Option<ClaudeMessage<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Message<'a> {
+struct ClaudeMessage<'a> {
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-struct Part {
+struct ClaudePart {
     #[serde(default, rename = "type")]
     kind: String,
     #[serde(default)]
     text: String,
 }
 
-impl Format for ClaudeCode {
-    fn row(&self, line: &[u8]) -> Option<Row> {
-        let line: Line<'_> = read(line)?;
+impl Format for ClaudeTranscript {
+    fn row(&self, line: &[u8]) -> Option<TranscriptLine> {
+        let line: ClaudeLine<'_> = read(line)?;
         let at = moment(line.timestamp.as_deref());
         let what = match (line.kind.as_str(), line.operation.as_str()) {
-            ("queue-operation", "enqueue") => What::Queued,
-            ("queue-operation", "dequeue" | "remove" | "popAll") => What::Dequeued,
+            ("queue-operation", "enqueue") => TranscriptLineKind::Queued,
+            ("queue-operation", "dequeue" | "remove" | "popAll") => TranscriptLineKind::Dequeued,
             ("user", _) if !line.is_sidechain && !line.is_meta && line.prompt_id.is_some() => {
                 match words(line.message.and_then(|message| message.content)) {
-                    Some(prompt) => What::Turn { id: line.prompt_id, prompt },
-                    None => What::Other,
+                    Some(prompt) => TranscriptLineKind::Turn { id: line.prompt_id, prompt },
+                    None => TranscriptLineKind::Other,
                 }
             }
-            _ => What::Other,
+            _ => TranscriptLineKind::Other,
         };
-        Some(Row { what, at })
+        Some(TranscriptLine { what, at })
     }
 
     fn file_name(&self, old: &str, session: &str, new: &str) -> Option<String> {
@@ -77,7 +77,7 @@ fn words(content: Option<&RawValue>) -> Option<String> {
     if let Ok(text) = serde_json::from_str::<String>(content) {
         return Some(shortened(&text));
     }
-    let parts: Vec<Part> = serde_json::from_str(content).ok()?;
+    let parts: Vec<ClaudePart> = serde_json::from_str(content).ok()?;
     if parts.iter().any(|part| part.kind == "tool_result") {
         return None;
     }

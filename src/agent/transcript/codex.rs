@@ -5,40 +5,40 @@
 
 use serde::Deserialize;
 
-use super::{Format, Row, What, moment, read};
+use super::{Format, TranscriptLine, TranscriptLineKind, moment, read};
 
-pub(super) struct Codex;
+pub(super) struct CodexTranscript;
 
 #[derive(Deserialize)]
-struct Line {
+struct CodexLine {
     #[serde(default, rename = "type")]
     kind: String,
     #[serde(default)]
     timestamp: Option<String>,
     #[serde(default)]
-    payload: Payload,
+    payload: CodexLinePayload,
 }
 
 #[derive(Default, Deserialize)]
-struct Payload {
+struct CodexLinePayload {
     #[serde(default, rename = "type")]
     kind: Option<String>,
     #[serde(default)]
     turn_id: Option<String>,
 }
 
-impl Format for Codex {
-    fn row(&self, line: &[u8]) -> Option<Row> {
-        let line: Line = read(line)?;
+impl Format for CodexTranscript {
+    fn row(&self, line: &[u8]) -> Option<TranscriptLine> {
+        let line: CodexLine = read(line)?;
         let at = moment(line.timestamp.as_deref());
         let what = match (line.kind.as_str(), line.payload.kind.as_deref()) {
             ("event_msg", Some("task_started")) => {
-                What::Turn { id: line.payload.turn_id, prompt: String::new() }
+                TranscriptLineKind::Turn { id: line.payload.turn_id, prompt: String::new() }
             }
-            ("event_msg", Some("thread_settings_applied")) => What::Lead,
-            _ => What::Other,
+            ("event_msg", Some("thread_settings_applied")) => TranscriptLineKind::Lead,
+            _ => TranscriptLineKind::Other,
         };
-        Some(Row { what, at })
+        Some(TranscriptLine { what, at })
     }
 
     fn file_name(&self, old: &str, session: &str, new: &str) -> Option<String> {

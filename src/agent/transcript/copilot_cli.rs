@@ -6,12 +6,12 @@
 
 use serde::Deserialize;
 
-use super::{Format, Row, What, moment, read, shortened};
+use super::{Format, TranscriptLine, TranscriptLineKind, moment, read, shortened};
 
-pub(super) struct CopilotCli;
+pub(super) struct CopilotTranscript;
 
 #[derive(Deserialize)]
-struct Line {
+struct CopilotLine {
     #[serde(default, rename = "type")]
     kind: String,
     #[serde(default)]
@@ -24,7 +24,7 @@ struct Line {
 #[serde(rename_all = "camelCase")]
 struct Data {
     #[serde(default)]
-    content: Option<Content>,
+    content: Option<CopilotContent>,
     /// The author of these words, if not the user.
     #[serde(default)]
     agent_id: Option<String>,
@@ -32,27 +32,27 @@ struct Data {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Content {
+enum CopilotContent {
     Text(String),
     Else(serde::de::IgnoredAny),
 }
 
-impl Format for CopilotCli {
-    fn row(&self, line: &[u8]) -> Option<Row> {
-        let line: Line = read(line)?;
+impl Format for CopilotTranscript {
+    fn row(&self, line: &[u8]) -> Option<TranscriptLine> {
+        let line: CopilotLine = read(line)?;
         let at = moment(line.timestamp.as_deref());
         let what = match (line.kind.as_str(), line.data.content) {
             ("user.message", content) if line.data.agent_id.is_none() => {
                 let prompt = match content {
-                    Some(Content::Text(text)) => shortened(&text),
-                    Some(Content::Else(_)) | None => String::new(),
+                    Some(CopilotContent::Text(text)) => shortened(&text),
+                    Some(CopilotContent::Else(_)) | None => String::new(),
                 };
-                What::Turn { id: None, prompt }
+                TranscriptLineKind::Turn { id: None, prompt }
             }
-            ("hook.start" | "hook.end" | "session.resume", _) => What::Lead,
-            _ => What::Other,
+            ("hook.start" | "hook.end" | "session.resume", _) => TranscriptLineKind::Lead,
+            _ => TranscriptLineKind::Other,
         };
-        Some(Row { what, at })
+        Some(TranscriptLine { what, at })
     }
 
     fn file_name(&self, old: &str, _session: &str, _new: &str) -> Option<String> {

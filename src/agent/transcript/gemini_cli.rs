@@ -7,9 +7,9 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Format, Row, What, moment, read, shortened};
+use super::{Format, TranscriptLine, TranscriptLineKind, moment, read, shortened};
 
-pub(super) struct GeminiCli;
+pub(super) struct GeminiTranscript;
 
 /// Digits of the session's id in the name of its file.
 const DIGITS: usize = 8;
@@ -18,7 +18,7 @@ const DIGITS: usize = 8;
 const NOT_THE_USER: &str = "<session_context>";
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct GeminiLine<'a> {
     #[serde(default, rename = "type")]
     kind: String,
     #[serde(default)]
@@ -28,21 +28,21 @@ struct Line<'a> {
 }
 
 #[derive(Deserialize)]
-struct Part {
+struct GeminiPart {
     #[serde(default)]
     text: Option<String>,
 }
 
-impl Format for GeminiCli {
-    fn row(&self, line: &[u8]) -> Option<Row> {
-        let line: Line<'_> = read(line)?;
+impl Format for GeminiTranscript {
+    fn row(&self, line: &[u8]) -> Option<TranscriptLine> {
+        let line: GeminiLine<'_> = read(line)?;
         let at = moment(line.timestamp.as_deref());
         let words = line.content.filter(|_| line.kind == "user").and_then(words);
         let what = match words.filter(|words| !words.starts_with(NOT_THE_USER)) {
-            Some(prompt) => What::Turn { id: None, prompt },
-            None => What::Other,
+            Some(prompt) => TranscriptLineKind::Turn { id: None, prompt },
+            None => TranscriptLineKind::Other,
         };
-        Some(Row { what, at })
+        Some(TranscriptLine { what, at })
     }
 
     fn file_name(&self, old: &str, session: &str, new: &str) -> Option<String> {
@@ -60,6 +60,6 @@ fn words(content: &RawValue) -> Option<String> {
     if let Ok(text) = serde_json::from_str::<String>(content.get()) {
         return Some(shortened(&text));
     }
-    let parts: Vec<Part> = serde_json::from_str(content.get()).ok()?;
+    let parts: Vec<GeminiPart> = serde_json::from_str(content.get()).ok()?;
     parts.into_iter().find_map(|part| part.text).map(|text| shortened(&text))
 }

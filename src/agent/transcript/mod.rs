@@ -23,13 +23,13 @@ use chrono::{DateTime, Utc};
 
 use crate::model::Agent;
 
-pub use calls::{Told, has_calls, told, workdir};
+pub use calls::{CallEvent, has_calls, told, workdir};
 pub use own_way::own_way;
 pub use served::{Asked, SERVE, ask, is_served, resume};
 
 /// Where to cut a conversation: before this turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut<'a> {
+pub struct CutPoint<'a> {
     /// The session it must be of.
     pub session: &'a str,
     /// The turn, as the agent names it, if it does.
@@ -87,7 +87,7 @@ impl std::error::Error for NoFork {}
 /// A way of keeping conversations.
 trait Format: Sync {
     /// What a line is; `None` if it is not JSON, or not an object.
-    fn row(&self, line: &[u8]) -> Option<Row>;
+    fn row(&self, line: &[u8]) -> Option<TranscriptLine>;
 
     /// What the fork's file is called, if `old` is a name this agent gives a file of `session`.
     fn file_name(&self, old: &str, session: &str, new: &str) -> Option<String>;
@@ -98,13 +98,13 @@ trait Format: Sync {
 
 /// One line of a conversation, as far as cutting goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Row {
-    what: What,
+struct TranscriptLine {
+    what: TranscriptLineKind,
     at: Option<DateTime<Utc>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum What {
+enum TranscriptLineKind {
     /// The user's words, or what stands for the beginning of a turn.
     Turn {
         /// As the agent names it, where it does.
@@ -125,11 +125,11 @@ enum What {
 
 fn format_of(agent: Agent) -> Option<&'static dyn Format> {
     Some(match agent {
-        Agent::ClaudeCode => &claude_code::ClaudeCode,
-        Agent::Codex => &codex::Codex,
-        Agent::GeminiCli => &gemini_cli::GeminiCli,
-        Agent::QwenCode => &qwen_code::QwenCode,
-        Agent::CopilotCli => &copilot_cli::CopilotCli,
+        Agent::ClaudeCode => &claude_code::ClaudeTranscript,
+        Agent::Codex => &codex::CodexTranscript,
+        Agent::GeminiCli => &gemini_cli::GeminiTranscript,
+        Agent::QwenCode => &qwen_code::QwenTranscript,
+        Agent::CopilotCli => &copilot_cli::CopilotTranscript,
         Agent::OpenCode
         | Agent::Cline
         | Agent::Hermes
@@ -168,7 +168,7 @@ pub fn fork(
     agent: Agent,
     name: &str,
     text: &[u8],
-    cut: Cut<'_>,
+    cut: CutPoint<'_>,
     new: &str,
 ) -> Result<Fork, NoFork> {
     let format = format_of(agent).ok_or(NoFork::UnknownFormat)?;
@@ -176,7 +176,7 @@ pub fn fork(
     let file_name = file_name.and_then(|new| format.file_name(name, cut.session, new));
     let file_name = file_name.ok_or(NoFork::OtherSession)?;
     let lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
-    let rows: Vec<Option<Row>> = lines.iter().map(|line| format.row(line)).collect();
+    let rows: Vec<Option<TranscriptLine>> = lines.iter().map(|line| format.row(line)).collect();
     let turn = find(&rows, &lines, cut).ok_or(NoFork::NoSuchTurn)?;
     let mut end = turn;
     while end > 0 && is_lead(rows[end - 1].as_ref()) {
@@ -185,7 +185,7 @@ pub fn fork(
     if let Some(bad) = rows[..end].iter().position(Option::is_none) {
         return Err(NoFork::NotJson(bad + 1));
     }
-    if !rows[..end].iter().flatten().any(Row::is_turn) {
+    if !rows[..end].iter().flatten().any(TranscriptLine::is_turn) {
         return Err(NoFork::FirstTurn);
     }
     let kept = without_waiting(&rows[..end]);
@@ -197,7 +197,7 @@ pub fn fork(
     Ok(Fork {
         file_name,
         bytes: replace_all(&kept, &quoted(cut.session), &quoted(new)),
-        prompt: rows[turn].as_ref().map(Row::prompt).unwrap_or_default().to_owned(),
+        prompt: rows[turn].as_ref().map(TranscriptLine::prompt).unwrap_or_default().to_owned(),
         resume: format.resume(new),
     })
 }
@@ -218,21 +218,29 @@ pub fn renamed(text: &[u8], session: &str, new: &str) -> Vec<u8> {
     replace_all(text, session.as_bytes(), new.as_bytes())
 }
 
-impl Row {
+impl TranscriptLine {
     fn is_turn(&self) -> bool {
-        matches!(self.what, What::Turn { .. })
+        matches!(self.what, TranscriptLineKind::Turn { .. })
     }
 
     fn prompt(&self) -> &str {
         match &self.what {
-            What::Turn { prompt, .. } => prompt,
-            What::Lead | What::Queued | What::Dequeued | What::Other => "",
+            TranscriptLineKind::Turn { prompt, .. } => prompt,
+            TranscriptLineKind::Lead
+            | TranscriptLineKind::Queued
+            | TranscriptLineKind::Dequeued
+            | TranscriptLineKind::Other => "",
         }
     }
 }
 
-fn is_lead(row: Option<&Row>) -> bool {
-    row.is_some_and(|row| matches!(row.what, What::Lead | What::Queued | What::Dequeued))
+fn is_lead(row: Option<&TranscriptLine>) -> bool {
+    row.is_some_and(|row| {
+        matches!(
+            row.what,
+            TranscriptLineKind::Lead | TranscriptLineKind::Queued | TranscriptLineKind::Dequeued
+        )
+    })
 }
 
 /// A name that we may make a file's of. Agents give their sessions such names; a payload could
@@ -244,17 +252,19 @@ fn is_plain(session: &str) -> bool {
 
 /// The line at which the turn begins: the one with its name; else the one that begins with its
 /// words where the turn is known to have begun; else the last one before the moment.
-fn find(rows: &[Option<Row>], lines: &[&[u8]], cut: Cut<'_>) -> Option<usize> {
-    let turns: Vec<(usize, &Row)> = rows
+fn find(rows: &[Option<TranscriptLine>], lines: &[&[u8]], cut: CutPoint<'_>) -> Option<usize> {
+    let turns: Vec<(usize, &TranscriptLine)> = rows
         .iter()
         .enumerate()
         .filter_map(|(at, row)| Some((at, row.as_ref().filter(|row| row.is_turn())?)))
         .collect();
-    let is_named = |row: &Row| match &row.what {
-        What::Turn { id: Some(id), .. } => cut.turn == Some(id),
-        What::Turn { id: None, .. } | What::Lead | What::Queued | What::Dequeued | What::Other => {
-            false
-        }
+    let is_named = |row: &TranscriptLine| match &row.what {
+        TranscriptLineKind::Turn { id: Some(id), .. } => cut.turn == Some(id),
+        TranscriptLineKind::Turn { id: None, .. }
+        | TranscriptLineKind::Lead
+        | TranscriptLineKind::Queued
+        | TranscriptLineKind::Dequeued
+        | TranscriptLineKind::Other => false,
     };
     if let Some((at, _)) = turns.iter().find(|(_, row)| is_named(row)) {
         return Some(*at);
@@ -274,20 +284,26 @@ fn find(rows: &[Option<Row>], lines: &[&[u8]], cut: Cut<'_>) -> Option<usize> {
             .map(|(at, _)| *at)
     });
     let by_time = || {
-        let before = |row: &Row| row.at.is_some_and(|at| at <= cut.at);
+        let before = |row: &TranscriptLine| row.at.is_some_and(|at| at <= cut.at);
         turns.iter().rev().find(|(_, row)| before(row)).map(|(at, _)| *at)
     };
     by_place.or_else(by_time)
 }
 
 /// The lines to keep: words that still wait for the agent at the cut would be said in the fork.
-fn without_waiting(rows: &[Option<Row>]) -> Vec<usize> {
+fn without_waiting(rows: &[Option<TranscriptLine>]) -> Vec<usize> {
     let mut waiting = Vec::new();
     for (at, row) in rows.iter().enumerate() {
         match row.as_ref().map(|row| &row.what) {
-            Some(What::Queued) => waiting.push(at),
-            Some(What::Dequeued) if !waiting.is_empty() => drop(waiting.remove(0)),
-            Some(What::Dequeued | What::Turn { .. } | What::Lead | What::Other) | None => (),
+            Some(TranscriptLineKind::Queued) => waiting.push(at),
+            Some(TranscriptLineKind::Dequeued) if !waiting.is_empty() => drop(waiting.remove(0)),
+            Some(
+                TranscriptLineKind::Dequeued
+                | TranscriptLineKind::Turn { .. }
+                | TranscriptLineKind::Lead
+                | TranscriptLineKind::Other,
+            )
+            | None => (),
         }
     }
     (0..rows.len()).filter(|at| waiting.binary_search(at).is_err()).collect()

@@ -5,12 +5,12 @@
 
 use serde::Deserialize;
 
-use super::{Format, Row, What, moment, read, shortened};
+use super::{Format, TranscriptLine, TranscriptLineKind, moment, read, shortened};
 
-pub(super) struct QwenCode;
+pub(super) struct QwenTranscript;
 
 #[derive(Deserialize)]
-struct Line {
+struct QwenLine {
     #[serde(default, rename = "type")]
     kind: String,
     #[serde(default)]
@@ -18,32 +18,32 @@ struct Line {
     #[serde(default)]
     timestamp: Option<String>,
     #[serde(default)]
-    message: Message,
+    message: QwenMessage,
 }
 
 #[derive(Default, Deserialize)]
-struct Message {
+struct QwenMessage {
     #[serde(default)]
-    parts: Vec<Part>,
+    parts: Vec<QwenPart>,
 }
 
 #[derive(Deserialize)]
-struct Part {
+struct QwenPart {
     #[serde(default)]
     text: Option<String>,
 }
 
-impl Format for QwenCode {
-    fn row(&self, line: &[u8]) -> Option<Row> {
-        let line: Line = read(line)?;
+impl Format for QwenTranscript {
+    fn row(&self, line: &[u8]) -> Option<TranscriptLine> {
+        let line: QwenLine = read(line)?;
         let at = moment(line.timestamp.as_deref());
         let is_real = line.provenance.is_none_or(|provenance| provenance == "real_user");
         let text = line.message.parts.into_iter().find_map(|part| part.text);
         let what = match text.filter(|_| line.kind == "user" && is_real) {
-            Some(text) => What::Turn { id: None, prompt: shortened(&text) },
-            None => What::Other,
+            Some(text) => TranscriptLineKind::Turn { id: None, prompt: shortened(&text) },
+            None => TranscriptLineKind::Other,
         };
-        Some(Row { what, at })
+        Some(TranscriptLine { what, at })
     }
 
     fn file_name(&self, old: &str, session: &str, new: &str) -> Option<String> {

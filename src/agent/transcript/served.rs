@@ -51,10 +51,10 @@ pub fn ask(address: &str, session: &str, turn: &str, root: &Path) -> Option<Aske
 /// Fails if that is no answer to [`Asked::fork`].
 pub fn resume(answer: &[u8], session: &str) -> Result<Vec<String>, NoFork> {
     #[derive(Deserialize)]
-    struct Session {
+    struct ServedSession {
         id: String,
     }
-    let made: Session = serde_json::from_slice(answer).map_err(|_| NoFork::NotJson(1))?;
+    let made: ServedSession = serde_json::from_slice(answer).map_err(|_| NoFork::NotJson(1))?;
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     if made.id.is_empty() || made.id == session || !made.id.bytes().all(is_plain) {
         return Err(NoFork::OtherSession);

@@ -6,7 +6,7 @@ use super::*;
 
 const NEW: &str = "00000000-1111-4222-8333-444444444444";
 
-struct Kept {
+struct TranscriptFixture {
     agent: Agent,
     name: String,
     text: Vec<u8>,
@@ -17,19 +17,24 @@ struct Kept {
     at: DateTime<Utc>,
 }
 
-fn kept(agent: Agent, dir: &str, session: &'static str, turn: Option<&'static str>) -> Kept {
+fn kept(
+    agent: Agent,
+    dir: &str,
+    session: &'static str,
+    turn: Option<&'static str>,
+) -> TranscriptFixture {
     let dir = fs::read_dir(format!("fixtures/transcripts/{dir}")).unwrap();
     let path = dir.map(|entry| entry.unwrap().path()).next().unwrap();
     let text = fs::read(&path).unwrap();
     let name = path.file_name().unwrap().to_str().unwrap().to_owned();
     let format = format_of(agent).unwrap();
-    let rows: Vec<Row> =
+    let rows: Vec<TranscriptLine> =
         text.split_inclusive(|&b| b == b'\n').filter_map(|l| format.row(l)).collect();
     let at = rows.iter().rev().find(|row| row.is_turn()).unwrap().at.unwrap();
-    Kept { agent, name, text, session, turn, at }
+    TranscriptFixture { agent, name, text, session, turn, at }
 }
 
-fn all() -> [Kept; 5] {
+fn all() -> [TranscriptFixture; 5] {
     [
         kept(
             Agent::ClaudeCode,
@@ -49,12 +54,18 @@ fn all() -> [Kept; 5] {
     ]
 }
 
-impl Kept {
-    fn cut(&self) -> Cut<'_> {
-        Cut { session: self.session, turn: self.turn, prompt: None, position: None, at: self.at }
+impl TranscriptFixture {
+    fn cut(&self) -> CutPoint<'_> {
+        CutPoint {
+            session: self.session,
+            turn: self.turn,
+            prompt: None,
+            position: None,
+            at: self.at,
+        }
     }
 
-    fn fork(&self, text: &[u8], cut: Cut<'_>) -> Result<Fork, NoFork> {
+    fn fork(&self, text: &[u8], cut: CutPoint<'_>) -> Result<Fork, NoFork> {
         fork(self.agent, &self.name, text, cut, NEW)
     }
 }
@@ -63,12 +74,12 @@ impl Kept {
 fn a_fork_has_the_turns_before_and_nothing_after() {
     for kept in all() {
         // By name where there is one, by time, by place and words.
-        let by_time = Cut { turn: None, ..kept.cut() };
+        let by_time = CutPoint { turn: None, ..kept.cut() };
         let before = kept.fork(&kept.text, by_time).unwrap().bytes.len() as u64;
         let long_ago = DateTime::from_timestamp(0, 0).unwrap();
         let words = Some("SECOND").filter(|_| kept.agent != Agent::Codex);
-        let by_place = Cut { position: Some(before), prompt: words, ..by_time };
-        let by_place = words.map(|_| Cut { at: long_ago, ..by_place });
+        let by_place = CutPoint { position: Some(before), prompt: words, ..by_time };
+        let by_place = words.map(|_| CutPoint { at: long_ago, ..by_place });
         for cut in [Some(kept.cut()), Some(by_time), by_place].into_iter().flatten() {
             let fork = kept.fork(&kept.text, cut).unwrap();
             let text = String::from_utf8(fork.bytes).unwrap();
@@ -100,12 +111,12 @@ fn files_are_called_as_the_agent_calls_them() {
 fn what_is_no_such_conversation_is_refused() {
     for kept in all() {
         let cut = kept.cut();
-        let other = Cut { session: "ffffffff-7af7-4d25-89e7-0fc557e16b04", ..cut };
+        let other = CutPoint { session: "ffffffff-7af7-4d25-89e7-0fc557e16b04", ..cut };
         assert_eq!(kept.fork(&kept.text, other), Err(NoFork::OtherSession), "{:?}", kept.agent);
-        let path = Cut { session: "../../../etc/passwd", ..cut };
+        let path = CutPoint { session: "../../../etc/passwd", ..cut };
         assert_eq!(kept.fork(&kept.text, path), Err(NoFork::OtherSession));
         assert_eq!(kept.fork(b"", cut), Err(NoFork::NoSuchTurn));
-        let long_ago = Cut { turn: None, at: DateTime::from_timestamp(0, 0).unwrap(), ..cut };
+        let long_ago = CutPoint { turn: None, at: DateTime::from_timestamp(0, 0).unwrap(), ..cut };
         assert_eq!(kept.fork(&kept.text, long_ago), Err(NoFork::NoSuchTurn));
         let damaged = [b"half a li\n", &kept.text[..]].concat();
         assert_eq!(kept.fork(&damaged, cut), Err(NoFork::NotJson(1)), "{:?}", kept.agent);
@@ -115,8 +126,8 @@ fn what_is_no_such_conversation_is_refused() {
         let format = format_of(kept.agent).unwrap();
         let rows = kept.text.split_inclusive(|&byte| byte == b'\n');
         let mut rows = rows.filter_map(|line| format.row(line));
-        let first = rows.find(Row::is_turn).unwrap().at.unwrap();
-        let first = Cut { turn: None, at: first, ..cut };
+        let first = rows.find(TranscriptLine::is_turn).unwrap().at.unwrap();
+        let first = CutPoint { turn: None, at: first, ..cut };
         assert_eq!(kept.fork(&kept.text, first), Err(NoFork::FirstTurn), "{:?}", kept.agent);
     }
     assert_eq!(fork(Agent::Cursor, "x", b"", all()[0].cut(), NEW), Err(NoFork::UnknownFormat));

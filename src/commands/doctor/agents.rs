@@ -5,10 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Health, Line, Project, missed};
+use super::{CheckResult, Health, Project, missed};
 use crate::{
     agent,
-    install::{Entry, Ours, Row, Site, Standing, ends_a_session, look, off},
+    install::{HookEntry, HookStatus, InstallRow, OurPrograms, Site, ends_a_session, look, off},
     process::Process,
     ui,
 };
@@ -27,24 +27,24 @@ pub(super) struct Visit<'a, 'p> {
     pub(super) home: Option<&'a Path>,
     pub(super) project: Option<&'a Project>,
     /// The programs that are beforehand.
-    pub(super) ours: Ours,
+    pub(super) ours: OurPrograms,
     /// How long a hook may take by the settings.
     pub(super) deadline_s: u64,
 }
 
 impl Visit<'_, '_> {
     /// How one agent stands.
-    pub(super) fn agent(&self, row: &Row) -> Line {
+    pub(super) fn agent(&self, row: &InstallRow) -> CheckResult {
         let title = title(row.agent);
         let line = |health, told: String, hint: Option<String>| {
             let name = title.to_lowercase();
-            Line { name, health, told, hint }
+            CheckResult { name, health, told, hint }
         };
         let install = || Some(format!("beforehand install {}", row.agent));
         let mut places = Vec::new();
         for site in sites(row, self.process, self.root) {
             match look(&site, &self.ours) {
-                Ok(Standing::Nothing) => (),
+                Ok(HookStatus::Nothing) => (),
                 Ok(found) => {
                     if let Some((told, hint)) = self.fault(row, &site, &found) {
                         return line(Health::Trouble, told, hint.or_else(install));
@@ -95,7 +95,7 @@ impl Visit<'_, '_> {
     }
 
     /// How long the registered program takes for a call that is none, in words.
-    fn speed(&self, found: &Standing) -> Result<Option<String>, String> {
+    fn speed(&self, found: &HookStatus) -> Result<Option<String>, String> {
         /// An event that no agent sends, and so costs what any other costs that is not ours.
         const NOTHING: &[u8] = br#"{"hook_event_name":"Doctor","session_id":"doctor"}"#;
         let programs = programs(found);
@@ -113,10 +113,10 @@ impl Visit<'_, '_> {
     /// How many of the agent's calls here we were told of.
     fn calls(
         &self,
-        row: &Row,
+        row: &InstallRow,
         told: &str,
-        line: impl Fn(Health, String, Option<String>) -> Line,
-    ) -> Line {
+        line: impl Fn(Health, String, Option<String>) -> CheckResult,
+    ) -> CheckResult {
         let dialect = agent::by_name(row.agent);
         let tally = dialect
             .zip(self.project)
@@ -136,20 +136,25 @@ impl Visit<'_, '_> {
 
     /// What is wrong with what was found in one place, and what to do about it if it is not to
     /// install again.
-    fn fault(&self, row: &Row, site: &Site, found: &Standing) -> Option<(String, Option<String>)> {
+    fn fault(
+        &self,
+        row: &InstallRow,
+        site: &Site,
+        found: &HookStatus,
+    ) -> Option<(String, Option<String>)> {
         let place = ui::path(&site.path, self.home);
         if let Some(gone) = programs(found).iter().find(|program| self.real(program).is_none()) {
             let gone = ui::escape_path(gone);
             return Some((format!("the hook in {place} runs `{gone}`, which cannot be run"), None));
         }
         match found {
-            Standing::Nothing => None,
-            Standing::Whole(_) => {
+            HookStatus::Nothing => None,
+            HookStatus::Whole(_) => {
                 let is_program = site.path.metadata().is_ok_and(|found| found.mode() & 0o100 != 0);
                 (site.needs_permission() && !is_program)
                     .then(|| (format!("{place} may not be executed"), Some("chmod +x it".into())))
             }
-            Standing::Entries(entries, missing) => {
+            HookStatus::Entries(entries, missing) => {
                 self.entries_fault(row, &place, entries, missing)
             }
         }
@@ -157,18 +162,19 @@ impl Visit<'_, '_> {
 
     fn entries_fault(
         &self,
-        row: &Row,
+        row: &InstallRow,
         place: &str,
-        entries: &[Entry],
+        entries: &[HookEntry],
         missing: &[String],
     ) -> Option<(String, Option<String>)> {
         if !missing.is_empty() {
             return Some((format!("{place} has no hook for {}", missing.join(", ")), None));
         }
         let least = TIMEOUT_S_MIN.max(self.deadline_s + DEADLINE_ROOM_S) * row.second;
-        let is_cut = |entry: &Entry| row.agent == "codex" && ends_a_session(&entry.event);
-        let is_short =
-            |entry: &&Entry| entry.timeout.is_some_and(|timeout| timeout < least) && !is_cut(entry);
+        let is_cut = |entry: &HookEntry| row.agent == "codex" && ends_a_session(&entry.event);
+        let is_short = |entry: &&HookEntry| {
+            entry.timeout.is_some_and(|timeout| timeout < least) && !is_cut(entry)
+        };
         let short = entries.iter().find(is_short)?;
         let told = format!("the timeout for {} in {place} is too short", short.event);
         Some((told, Some(format!("set it to {least} or more"))))
@@ -187,18 +193,18 @@ impl Visit<'_, '_> {
     }
 
     /// A program that is not this one.
-    fn other(&self, found: &Standing) -> Option<PathBuf> {
+    fn other(&self, found: &HookStatus) -> Option<PathBuf> {
         let own = self.process.program().ok()?.canonicalize().ok()?;
         programs(found).into_iter().find(|program| self.real(program).is_some_and(|it| it != own))
     }
 }
 
-fn programs(found: &Standing) -> Vec<PathBuf> {
+fn programs(found: &HookStatus) -> Vec<PathBuf> {
     match found {
-        Standing::Nothing => Vec::new(),
-        Standing::Entries(entries, _) => {
+        HookStatus::Nothing => Vec::new(),
+        HookStatus::Entries(entries, _) => {
             entries.iter().map(|entry| entry.program.clone()).collect()
         }
-        Standing::Whole(program) => vec![program.clone()],
+        HookStatus::Whole(program) => vec![program.clone()],
     }
 }

@@ -13,12 +13,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::{
     agent::{
         self, Markers,
-        transcript::{Told, has_calls, told},
+        transcript::{CallEvent, has_calls, told},
     },
     commands::Project,
     fs::open_regular,
     install, ledger,
-    left::{self, What},
+    left::{self, LogEvent},
     model::{Agent, Effect, Event, Intent, ToolCall},
     process::Process,
     shell,
@@ -50,11 +50,11 @@ pub(super) fn tally(process: &Process<'_>, project: &Project, agent: Agent) -> O
     let noted = left::read(&project.state.root(&project.root)).into_iter();
     let noted: BTreeSet<String> = noted
         .filter_map(|line| match line.what {
-            What::Began { call, .. } => Some(call),
+            LogEvent::Began { call, .. } => Some(call),
             _ => None,
         })
         .collect();
-    let scope = shell::Scope {
+    let scope = shell::ShellContext {
         home: project.home.as_ref().and_then(|home| home.to_str()).map(str::to_owned),
         rules: shell::Patterns::default(),
     };
@@ -166,11 +166,11 @@ fn calls(agent: Agent, text: &[u8], since: DateTime<Utc>) -> Vec<ToolCall> {
     let mut made = BTreeMap::new();
     for told in text.split(|&byte| byte == b'\n').flat_map(|line| told(agent, line)) {
         match told {
-            Told::Made { id, at: Some(at), payload } if at > since => {
+            CallEvent::Made { id, at: Some(at), payload } if at > since => {
                 made.insert(id, (at, payload));
             }
-            Told::Made { .. } => (),
-            Told::Failed(id) => {
+            CallEvent::Made { .. } => (),
+            CallEvent::Failed(id) => {
                 made.remove(&id);
             }
         }

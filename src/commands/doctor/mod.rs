@@ -26,7 +26,7 @@ use crate::{
     journal::{self, LineKind},
     model::Settings,
     process::{Exit, Process},
-    state::State,
+    state::StateDir,
     ui::{self, Clock, Paint, Style},
 };
 use agents::Visit;
@@ -38,7 +38,7 @@ const TROUBLE_DAYS: i64 = 7;
 ///
 /// Exits 1 if anything is in the way.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct DoctorArgs {
     /// Print an array with an object for each line
     #[arg(long)]
     pub(crate) json: bool,
@@ -54,7 +54,7 @@ enum Health {
 }
 
 /// One thing that was looked at.
-struct Line {
+struct CheckResult {
     name: String,
     health: Health,
     /// Printable.
@@ -62,10 +62,10 @@ struct Line {
     hint: Option<String>,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &DoctorArgs) -> Result<Exit> {
     let lines = examine(process)?;
     if args.json {
-        let value: Vec<Value> = lines.iter().map(Line::json).collect();
+        let value: Vec<Value> = lines.iter().map(CheckResult::json).collect();
         print_json(process, &value.into())?;
     } else {
         let text = words(&lines, Style::stdout(process));
@@ -75,7 +75,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     Ok(if is_sick { Exit::Failed } else { Exit::Ok })
 }
 
-fn examine(process: &Process<'_>) -> Result<Vec<Line>> {
+fn examine(process: &Process<'_>) -> Result<Vec<CheckResult>> {
     let state = config::state(process, None)?;
     let root = project(process);
     let settings = config::load(process, root.as_deref()).settings;
@@ -89,7 +89,7 @@ fn examine(process: &Process<'_>) -> Result<Vec<Line>> {
         ours: ours_of(&state, running(process).as_ref()),
         deadline_s: settings.deadline.as_secs(),
     };
-    let mut lines: Vec<Line> = ROWS.iter().map(|row| visit.agent(row)).collect();
+    let mut lines: Vec<CheckResult> = ROWS.iter().map(|row| visit.agent(row)).collect();
     lines.extend(environment(process, &settings));
     lines.push(store(&state, &settings, home.as_deref()));
     lines.extend(trouble(process, &state));
@@ -97,7 +97,7 @@ fn examine(process: &Process<'_>) -> Result<Vec<Line>> {
 }
 
 /// What the environment changes.
-fn environment(process: &Process<'_>, settings: &Settings) -> Option<Line> {
+fn environment(process: &Process<'_>, settings: &Settings) -> Option<CheckResult> {
     let (health, told) = if settings.enabled {
         let home = process.var("BEFOREHAND_HOME")?;
         let home = ui::escape_path(Path::new(home)).into_owned();
@@ -106,14 +106,14 @@ fn environment(process: &Process<'_>, settings: &Settings) -> Option<Line> {
         (Health::Trouble, "beforehand is switched off here".to_owned())
     };
     let hint = Some("run `beforehand config` to see where that comes from".to_owned());
-    Some(Line { name: "settings".to_owned(), health, told, hint })
+    Some(CheckResult { name: "settings".to_owned(), health, told, hint })
 }
 
 /// Whether the state directory is private, can be written, and has room.
-fn store(state: &State, settings: &Settings, home: Option<&Path>) -> Line {
+fn store(state: &StateDir, settings: &Settings, home: Option<&Path>) -> CheckResult {
     let dir = state.dir();
     let shown = ui::path(dir, home).into_owned();
-    let line = |health, told: String, hint: Option<String>| Line {
+    let line = |health, told: String, hint: Option<String>| CheckResult {
         name: "store".to_owned(),
         health,
         told,
@@ -122,7 +122,7 @@ fn store(state: &State, settings: &Settings, home: Option<&Path>) -> Line {
     let existing = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(dir);
     if let Some(lost) = state.unwritable(None) {
         let told = format!("nothing can be written in {}", ui::path(&lost, home));
-        return line(Health::Trouble, told, Some(State::HOW_TO_WRITE.to_owned()));
+        return line(Health::Trouble, told, Some(StateDir::HOW_TO_WRITE.to_owned()));
     }
     let mode = fs::symlink_metadata(dir).map_or(0o700, |found| found.mode());
     if mode & 0o077 != 0 && existing == dir {
@@ -145,13 +145,13 @@ fn store(state: &State, settings: &Settings, home: Option<&Path>) -> Line {
 }
 
 /// The last trouble of the hook.
-fn trouble(process: &Process<'_>, state: &State) -> Option<Line> {
+fn trouble(process: &Process<'_>, state: &StateDir) -> Option<CheckResult> {
     let since = process.now - TimeDelta::days(TROUBLE_DAYS);
-    let is_recent = |line: &journal::Line| line.kind == LineKind::Trouble && line.at > since;
+    let is_recent = |line: &journal::JournalLine| line.kind == LineKind::Trouble && line.at > since;
     let last = journal::read(state).into_iter().rfind(is_recent)?;
     let when = Clock::local(process.now).when(last.at);
     let told = format!("{when}: {}", ui::escape(last.text.as_bytes()));
-    Some(Line { name: "last trouble".to_owned(), health: Health::Note, told, hint: None })
+    Some(CheckResult { name: "last trouble".to_owned(), health: Health::Note, told, hint: None })
 }
 
 impl Health {
@@ -173,17 +173,17 @@ impl Health {
     }
 }
 
-impl Line {
+impl CheckResult {
     fn json(&self) -> Value {
         let health = if self.health == Health::Absent { "absent" } else { self.health.word() };
         json!({ "name": self.name, "health": health, "text": self.told, "hint": self.hint })
     }
 }
 
-fn words(lines: &[Line], style: Style) -> String {
+fn words(lines: &[CheckResult], style: Style) -> String {
     let width = lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
-    for Line { name, health, told, hint } in lines {
+    for CheckResult { name, health, told, hint } in lines {
         let word = format!("{:<7}", health.word());
         let row = format!("{name:<width$}  {}  ", style.paint(health.paint(), &word));
         text.push_str(&format!("{row}{told}\n"));

@@ -14,9 +14,9 @@ use std::{
 use serde_json::Value;
 
 use self::{
-    text::{Passed, Places, TextSearch},
+    text::{FirstMatches, Passed, TextSearch},
     versions::Versions,
-    what::Wanted,
+    what::FileQuery,
 };
 use super::{Project, places, print, print_json};
 use crate::{
@@ -35,7 +35,7 @@ const FILES_MAX: usize = 20;
 /// `/tmp/x`), or, if nothing is called so, a pattern over names (`*.ts`) or paths (`src/**/*.ts`).
 /// Exits 1 when nothing is found.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct FindArgs {
     /// The file or directory
     #[arg(value_name = "WHAT", required_unless_present = "text")]
     what: Option<OsString>,
@@ -57,19 +57,19 @@ pub(crate) struct Args {
 }
 
 /// What one root has.
-struct Part {
+struct RootVersions {
     project: Project,
     /// Whether `restore` finds this root without being told.
     is_here: bool,
     versions: Versions,
     /// Where the text stands, if one is looked for.
-    places: Option<Places>,
+    places: Option<FirstMatches>,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &FindArgs) -> Result<Exit> {
     let cwd = process.cwd.clone().unwrap_or_default();
     let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
-    let wanted = args.what.as_deref().map_or(Wanted::ALL, |given| Wanted::of(given, &cwd));
+    let wanted = args.what.as_deref().map_or(FileQuery::ALL, |given| FileQuery::of(given, &cwd));
     let interrupted = process.heed_interrupt();
     let text = args.text.as_deref().map(std::os::unix::ffi::OsStrExt::as_bytes);
     let mut search = text.map(|text| TextSearch::new(text, &interrupted));
@@ -88,10 +88,10 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
             let _ignored = writeln!(process.stderr, "warning: checkpoint {id} is left out: {err}");
         }
         let places = search.as_mut().map(|search| search.narrow(&project, &mut versions));
-        parts.push(Part { project, is_here, versions, places });
+        parts.push(RootVersions { project, is_here, versions, places });
     }
     if parts.iter().any(|part| part.has_as_written(&wanted)) {
-        for Part { project, versions, .. } in &mut parts {
+        for RootVersions { project, versions, .. } in &mut parts {
             versions.of.retain(|spot, _| spot.is_as_written(&wanted, project.root.path()));
         }
     }
@@ -106,16 +106,16 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-impl Part {
+impl RootVersions {
     /// Whether there is a file by the very name that was typed.
-    fn has_as_written(&self, wanted: &Wanted) -> bool {
+    fn has_as_written(&self, wanted: &FileQuery) -> bool {
         let root = self.project.root.path();
         self.versions.of.keys().any(|spot| spot.is_as_written(wanted, root))
     }
 }
 
 /// Where to look, and whether that is where the user stands.
-fn projects(process: &mut Process<'_>, args: &Args) -> Result<Vec<(Project, bool)>> {
+fn projects(process: &mut Process<'_>, args: &FindArgs) -> Result<Vec<(Project, bool)>> {
     let here = Project::open(process, None);
     if !args.everywhere {
         let project = match &args.root {
@@ -145,7 +145,7 @@ fn warn(process: &mut Process<'_>, path: &Path, err: &Error) {
     let _ignored = writeln!(process.stderr, "warning: {path}: {err}");
 }
 
-fn tell(process: &mut Process<'_>, args: &Args, parts: &[Part]) -> Result<()> {
+fn tell(process: &mut Process<'_>, args: &FindArgs, parts: &[RootVersions]) -> Result<()> {
     let mut room = match (args.limit, args.json) {
         (Some(limit), _) => limit,
         (None, true) => usize::MAX,
@@ -188,7 +188,7 @@ fn say_passed(process: &mut Process<'_>, passed: Passed) {
 }
 
 /// Says that there is nothing, and what else to try.
-fn nothing(process: &mut Process<'_>, args: &Args) -> Result<()> {
+fn nothing(process: &mut Process<'_>, args: &FindArgs) -> Result<()> {
     let given = |given: &OsString| ui::escape_path(Path::new(given)).into_owned();
     let mut wanted = args.what.as_ref().map(|what| format!("`{}`", given(what)));
     if let Some(text) = &args.text {

@@ -11,9 +11,9 @@ use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
 use super::{
-    Part,
-    versions::{Spot, Version},
-    what::Wanted,
+    RootVersions,
+    versions::{FileVersion, Spot},
+    what::FileQuery,
 };
 use crate::{
     commands::rows,
@@ -59,7 +59,12 @@ impl Now {
 }
 
 /// Everything of one root, `room` files at most.
-pub(super) fn words(process: &Process<'_>, part: &Part, everywhere: bool, room: usize) -> String {
+pub(super) fn words(
+    process: &Process<'_>,
+    part: &RootVersions,
+    everywhere: bool,
+    room: usize,
+) -> String {
     let style = Style::stdout(process);
     let home = part.project.home.as_deref();
     let mut text = String::new();
@@ -85,15 +90,15 @@ pub(super) fn words(process: &Process<'_>, part: &Part, everywhere: bool, room: 
     text
 }
 
-fn is_directory(versions: &[Version]) -> bool {
+fn is_directory(versions: &[FileVersion]) -> bool {
     versions.first().is_some_and(|version| version.kind == Kind::Directory)
 }
 
 /// Everything of one root, an object for each file.
-pub(super) fn json(part: &Part) -> Vec<Value> {
+pub(super) fn json(part: &RootVersions) -> Vec<Value> {
     let each = part.versions.of.iter();
     let root = part.project.root.path().to_string_lossy();
-    let value = |(spot, versions): (&Spot, &Vec<Version>)| {
+    let value = |(spot, versions): (&Spot, &Vec<FileVersion>)| {
         let now = part.now(spot, versions);
         let versions = versions.iter().map(|version| part.version_json(spot, version));
         json!({
@@ -109,7 +114,7 @@ pub(super) fn json(part: &Part) -> Vec<Value> {
 
 impl Spot {
     /// Whether it is called what was typed; `root` is where those below it are.
-    pub(super) fn is_as_written(&self, wanted: &Wanted, root: &Path) -> bool {
+    pub(super) fn is_as_written(&self, wanted: &FileQuery, root: &Path) -> bool {
         match self {
             Self::Below(path) => wanted.is_as_written(Some(root), path),
             Self::Outside(path) => wanted.is_as_written(None, path),
@@ -130,11 +135,11 @@ impl Spot {
     }
 }
 
-impl Part {
+impl RootVersions {
     fn table(
         &self,
         process: &Process<'_>,
-        versions: &[Version],
+        versions: &[FileVersion],
         now: Now,
         digits: usize,
     ) -> String {
@@ -166,14 +171,14 @@ impl Part {
     }
 
     /// The version to bring back: the newest that is not there now and can be read.
-    fn wanted<'v>(&self, now: Now, versions: &'v [Version]) -> Option<&'v Version> {
+    fn wanted<'v>(&self, now: Now, versions: &'v [FileVersion]) -> Option<&'v FileVersion> {
         let mut others = versions.iter().enumerate().filter(|(n, _)| now != Now::Is(*n));
-        let can_be_read = |it: &Version| it.kind != Kind::File || self.size(it).is_some();
+        let can_be_read = |it: &FileVersion| it.kind != Kind::File || self.size(it).is_some();
         others.find(|(_, version)| can_be_read(version)).map(|(_, version)| version)
     }
 
     /// What is worth a word about a version.
-    fn note(&self, version: &Version, is_now: bool) -> String {
+    fn note(&self, version: &FileVersion, is_now: bool) -> String {
         let place = self.places.as_ref().and_then(|places| places.of(version));
         let place = place.map(|place| {
             format!("{}: {}", place.line, String::from_utf8_lossy(place.text.trim_ascii()))
@@ -188,7 +193,7 @@ impl Part {
         [now, link, place, count].into_iter().flatten().collect::<Vec<_>>().join(" · ")
     }
 
-    fn id(&self, version: &Version) -> String {
+    fn id(&self, version: &FileVersion) -> String {
         self.versions.checkpoints[version.last].id.to_string()
     }
 
@@ -199,13 +204,13 @@ impl Part {
         Some(bytes)
     }
 
-    fn size(&self, version: &Version) -> Option<u64> {
+    fn size(&self, version: &FileVersion) -> Option<u64> {
         let content = version.content.filter(|_| version.kind == Kind::File)?;
         let mut from = self.project.store.open(&content).ok()?.take(SIZE_MAX_BYTES + 1);
         std::io::copy(&mut from, &mut std::io::sink()).ok()
     }
 
-    fn size_words(&self, version: &Version) -> String {
+    fn size_words(&self, version: &FileVersion) -> String {
         match (version.kind, self.size(version)) {
             (Kind::File, None) => "unreadable".to_owned(),
             (Kind::File, Some(size)) if size > SIZE_MAX_BYTES => {
@@ -216,7 +221,7 @@ impl Part {
         }
     }
 
-    fn version_json(&self, spot: &Spot, version: &Version) -> Value {
+    fn version_json(&self, spot: &Spot, version: &FileVersion) -> Value {
         let seen = |n: usize| {
             let at = self.versions.checkpoints[n].taken_at;
             at.to_rfc3339_opts(SecondsFormat::Secs, true)
@@ -237,7 +242,7 @@ impl Part {
     }
 
     /// The very command that brings a version back, as a shell takes it.
-    fn command(&self, spot: &Spot, version: &Version, digits: usize) -> String {
+    fn command(&self, spot: &Spot, version: &FileVersion, digits: usize) -> String {
         let mut words =
             vec!["beforehand restore".to_owned(), self.id(version)[..digits].to_owned()];
         let root = self.project.root.path();
@@ -255,7 +260,7 @@ impl Part {
     }
 
     /// How the file is now, beside its versions. Read through no symlink.
-    fn now(&self, spot: &Spot, versions: &[Version]) -> Now {
+    fn now(&self, spot: &Spot, versions: &[FileVersion]) -> Now {
         let path: PathBuf = match spot {
             Spot::Below(path) => self.project.root.path().join(OsStr::from_bytes(path)),
             Spot::Outside(path) => OsStr::from_bytes(path).into(),
@@ -267,7 +272,7 @@ impl Part {
             return Now::Gone;
         };
         let Ok(stamp) = parent.stat_child(&name) else { return Now::Gone };
-        let is_same = |version: &Version| match (version.kind, version.content) {
+        let is_same = |version: &FileVersion| match (version.kind, version.content) {
             (kind, _) if Some(kind) != stamp.kind() => false,
             (Kind::File, Some(content)) => {
                 self.size(version) == Some(stamp.size)

@@ -9,7 +9,7 @@ use std::{
 
 use memchr::memmem::Finder;
 
-use super::versions::{Version, Versions};
+use super::versions::{FileVersion, Versions};
 use crate::{
     commands::Project,
     model::{Content, Kind},
@@ -24,7 +24,7 @@ const LINE_MAX_BYTES: usize = 300;
 
 /// Where a text stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TextMatch {
     /// The line, from 1.
     pub(super) line: usize,
     /// What it says, not escaped, perhaps not all of it.
@@ -58,8 +58,8 @@ impl<'a> TextSearch<'a> {
     }
 
     /// Keeps only versions that have the text; where each has it first.
-    pub(super) fn narrow(&mut self, project: &Project, versions: &mut Versions) -> Places {
-        let mut places = Places(HashMap::new());
+    pub(super) fn narrow(&mut self, project: &Project, versions: &mut Versions) -> FirstMatches {
+        let mut places = FirstMatches(HashMap::new());
         versions.of.retain(|_, versions| {
             versions.retain(|version| self.has(project, version, &mut places));
             !versions.is_empty()
@@ -67,7 +67,7 @@ impl<'a> TextSearch<'a> {
         places
     }
 
-    fn has(&mut self, project: &Project, version: &Version, places: &mut Places) -> bool {
+    fn has(&mut self, project: &Project, version: &FileVersion, places: &mut FirstMatches) -> bool {
         let Some(content) = version.content.filter(|_| version.kind == Kind::File) else {
             return false;
         };
@@ -84,7 +84,7 @@ impl<'a> TextSearch<'a> {
         has
     }
 
-    fn search(&mut self, project: &Project, content: &Content) -> Option<Place> {
+    fn search(&mut self, project: &Project, content: &Content) -> Option<TextMatch> {
         let mut bytes = Vec::new();
         let read = project.store.open(content).ok().map(|from| from.take(FILE_MAX_BYTES + 1));
         if read.and_then(|mut read| read.read_to_end(&mut bytes).ok()).is_none() {
@@ -105,7 +105,7 @@ impl<'a> TextSearch<'a> {
             bytes[at..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |n| at + n);
         // In a very long line, from where it stands.
         let start = if at - start > LINE_MAX_BYTES / 2 { at } else { start };
-        Some(Place {
+        Some(TextMatch {
             line: memchr::memchr_iter(b'\n', &bytes[..at]).count() + 1,
             text: bytes[start..end.min(start + LINE_MAX_BYTES)].to_owned(),
         })
@@ -113,11 +113,11 @@ impl<'a> TextSearch<'a> {
 }
 
 /// Where contents have the text first; none where they do not.
-pub(super) struct Places(HashMap<Content, Option<Place>>);
+pub(super) struct FirstMatches(HashMap<Content, Option<TextMatch>>);
 
-impl Places {
+impl FirstMatches {
     /// Where this version has it.
-    pub(super) fn of(&self, version: &Version) -> Option<&Place> {
+    pub(super) fn of(&self, version: &FileVersion) -> Option<&TextMatch> {
         self.0.get(&version.content?)?.as_ref()
     }
 }

@@ -7,7 +7,7 @@ use std::{
     rc::Rc,
 };
 
-use super::what::Wanted;
+use super::what::FileQuery;
 use crate::{
     commands::Project,
     error::{Error, Result},
@@ -26,7 +26,7 @@ pub(super) enum Spot {
 /// One content of a file, however many checkpoints have it. Checkpoints are told by their place in
 /// the order of all, the oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Version {
+pub(super) struct FileVersion {
     /// What sort of file.
     pub(super) kind: Kind,
     /// Its bytes; none for what has none, and for a directory.
@@ -44,7 +44,7 @@ pub(super) struct Versions {
     /// All checkpoints, the oldest first.
     pub(super) checkpoints: Vec<Checkpoint>,
     /// The versions of each file, the one seen last first.
-    pub(super) of: BTreeMap<Spot, Vec<Version>>,
+    pub(super) of: BTreeMap<Spot, Vec<FileVersion>>,
     /// Checkpoints that could not be read, and why.
     pub(super) unread: Vec<(Checkpoint, Error)>,
 }
@@ -56,7 +56,7 @@ impl Versions {
     /// # Errors
     ///
     /// Fails if the checkpoints cannot be listed.
-    pub(super) fn find(project: &Project, wanted: &Wanted) -> Result<Self> {
+    pub(super) fn find(project: &Project, wanted: &FileQuery) -> Result<Self> {
         let mut checkpoints = project.store.list()?;
         checkpoints.reverse();
         let mut search = Search { project, wanted, read: HashMap::new() };
@@ -82,7 +82,7 @@ impl Versions {
         // What is in a directory has versions of its own.
         let content = entry.content.filter(|_| entry.kind != Kind::Directory);
         let versions = self.of.entry(spot).or_default();
-        let is_it = |version: &&mut Version| {
+        let is_it = |version: &&mut FileVersion| {
             version.kind == entry.kind
                 && version.content.map(|content| content.id) == content.map(|content| content.id)
         };
@@ -92,7 +92,13 @@ impl Versions {
                 version.count += 1;
             }
             None => {
-                versions.push(Version { kind: entry.kind, content, first: n, last: n, count: 1 });
+                versions.push(FileVersion {
+                    kind: entry.kind,
+                    content,
+                    first: n,
+                    last: n,
+                    count: 1,
+                });
             }
         }
     }
@@ -100,12 +106,12 @@ impl Versions {
 
 /// What a directory has of what is looked for, and the directories in it that have any.
 #[derive(Default)]
-struct Held {
+struct MatchTree {
     own: Vec<(Vec<u8>, Entry)>,
-    below: Vec<Rc<Held>>,
+    below: Vec<Rc<MatchTree>>,
 }
 
-impl Held {
+impl MatchTree {
     fn is_empty(&self) -> bool {
         self.own.is_empty() && self.below.is_empty()
     }
@@ -120,9 +126,9 @@ impl Held {
 
 struct Search<'a> {
     project: &'a Project,
-    wanted: &'a Wanted,
+    wanted: &'a FileQuery,
     /// Directories that have been read, by their place and their id.
-    read: HashMap<(Vec<u8>, ContentId), Rc<Held>>,
+    read: HashMap<(Vec<u8>, ContentId), Rc<MatchTree>>,
 }
 
 impl Search<'_> {
@@ -152,13 +158,13 @@ impl Search<'_> {
         }
     }
 
-    fn directory(&mut self, id: &ContentId, above: &[u8]) -> Result<Rc<Held>> {
+    fn directory(&mut self, id: &ContentId, above: &[u8]) -> Result<Rc<MatchTree>> {
         let key = (above.to_owned(), *id);
         if let Some(held) = self.read.get(&key) {
             return Ok(held.clone());
         }
         let root = self.project.root.path();
-        let mut held = Held::default();
+        let mut held = MatchTree::default();
         for (name, entry) in self.project.store.directory(id)? {
             let path = if above.is_empty() { name } else { [above, b"/", &name[..]].concat() };
             let is_directory = entry.kind == Kind::Directory;

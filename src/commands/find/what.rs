@@ -13,20 +13,23 @@ use crate::fs::without_dots;
 /// Which files are meant: those that are called what was typed; or, if that is a pattern and no file
 /// is called so, those that fit it. Names have brackets of their own, as in `pages/[id].tsx`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
-    as_written: What,
-    pattern: Option<What>,
+pub(super) struct FileQuery {
+    as_written: NamePattern,
+    pattern: Option<NamePattern>,
 }
 
-impl Wanted {
+impl FileQuery {
     /// Every file: their contents decide.
-    pub(super) const ALL: Self = Self { as_written: What::All, pattern: None };
+    pub(super) const ALL: Self = Self { as_written: NamePattern::All, pattern: None };
 
     /// Reads what was typed, seen from `cwd`.
     pub(super) fn of(given: &OsStr, cwd: &Path) -> Self {
         let bytes = given.as_bytes();
         let bytes = bytes.strip_suffix(b"/").filter(|bytes| !bytes.is_empty()).unwrap_or(bytes);
-        Self { as_written: What::as_written(bytes, cwd), pattern: What::pattern(bytes) }
+        Self {
+            as_written: NamePattern::as_written(bytes, cwd),
+            pattern: NamePattern::pattern(bytes),
+        }
     }
 
     /// Whether what is at `path` below `root`, or at `path` itself without one, may be meant.
@@ -46,13 +49,13 @@ impl Wanted {
         both.any(|what| what.may_lie_below(root, path))
     }
 
-    fn both(&self) -> impl Iterator<Item = &What> {
+    fn both(&self) -> impl Iterator<Item = &NamePattern> {
         std::iter::once(&self.as_written).chain(&self.pattern)
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum What {
+enum NamePattern {
     /// Every file.
     All,
     /// Files and directories with this name.
@@ -67,7 +70,7 @@ enum What {
     Paths(Vec<u8>),
 }
 
-impl What {
+impl NamePattern {
     fn as_written(bytes: &[u8], cwd: &Path) -> Self {
         let is_place = [&b"/"[..], b"./", b"../"].iter().any(|start| bytes.starts_with(start))
             || matches!(bytes, b"." | b"..");
@@ -125,7 +128,7 @@ mod tests {
     #[test]
     fn the_way_it_is_written_says_what_is_meant() {
         let fits = |given: &str, path: &str| {
-            let wanted = Wanted::of(OsStr::new(given), Path::new("/home/ada/shop/src"));
+            let wanted = FileQuery::of(OsStr::new(given), Path::new("/home/ada/shop/src"));
             wanted.fits(Some(Path::new("/home/ada/shop")), path.as_bytes(), false)
         };
         for (given, path, expected) in [
@@ -158,10 +161,10 @@ mod tests {
     #[test]
     fn a_pattern_means_files_and_a_name_means_both() {
         let fits = |given: &str| {
-            let wanted = Wanted::of(OsStr::new(given), Path::new("/"));
+            let wanted = FileQuery::of(OsStr::new(given), Path::new("/"));
             wanted.fits(Some(Path::new("/")), b"src", true)
         };
         assert_eq!([fits("src"), fits("s*")], [true, false]);
-        assert!(!Wanted::ALL.fits(Some(Path::new("/")), b"src", true));
+        assert!(!FileQuery::ALL.fits(Some(Path::new("/")), b"src", true));
     }
 }

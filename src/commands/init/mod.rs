@@ -19,24 +19,24 @@ use crate::{
 /// Esc Esc then opens `beforehand rewind`, at an empty prompt only; on a line with something in it
 /// these keys do what they did.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct InitArgs {
     /// The shell
-    shell: Shell,
+    shell: InitShell,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Shell {
+enum InitShell {
     Zsh,
     Bash,
     Fish,
 }
 
 /// `cli` is the whole command line, which only `cli` knows.
-pub(crate) fn run(process: &mut Process<'_>, args: &Args, cli: clap::Command) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &InitArgs, cli: clap::Command) -> Result<Exit> {
     let (widget, completions) = match args.shell {
-        Shell::Zsh => (include_str!("widget.zsh"), for_zsh(&complete(Completions::Zsh, cli))),
-        Shell::Bash => (include_str!("widget.bash"), complete(Completions::Bash, cli)),
-        Shell::Fish => (include_str!("widget.fish"), complete(Completions::Fish, cli)),
+        InitShell::Zsh => (include_str!("widget.zsh"), for_zsh(&complete(Completions::Zsh, cli))),
+        InitShell::Bash => (include_str!("widget.bash"), complete(Completions::Bash, cli)),
+        InitShell::Fish => (include_str!("widget.fish"), complete(Completions::Fish, cli)),
     };
     print(process, &format!("{widget}\n{completions}"))?;
     Ok(Exit::Ok)

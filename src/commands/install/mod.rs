@@ -11,11 +11,11 @@ use crate::{
     agent, config,
     error::{Error, Result},
     fs::PathResolver,
-    install::{Change, Plan, Program, ROWS, Row, Site},
+    install::{FileEdit, InstallRow, Plan, ProgramPath, ROWS, Site},
     process::{Exit, Process},
     reach::{Surroundings, root_around},
-    state::State,
-    ui::{self, Look, Side, Style},
+    state::StateDir,
+    ui::{self, DiffOptions, DiffSide, Style},
 };
 
 /// Put beforehand's hooks into the settings of your agents.
@@ -24,7 +24,7 @@ use crate::{
 /// beforehand's stays as it is, and what was there is kept.
 #[derive(clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags")]
-pub(crate) struct Args {
+pub(crate) struct InstallArgs {
     /// Which agents, as in `claude-code`; without any, all that are found here
     #[arg(value_name = "AGENT")]
     pub(crate) agents: Vec<String>,
@@ -47,30 +47,30 @@ pub(crate) struct Args {
 }
 
 /// What is done, in words.
-struct Deed {
+struct InstallAction {
     is_install: bool,
     verb: &'static str,
     done: &'static str,
     nothing: &'static str,
 }
 
-const INSTALL: Deed = Deed {
+const INSTALL: InstallAction = InstallAction {
     is_install: true,
     verb: "write",
     done: "wrote",
     nothing: "nothing to do: every hook is where it belongs",
 };
-const UNINSTALL: Deed = Deed {
+const UNINSTALL: InstallAction = InstallAction {
     is_install: false,
     verb: "change",
     done: "changed",
     nothing: "nothing to do: there is nothing of beforehand's",
 };
 
-pub(crate) fn install(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn install(process: &mut Process<'_>, args: &InstallArgs) -> Result<Exit> {
     let state = config::state(process, None)?;
     let found = process.program().map_err(Error::io("find", Path::new("beforehand")))?;
-    let program = Program::new(&found)?;
+    let program = ProgramPath::new(&found)?;
     let rows = rows(args, |row| row.is_there(process))?;
     if rows.is_empty() {
         return Err(Error::other(
@@ -92,7 +92,7 @@ pub(crate) fn install(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     Ok(exit)
 }
 
-pub(crate) fn uninstall(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn uninstall(process: &mut Process<'_>, args: &InstallArgs) -> Result<Exit> {
     let state = config::state(process, None)?;
     let rows = rows(args, |_| true)?;
     let running = running(process);
@@ -102,12 +102,15 @@ pub(crate) fn uninstall(process: &mut Process<'_>, args: &Args) -> Result<Exit> 
 }
 
 /// The program that is running now, if it could stand in a settings file.
-pub(crate) fn running(process: &Process<'_>) -> Option<Program> {
-    process.program().ok().and_then(|path| Program::new(&path).ok())
+pub(crate) fn running(process: &Process<'_>) -> Option<ProgramPath> {
+    process.program().ok().and_then(|path| ProgramPath::new(&path).ok())
 }
 
 /// The agents that were named, or those that are there.
-fn rows(args: &Args, is_there: impl Fn(&Row) -> bool) -> Result<Vec<&'static Row>> {
+fn rows(
+    args: &InstallArgs,
+    is_there: impl Fn(&InstallRow) -> bool,
+) -> Result<Vec<&'static InstallRow>> {
     if args.agents.is_empty() {
         return Ok(ROWS.iter().filter(|row| is_there(row)).collect());
     }
@@ -123,9 +126,9 @@ fn rows(args: &Args, is_there: impl Fn(&Row) -> bool) -> Result<Vec<&'static Row
 
 fn sites(
     process: &Process<'_>,
-    args: &Args,
-    rows: &[&Row],
-    places: impl Fn(&Row) -> Vec<Site>,
+    args: &InstallArgs,
+    rows: &[&InstallRow],
+    places: impl Fn(&InstallRow) -> Vec<Site>,
 ) -> Result<Vec<Site>> {
     if !args.project {
         return Ok(rows.iter().flat_map(|row| places(row)).collect());
@@ -149,11 +152,11 @@ pub(crate) fn project(process: &Process<'_>) -> Option<PathBuf> {
 /// Shows, asks, does.
 fn carry_out(
     process: &mut Process<'_>,
-    args: &Args,
-    rows: &[&Row],
+    args: &InstallArgs,
+    rows: &[&InstallRow],
     plan: &Plan,
-    state: &State,
-    deed: &Deed,
+    state: &StateDir,
+    deed: &InstallAction,
 ) -> Result<Exit> {
     let home = process.var("HOME").map(PathBuf::from);
     if !args.json {
@@ -180,7 +183,12 @@ fn carry_out(
     Ok(if is_refused || is_left { Exit::Failed } else { Exit::Ok })
 }
 
-fn is_wanted(process: &mut Process<'_>, args: &Args, plan: &Plan, deed: &Deed) -> bool {
+fn is_wanted(
+    process: &mut Process<'_>,
+    args: &InstallArgs,
+    plan: &Plan,
+    deed: &InstallAction,
+) -> bool {
     if plan.changes.is_empty() || args.dry_run {
         return false;
     }
@@ -190,17 +198,17 @@ fn is_wanted(process: &mut Process<'_>, args: &Args, plan: &Plan, deed: &Deed) -
 
 fn show(
     process: &mut Process<'_>,
-    rows: &[&Row],
+    rows: &[&InstallRow],
     plan: &Plan,
-    deed: &Deed,
+    deed: &InstallAction,
     home: Option<&Path>,
 ) -> Result<()> {
-    let look = Look { style: Style::stdout(process), deadline: None };
+    let look = DiffOptions { style: Style::stdout(process), deadline: None };
     let mut text = summary(rows, plan, deed, home);
     for change in &plan.changes {
         let path = ui::path(&change.site.path, home).into_owned();
         let (old, new) = (side(change, change.old.as_deref()), side(change, change.new.as_deref()));
-        let shown = ui::Change { path: path.as_bytes(), old, new };
+        let shown = ui::FileDiff { path: path.as_bytes(), old, new };
         text.push_str(&shown.show(look));
         text.push('\n');
     }
@@ -208,7 +216,7 @@ fn show(
 }
 
 /// One line for each agent: what becomes of its files. Nothing, if nothing becomes of any.
-fn summary(rows: &[&Row], plan: &Plan, deed: &Deed, home: Option<&Path>) -> String {
+fn summary(rows: &[&InstallRow], plan: &Plan, deed: &InstallAction, home: Option<&Path>) -> String {
     if plan.changes.is_empty() && plan.refused.is_empty() {
         return String::new();
     }
@@ -223,7 +231,12 @@ fn summary(rows: &[&Row], plan: &Plan, deed: &Deed, home: Option<&Path>) -> Stri
 }
 
 /// What becomes of the files of one agent; `None` where there is nothing to say.
-fn of_agent(row: &Row, plan: &Plan, deed: &Deed, home: Option<&Path>) -> Option<String> {
+fn of_agent(
+    row: &InstallRow,
+    plan: &Plan,
+    deed: &InstallAction,
+    home: Option<&Path>,
+) -> Option<String> {
     let refused = || plan.refused.iter().filter(|(site, _)| site.agent == row.agent);
     if let Some((site, _)) = refused().find(|(site, _)| site.is_hook()) {
         return Some(format!("nothing: {} is refused, see below", ui::path(&site.path, home)));
@@ -258,14 +271,20 @@ fn of_agent(row: &Row, plan: &Plan, deed: &Deed, home: Option<&Path>) -> Option<
     }
 }
 
-fn side<'a>(change: &Change, text: Option<&'a str>) -> Side<'a> {
+fn side<'a>(change: &FileEdit, text: Option<&'a str>) -> DiffSide<'a> {
     match text {
-        Some(text) => Side::File { bytes: text.as_bytes(), permissions: change.permissions },
-        None => Side::Missing,
+        Some(text) => DiffSide::File { bytes: text.as_bytes(), permissions: change.permissions },
+        None => DiffSide::Missing,
     }
 }
 
-fn close(process: &mut Process<'_>, plan: &Plan, deed: &Deed, is_done: bool, home: Option<&Path>) {
+fn close(
+    process: &mut Process<'_>,
+    plan: &Plan,
+    deed: &InstallAction,
+    is_done: bool,
+    home: Option<&Path>,
+) {
     let style = Style::stderr(process);
     let mut text = String::new();
     if plan.changes.is_empty() && plan.refused.is_empty() {
@@ -286,7 +305,7 @@ fn close(process: &mut Process<'_>, plan: &Plan, deed: &Deed, is_done: bool, hom
 }
 
 /// What is left for the user to do.
-fn advise(process: &mut Process<'_>, args: &Args, rows: &[&Row]) {
+fn advise(process: &mut Process<'_>, args: &InstallArgs, rows: &[&InstallRow]) {
     for row in rows {
         let title = agent::by_name(row.agent).map_or(row.agent, |dialect| dialect.title());
         let by_hand = row.by_hand.filter(|_| !args.project);
@@ -301,7 +320,7 @@ fn advise(process: &mut Process<'_>, args: &Args, rows: &[&Row]) {
 }
 
 /// `npx` and `uvx` run a program from a cache, which may be emptied.
-fn advise_a_place(process: &mut Process<'_>, program: &Program) {
+fn advise_a_place(process: &mut Process<'_>, program: &ProgramPath) {
     let home = process.var("HOME").map(PathBuf::from);
     let cache = process.var("XDG_CACHE_HOME").map(PathBuf::from);
     let cache = cache.or_else(|| Some(home.as_ref()?.join(".cache")));
@@ -315,7 +334,7 @@ fn advise_a_place(process: &mut Process<'_>, program: &Program) {
 }
 
 fn as_json(plan: &Plan, is_done: bool) -> Value {
-    let change = |change: &Change| {
+    let change = |change: &FileEdit| {
         json!({
             "agent": change.site.agent,
             "path": change.site.path.to_string_lossy(),

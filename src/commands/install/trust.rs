@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Args, project, running};
+use super::{InstallArgs, project, running};
 use crate::{
     error::Result,
     fs::read_small,
-    install::{Entry, Plan, Row, Site, Standing, look, ours_of, untrusted},
+    install::{HookEntry, HookStatus, InstallRow, Plan, Site, look, ours_of, untrusted},
     process::Process,
-    state::State,
+    state::StateDir,
     ui,
 };
 
@@ -17,12 +17,12 @@ use crate::{
 const CONFIG_MAX_BYTES: u64 = 2 << 20;
 
 /// Hooks that Codex would skip.
-struct Skipped {
+struct UntrustedHooks {
     /// Codex's `config.toml`.
     config: Site,
     /// The file they are in.
     hooks: PathBuf,
-    entries: Vec<Entry>,
+    entries: Vec<HookEntry>,
 }
 
 /// Approves of our hooks in Codex, if the user says so: with `--trust`, or asked in a terminal.
@@ -34,9 +34,9 @@ struct Skipped {
 /// Fails if Codex's `config.toml` cannot be written.
 pub(super) fn settle(
     process: &mut Process<'_>,
-    args: &Args,
-    rows: &[&Row],
-    state: &State,
+    args: &InstallArgs,
+    rows: &[&InstallRow],
+    state: &StateDir,
 ) -> Result<Vec<String>> {
     let Some(row) = rows.iter().find(|row| row.agent == "codex").filter(|_| !args.dry_run) else {
         return Ok(Vec::new());
@@ -59,7 +59,12 @@ pub(super) fn settle(
 }
 
 /// What of ours is there and not approved. What cannot be read, the doctor tells of.
-fn skipped(process: &Process<'_>, args: &Args, row: &Row, state: &State) -> Vec<Skipped> {
+fn skipped(
+    process: &Process<'_>,
+    args: &InstallArgs,
+    row: &InstallRow,
+    state: &StateDir,
+) -> Vec<UntrustedHooks> {
     let ours = ours_of(state, running(process).as_ref());
     let users = row.sites(process);
     let Some(config) = users.iter().find(|site| site.path.ends_with("config.toml")).cloned() else {
@@ -72,17 +77,17 @@ fn skipped(process: &Process<'_>, args: &Args, row: &Row, state: &State) -> Vec<
     let bytes = read_small(&config.path, CONFIG_MAX_BYTES).ok().flatten().unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let of = |site: Site| {
-        let Ok(Standing::Entries(entries, _)) = look(&site, &ours) else { return None };
+        let Ok(HookStatus::Entries(entries, _)) = look(&site, &ours) else { return None };
         let events = untrusted(&text, &site.path, &entries).ok()?;
         let entries: Vec<_> =
             entries.into_iter().filter(|entry| events.contains(&entry.event)).collect();
         let hooks = site.path;
-        (!entries.is_empty()).then(|| Skipped { config: config.clone(), hooks, entries })
+        (!entries.is_empty()).then(|| UntrustedHooks { config: config.clone(), hooks, entries })
     };
     sites.into_iter().filter_map(of).collect()
 }
 
-fn is_approved(process: &mut Process<'_>, args: &Args, skipped: &Skipped) -> bool {
+fn is_approved(process: &mut Process<'_>, args: &InstallArgs, skipped: &UntrustedHooks) -> bool {
     if args.trust {
         return true;
     }
@@ -95,7 +100,7 @@ fn is_approved(process: &mut Process<'_>, args: &Args, skipped: &Skipped) -> boo
     ui::ask(process, "approve them?")
 }
 
-fn explained(skipped: &Skipped, home: Option<&Path>) -> String {
+fn explained(skipped: &UntrustedHooks, home: Option<&Path>) -> String {
     let mut text = format!(
         "\nCodex runs a hook only after its user has approved it, and skips it in silence until \
          then.\nIts `/hooks` shows each command and asks. beforehand can note the same approval for \

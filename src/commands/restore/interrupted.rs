@@ -9,7 +9,7 @@ use crate::{
     error::Result,
     fs::PathResolver,
     process::{Exit, Process},
-    restore::{self, Before, Request, Settled, Toward},
+    restore::{self, InterruptedRestore, RestoreRequest, Settled, Toward},
     restore_log, ui,
 };
 
@@ -49,24 +49,24 @@ pub(super) fn run(process: &mut Process<'_>, project: &Project, toward: Toward) 
 pub(super) fn before(
     process: &mut Process<'_>,
     project: &Project,
-    request: &Request,
+    request: &RestoreRequest,
     consent: Consent,
 ) -> Result<Option<Exit>> {
     match restore::before(process, project, request, consent.dry_run, consent.yes)? {
-        Before::Nothing => Ok(None),
-        Before::Left { verb, is_all: true } => {
+        InterruptedRestore::Nothing => Ok(None),
+        InterruptedRestore::Left { verb, is_all: true } => {
             show::say(
                 process,
                 &format!("this takes back the interrupted {verb}, and nothing else"),
             )?;
             Ok(Some(Exit::Ok))
         }
-        Before::Left { verb, is_all: false } => {
+        InterruptedRestore::Left { verb, is_all: false } => {
             show::say(process, &format!("note: {}", restore_log::LEFT))?;
             show::say(process, &format!("note: the interrupted {verb} is taken back first"))?;
             Ok(None)
         }
-        Before::TookBack { verb, settled, is_all } => {
+        InterruptedRestore::TookBack { verb, settled, is_all } => {
             let missed = match settled.outcome.missed.len() {
                 0 => String::new(),
                 missed => format!(", but for {}", ui::count(missed as u64, "path")),

@@ -10,20 +10,20 @@ use serde_json::{Value, json};
 
 use super::{remains::damaged_lines, report, show};
 use crate::{
-    apply::{self, Outcome},
+    apply::{self, ApplyOutcome},
     commands::{Project, print, print_json, show::skipped_json},
     error::{Error, Result},
     model::{Checkpoint, CheckpointId, Entry, Kind, Manifest, RelPath, Root, RootKind, Skipped},
     plan::{Action, Author, OutsidePlan, RestorePlan, Step},
     process::{Exit, Process},
-    project::{Later, Then},
-    restore::{Request, Restore, left_out, refuse_unknown},
+    project::{LaterTurns, Then},
+    restore::{Restore, RestoreRequest, left_out, refuse_unknown},
     store, ui,
 };
 
 /// How it is done and told.
 #[derive(Clone, Copy)]
-pub(super) struct How {
+pub(super) struct IntoOptions {
     /// Whether nothing is written.
     pub(super) is_dry: bool,
     /// Whether it is told as JSON.
@@ -35,7 +35,7 @@ pub(super) fn run(
     process: &mut Process<'_>,
     restore: Restore<'_>,
     dir: &Path,
-    how: How,
+    how: IntoOptions,
 ) -> Result<Exit> {
     let Restore { project, checkpoint, request } = restore;
     if request.picked.names_outside() {
@@ -44,7 +44,7 @@ pub(super) fn run(
             "restore what is outside where it was, without `--into`",
         ));
     }
-    let written = Written::of(process, restore, dir, how.is_dry)?;
+    let written = WrittenCopies::of(process, restore, dir, how.is_dry)?;
     if how.is_json {
         print_json(process, &written.json(checkpoint, how))?;
     } else {
@@ -64,7 +64,7 @@ pub(super) fn run(
 }
 
 /// What was written where, or would be.
-struct Written {
+struct WrittenCopies {
     place: PathBuf,
     /// How many files.
     count: usize,
@@ -72,14 +72,14 @@ struct Written {
     missing: Vec<Skipped>,
     /// Later checkpoints that may hold more of it, and are damaged.
     damaged: BTreeSet<CheckpointId>,
-    outcome: Outcome,
+    outcome: ApplyOutcome,
 }
 
-impl Written {
+impl WrittenCopies {
     fn of(process: &Process<'_>, restore: Restore<'_>, dir: &Path, is_dry: bool) -> Result<Self> {
         let Restore { project, checkpoint, request } = restore;
         let place = place(process, project, dir)?;
-        let Then { tree: then, damaged } = project.tree_of(checkpoint, Later::All)?;
+        let Then { tree: then, damaged } = project.tree_of(checkpoint, LaterTurns::All)?;
         refuse_unknown(project, &request.picked, &[(checkpoint, &then)])?;
         let files = store::manifest(project.store.as_ref(), &then)?;
         let plan = plan(checkpoint, request, &files);
@@ -89,7 +89,7 @@ impl Written {
             Err(_) => false,
         });
         let count = plan.steps.iter().filter(|step| !is_directory(step)).count();
-        let mut outcome = Outcome::default();
+        let mut outcome = ApplyOutcome::default();
         refuse_full(&place)?;
         if !is_dry {
             make(&place)?;
@@ -99,7 +99,7 @@ impl Written {
         Ok(Self { place, count, missing, damaged, outcome })
     }
 
-    fn json(&self, checkpoint: &Checkpoint, how: How) -> Value {
+    fn json(&self, checkpoint: &Checkpoint, how: IntoOptions) -> Value {
         let missed = self.outcome.missed.iter();
         let missed = missed.map(|it| json!({ "path": it.path.to_string_lossy(), "why": it.why }));
         json!({
@@ -113,7 +113,7 @@ impl Written {
         })
     }
 
-    fn words(&self, project: &Project, checkpoint: &Checkpoint, how: How) -> String {
+    fn words(&self, project: &Project, checkpoint: &Checkpoint, how: IntoOptions) -> String {
         let files = ui::count(self.count as u64, "file");
         let place = ui::path(&self.place, project.home.as_deref());
         let id = checkpoint.id.short();
@@ -182,7 +182,7 @@ fn make(place: &Path) -> Result<()> {
 }
 
 /// Every picked path as something that comes back, with the directories on the way.
-fn plan(checkpoint: &Checkpoint, request: &Request, files: &Manifest) -> RestorePlan {
+fn plan(checkpoint: &Checkpoint, request: &RestoreRequest, files: &Manifest) -> RestorePlan {
     let mut entries: BTreeMap<RelPath, Entry> = BTreeMap::new();
     let mut above = BTreeSet::new();
     for (path, entry) in files.iter().filter(|(path, _)| request.picked.has(path)) {

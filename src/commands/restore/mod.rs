@@ -25,7 +25,7 @@ use crate::{
     model::{Checkpoint, Selector, Skipped},
     plan::{Options, Picked},
     process::{Exit, Process},
-    restore::{Request, Restore, Toward},
+    restore::{Restore, RestoreRequest, Toward},
     restore_log, ui,
 };
 
@@ -38,7 +38,7 @@ use shown::Shown;
 /// first, so `beforehand undo` takes it back. Only files that differ are touched.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
 #[derive(clap::Args, Clone, Default)]
-pub(crate) struct Args {
+pub(crate) struct RestoreArgs {
     /// The checkpoint: a number from `beforehand list`, `latest`, or the start of an id
     #[arg(value_name = "CHECKPOINT", required_unless_present_any = ["resume", "abort"])]
     pub(crate) checkpoint: Option<String>,
@@ -98,7 +98,7 @@ pub(crate) struct Args {
     pub(crate) paths: Vec<PathBuf>,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &RestoreArgs) -> Result<Exit> {
     let mut project = Project::open(process, args.root.as_deref())?;
     let Some(given) = &args.checkpoint else {
         let toward = if args.abort { Toward::Before } else { Toward::After };
@@ -134,7 +134,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
     let request = request(args, picked);
     let restore = Restore { project: &project, checkpoint: &checkpoint, request: &request };
     if let Some(dir) = &args.into {
-        let how = into::How { is_dry: args.dry_run, is_json: args.json };
+        let how = into::IntoOptions { is_dry: args.dry_run, is_json: args.json };
         return into::run(process, restore, dir, how);
     }
     let consent = Consent { dry_run: args.dry_run, yes, json: args.json };
@@ -150,7 +150,7 @@ fn elsewhere(
     process: &Process<'_>,
     project: &Project,
     given: &str,
-    args: &Args,
+    args: &RestoreArgs,
     none: Error,
 ) -> Result<Project> {
     if !matches!(given.parse(), Ok(Selector::Prefix(_))) {
@@ -172,10 +172,10 @@ fn elsewhere(
 }
 
 /// What the flags of `restore` ask for.
-fn request(args: &Args, picked: Picked) -> Request {
+fn request(args: &RestoreArgs, picked: Picked) -> RestoreRequest {
     // Who names it means it.
     let outside = args.outside || picked.names_outside();
-    Request {
+    RestoreRequest {
         verb: "restore",
         options: Options {
             exact: args.exact,
@@ -216,7 +216,7 @@ pub(crate) fn preview(
     talks: bool,
 ) -> Result<Preview> {
     let (plan, conflicts) = if project.root.path().is_dir() {
-        let request = request(&Args::default(), Picked::All);
+        let request = request(&RestoreArgs::default(), Picked::All);
         let restore = Restore { project, checkpoint, request: &request };
         let prepared = &restore.prepare(process)?;
         (show::plan_text(Shown { restore, prepared }), prepared.plan.conflicts().count())
@@ -229,7 +229,7 @@ pub(crate) fn preview(
 }
 
 /// What a restore would come to.
-pub(crate) struct Effect {
+pub(crate) struct RestoreSummary {
     /// Whether it would change anything, or keeps something that its user may want changed after
     /// all. What another author has made since is neither.
     pub(crate) is_any: bool,
@@ -244,7 +244,7 @@ pub(crate) struct Effect {
 /// # Errors
 ///
 /// Fails if the checkpoint or the root cannot be read.
-pub(crate) fn effect(process: &Process<'_>, restore: Restore<'_>) -> Result<Effect> {
+pub(crate) fn effect(process: &Process<'_>, restore: Restore<'_>) -> Result<RestoreSummary> {
     let prepared = &restore.prepare(process)?;
     let is_gone = |out: &Skipped| restore.project.is_gone(out);
     let is_lost = prepared.head.is_lost()
@@ -252,7 +252,7 @@ pub(crate) fn effect(process: &Process<'_>, restore: Restore<'_>) -> Result<Effe
         || !prepared.damaged.is_empty()
         || !report::barred(&prepared.plan).is_empty()
         || prepared.plan.not_covered.iter().any(is_gone);
-    Ok(Effect {
+    Ok(RestoreSummary {
         is_any: prepared.is_any(),
         left: remains::remaining(Shown { restore, prepared }),
         is_lost,

@@ -137,7 +137,7 @@ fn lost_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
     lines
 }
 
-fn lost_names(lost: &repository::Lost) -> Vec<String> {
+fn lost_names(lost: &repository::LostRepository) -> Vec<String> {
     names(&lost.refs, lost.stashes)
 }
 

@@ -10,12 +10,12 @@ use super::{
     shown::{MISSING, Shown},
 };
 use crate::{
-    apply::Outcome,
+    apply::ApplyOutcome,
     commands::{Project, print, print_json},
     error::Result,
-    plan::{Action, Kept, RestorePlan, Step},
+    plan::{Action, KeepReason, RestorePlan, Step},
     process::{Exit, Process},
-    restore::{Prepared, Report, Restore},
+    restore::{Prepared, Restore, RestoreReport},
     store::{IndexOutcome, RepositoryStep, StepKind},
     ui,
 };
@@ -23,7 +23,7 @@ use crate::{
 /// What came of a restore.
 pub(super) struct Came<'a> {
     pub(super) shown: Shown<'a>,
-    pub(super) report: Report,
+    pub(super) report: RestoreReport,
     /// The command that takes it back.
     pub(super) way_back: &'static str,
 }
@@ -233,8 +233,10 @@ fn paths_of(plan: &RestorePlan, is_meant: impl Fn(&Step) -> bool) -> Vec<PathBuf
 /// What stays because what is there now, or was then, cannot be read, and why.
 pub(super) fn barred(plan: &RestorePlan) -> Vec<(PathBuf, String)> {
     let why = |step: &Step| match step.action {
-        Action::Keep(Kept::Unseen(why)) => Some(format!("what is there now {}", why.predicate())),
-        Action::Keep(Kept::Missing) => Some(MISSING.to_owned()),
+        Action::Keep(KeepReason::Unseen(why)) => {
+            Some(format!("what is there now {}", why.predicate()))
+        }
+        Action::Keep(KeepReason::Missing) => Some(MISSING.to_owned()),
         _ => None,
     };
     let below = plan.steps.iter();
@@ -253,7 +255,7 @@ fn kept_text(came: &Came<'_>) -> String {
         text.push_str(&format!("conflicts marked in: {named}\n"));
     }
     let Restore { checkpoint, request, .. } = came.shown.restore;
-    let is_new = |step: &Step| step.action == Action::Keep(Kept::New);
+    let is_new = |step: &Step| step.action == Action::Keep(KeepReason::New);
     let is_outside = plan.outside.steps.iter().any(is_new);
     let outside = if is_outside { " --outside" } else { "" };
     let how = match (request.options.keep_new, came.shown.takes_options()) {
@@ -283,16 +285,16 @@ fn escaped(paths: &[PathBuf]) -> String {
 }
 
 fn is_of_git(step: &Step) -> bool {
-    step.action == Action::Keep(Kept::GitPrivate)
+    step.action == Action::Keep(KeepReason::GitPrivate)
 }
 
 fn is_ignored(step: &Step) -> bool {
-    step.action == Action::Keep(Kept::Ignored)
+    step.action == Action::Keep(KeepReason::Ignored)
 }
 
 /// Whether something stays that is not as it was and is no conflict.
 fn keeps_quietly(plan: &RestorePlan) -> bool {
-    let is_merged = |step: &Step| step.action == Action::Keep(Kept::Merged);
+    let is_merged = |step: &Step| step.action == Action::Keep(KeepReason::Merged);
     let mut kept = plan.kept().chain(&plan.outside.steps);
     kept.any(|step| is_ignored(step) || is_of_git(step) || is_merged(step))
 }
@@ -305,7 +307,7 @@ fn names_note(paths: &[PathBuf]) -> Option<String> {
 }
 
 /// Names what could not be done.
-pub(super) fn missed(process: &mut Process<'_>, project: &Project, outcome: &Outcome) {
+pub(super) fn missed(process: &mut Process<'_>, project: &Project, outcome: &ApplyOutcome) {
     for missed in &outcome.missed {
         let path = ui::path(&missed.path, project.home.as_deref());
         let why = ui::escape_line(missed.why.as_bytes());

@@ -8,7 +8,7 @@ use std::{ffi::OsStr, io::Read, path::Path};
 use crate::{
     agent::transcript::{self, Asked},
     error::{Error, Result},
-    process::{Process, Running},
+    process::{Process, RunningProgram},
 };
 
 /// Longer than a server that is up takes to find a message.
@@ -28,7 +28,10 @@ const HEAD_MAX_BYTES: usize = 64 << 10;
 /// # Errors
 ///
 /// Why it cannot be started, as a fragment.
-pub(super) fn start(process: &Process<'_>, root: &Path) -> Result<(Running, String), String> {
+pub(super) fn start(
+    process: &Process<'_>,
+    root: &Path,
+) -> Result<(RunningProgram, String), String> {
     let [program, args @ ..] = transcript::SERVE;
     let found = process.which(program).ok_or("it is not running, and not on the PATH either")?;
     let command: Vec<&OsStr> =

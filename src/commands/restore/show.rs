@@ -16,11 +16,11 @@ use crate::{
     commands::{Project, print, print_json},
     error::{Error, Result},
     model::{Kind, RelPath},
-    plan::{Action, Author, Kept, Picked, RestorePlan, Step},
+    plan::{Action, Author, KeepReason, Picked, RestorePlan, Step},
     process::Process,
     restore::{Prepared, Restore, bytes_now, bytes_then},
     store::{RepositoryStep, StepKind},
-    ui::{self, Align, Change, Lines, Side},
+    ui::{self, Align, DiffSide, FileDiff, LineCounts},
 };
 
 /// The first line of a plan, and a second one where the user may mean less.
@@ -135,7 +135,7 @@ pub(super) fn lacks_text(project: &Project, step: &RepositoryStep) -> String {
 const COUNTING: Duration = Duration::from_millis(300);
 
 /// How many lines of which files come and go, as far as they are soon counted.
-fn lines_of(shown: Shown<'_>) -> BTreeMap<RelPath, Lines> {
+fn lines_of(shown: Shown<'_>) -> BTreeMap<RelPath, LineCounts> {
     let Shown { restore: Restore { project, .. }, prepared } = shown;
     let deadline = Instant::now() + COUNTING;
     let mut lines = BTreeMap::new();
@@ -150,17 +150,22 @@ fn lines_of(shown: Shown<'_>) -> BTreeMap<RelPath, Lines> {
 }
 
 /// How many lines come and go when a step is done.
-fn count(project: &Project, plan: &RestorePlan, step: &Step, deadline: Instant) -> Option<Lines> {
+fn count(
+    project: &Project,
+    plan: &RestorePlan,
+    step: &Step,
+    deadline: Instant,
+) -> Option<LineCounts> {
     let (then, now) = (step.then?, step.now?);
     let old = bytes_now(project, &step.path)?;
     let new = match plan.merges.get(&step.path) {
         Some(merged) => merged.bytes.clone(),
         None => bytes_then(project, &then)?,
     };
-    let change = Change {
+    let change = FileDiff {
         path: step.path.as_bytes(),
-        old: Side::File { bytes: &old, permissions: now.permissions },
-        new: Side::File { bytes: &new, permissions: then.permissions },
+        old: DiffSide::File { bytes: &old, permissions: now.permissions },
+        new: DiffSide::File { bytes: &new, permissions: then.permissions },
     };
     change.lines(Some(deadline)).filter(|lines| lines.added + lines.removed > 0)
 }
@@ -169,7 +174,7 @@ fn count(project: &Project, plan: &RestorePlan, step: &Step, deadline: Instant) 
 const ROWS_MAX: usize = 200;
 
 /// The plan in groups: what changes, what comes back, what goes, what stays.
-fn rows_text(shown: Shown<'_>, lines: &BTreeMap<RelPath, Lines>) -> String {
+fn rows_text(shown: Shown<'_>, lines: &BTreeMap<RelPath, LineCounts>) -> String {
     let plan = &shown.prepared.plan;
     let steps: Vec<&Step> = plan.steps.iter().filter(|step| !plan.is_implied(step)).collect();
     let name = |step: &Step| {
@@ -276,53 +281,53 @@ pub(super) fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
 /// The same of what stays.
 fn kept_words(
     step: &Step,
-    (kept, author): (Kept, Author),
+    (kept, author): (KeepReason, Author),
     shown: Shown<'_>,
 ) -> (&'static str, String) {
     let (verb, why) = match (kept, author) {
-        (Kept::BuiltOn, _) => return ("keep", shown.built_on_words(step)),
-        (Kept::AfterUnheld, _) => return ("keep", shown.unheld_words(step)),
-        (Kept::AfterUnknown, _) => {
+        (KeepReason::BuiltOn, _) => return ("keep", shown.built_on_words(step)),
+        (KeepReason::AfterUnheld, _) => return ("keep", shown.unheld_words(step)),
+        (KeepReason::AfterUnknown, _) => {
             ("keep", "not known what the turn left there: a call of it was not looked at")
         }
-        (Kept::Ignored, _) => ("keep", "ignored, and not known who made it"),
-        (Kept::Edited, Author::Unclear) if step.then.is_none() => (
+        (KeepReason::Ignored, _) => ("keep", "ignored, and not known who made it"),
+        (KeepReason::Edited, Author::Unclear) if step.then.is_none() => (
             "keep",
             "made since, perhaps by a call that was cut off or ran beside another (--force removes it)",
         ),
-        (Kept::Edited, _) if step.then.is_none() => {
+        (KeepReason::Edited, _) if step.then.is_none() => {
             ("keep", "made since, then changed (--force removes it)")
         }
-        (Kept::Edited, Author::Unclear) => (
+        (KeepReason::Edited, Author::Unclear) => (
             "keep",
             "changed since, perhaps by a call that was cut off or ran beside another (use --force)",
         ),
-        (Kept::Edited, author) => return ("keep", shown.edited_words(author)),
-        (Kept::Merged, _) => {
+        (KeepReason::Edited, author) => return ("keep", shown.edited_words(author)),
+        (KeepReason::Merged, _) => {
             return ("keep", format!("changed since; nothing of {}'s is left in it", shown.doer()));
         }
-        (Kept::New, author) => {
+        (KeepReason::New, author) => {
             return ("keep", format!("{}{}", shown.made_words(author), shown.exact_words()));
         }
-        (Kept::InTheWay, _) => ("keep", "something in it, or in its place, stays"),
-        (Kept::GitPrivate, _) => {
+        (KeepReason::InTheWay, _) => ("keep", "something in it, or in its place, stays"),
+        (KeepReason::GitPrivate, _) => {
             ("keep", "git's own: HEAD, branches and commits of a repository stay")
         }
-        (Kept::Changed, _) => ("keep", "changed since"),
-        (Kept::Repository, _) => ("leave", "a repository made since"),
-        (Kept::Moved, _) => ("keep", "a file that no checkpoint holds, as it seems"),
-        (Kept::Missing, _) => ("leave", MISSING),
-        (Kept::Unseen(why), _) => {
+        (KeepReason::Changed, _) => ("keep", "changed since"),
+        (KeepReason::Repository, _) => ("leave", "a repository made since"),
+        (KeepReason::Moved, _) => ("keep", "a file that no checkpoint holds, as it seems"),
+        (KeepReason::Missing, _) => ("leave", MISSING),
+        (KeepReason::Unseen(why), _) => {
             return ("leave", format!("what is there now {}", why.predicate()));
         }
-        (Kept::NotCovered(why), _) => {
+        (KeepReason::NotCovered(why), _) => {
             return ("leave", format!("not covered: {}", why.words()));
         }
     };
     (verb, why.to_owned())
 }
 
-pub(super) fn plan_json(shown: Shown<'_>, lines: &BTreeMap<RelPath, Lines>) -> Value {
+pub(super) fn plan_json(shown: Shown<'_>, lines: &BTreeMap<RelPath, LineCounts>) -> Value {
     let prepared = shown.prepared;
     let plan = &prepared.plan;
     let step = |step: &Step| {

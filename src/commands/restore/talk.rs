@@ -17,14 +17,14 @@ use super::served;
 use crate::{
     agent::{
         by_agent,
-        transcript::{self, Asked, Cut, Fork, NoFork},
+        transcript::{self, Asked, CutPoint, Fork, NoFork},
     },
     commands::Project,
     error::{Error, Result},
     fs::{Dir, c_name, create_new_synced, create_private_dirs, is_own, now_ns, read_small},
     ledger,
     model::{Agent, By, Checkpoint},
-    process::{Process, Running},
+    process::{Process, RunningProgram},
     ui,
 };
 
@@ -36,7 +36,7 @@ const COMPANION_MAX_BYTES: u64 = 1 << 20;
 /// A fork that is ready to be made.
 pub(super) enum Talk {
     /// We write it.
-    Written(Box<Written>),
+    Written(Box<PendingFork>),
     /// The agent's server makes it.
     Served {
         /// What it is asked.
@@ -45,7 +45,7 @@ pub(super) enum Talk {
         /// The user's words that will not be in it any more.
         prompt: String,
         /// The server, if it was started for this.
-        _running: Option<Running>,
+        _running: Option<RunningProgram>,
     },
     /// Nothing was said before that turn: a new one takes its place.
     New {
@@ -56,7 +56,7 @@ pub(super) enum Talk {
 }
 
 /// A fork that is ready to be written.
-pub(super) struct Written {
+pub(super) struct PendingFork {
     fork: Fork,
     /// Where it goes.
     dir: PathBuf,
@@ -99,7 +99,7 @@ pub(super) fn prepare(
         Error::other(format!("{title} did not say where it keeps the conversation"), own_way())
     })?;
     let text = read(&path)?;
-    let cut = Cut {
+    let cut = CutPoint {
         session: &by.session.0,
         turn,
         prompt: by.prompt.as_deref(),
@@ -220,7 +220,7 @@ fn new_session(old: &str) -> String {
 
 impl Talk {
     fn written(fork: Fork, dir: PathBuf, companion: Option<(&'static str, Vec<u8>)>) -> Self {
-        Self::Written(Box::new(Written { fork, dir, companion }))
+        Self::Written(Box::new(PendingFork { fork, dir, companion }))
     }
 
     /// Makes the fork and returns the command that takes it up. Half of it is never seen.
@@ -267,7 +267,7 @@ impl Talk {
     }
 }
 
-impl Written {
+impl PendingFork {
     /// Writes it where only its owner can read it.
     fn write(&self) -> Result<()> {
         if let Some((name, text)) = &self.companion {

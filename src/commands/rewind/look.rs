@@ -13,7 +13,7 @@ use crate::{
         Project,
         compare::Comparison,
         error_text,
-        list::{self, Listed},
+        list::{self, ListView},
         restore,
         rewind::has_conversation,
         stats::Stats,
@@ -21,10 +21,10 @@ use crate::{
     crash,
     error::Result,
     model::Checkpoint,
-    process::{Context, Process, Terminal},
+    process::{Process, ProcessContext, Terminal},
     ui::{
-        Look, Style,
-        picker::{News, Planned, Waker, Wish},
+        DiffOptions, Style,
+        picker::{DetailRequest, News, PickerPlan, Waker},
     },
 };
 
@@ -40,17 +40,18 @@ const COUNT_TIME: Duration = Duration::from_millis(400);
 /// Begins to look. Ends when the picker has no more wishes.
 pub(super) fn begin(
     process: &Process<'_>,
-    listed: Listed,
+    listed: ListView,
     waker: Waker,
-) -> (Sender<Wish>, Receiver<News>) {
+) -> (Sender<DetailRequest>, Receiver<News>) {
     let (sender, wished) = channel();
     let (tell, news) = channel();
-    let context = Context { cwd: process.cwd.clone(), env: process.env.clone(), now: process.now };
+    let context =
+        ProcessContext { cwd: process.cwd.clone(), env: process.env.clone(), now: process.now };
     // Left to itself at the end: it only reads, and is not waited for.
     let _detached = thread::Builder::new().name("look".to_owned()).spawn(move || {
         context.run(b"", Terminal::default(), &(), |process| {
             crash::bug("picker-look");
-            let teller = Teller { tell, waker };
+            let teller = PickerSender { tell, waker };
             let uncounted = (0..listed.lines.len()).collect();
             match Project::open(process, None) {
                 Ok(project) => {
@@ -64,12 +65,12 @@ pub(super) fn begin(
 }
 
 /// Tells the picker.
-struct Teller {
+struct PickerSender {
     tell: Sender<News>,
     waker: Waker,
 }
 
-impl Teller {
+impl PickerSender {
     fn say(&self, news: News) {
         if self.tell.send(news).is_ok() {
             self.waker.wake();
@@ -80,16 +81,16 @@ impl Teller {
 struct Looker<'a, 'b> {
     process: &'a Process<'b>,
     project: Project,
-    listed: Listed,
-    wished: Receiver<Wish>,
-    teller: Teller,
+    listed: ListView,
+    wished: Receiver<DetailRequest>,
+    teller: PickerSender,
     /// Turns of which it is not known yet what they did.
     uncounted: VecDeque<usize>,
 }
 
 /// What comes next.
 enum Next {
-    Wish(Wish),
+    Wish(DetailRequest),
     /// Nothing is wished; there is time to count.
     Idle,
     End,
@@ -133,10 +134,10 @@ impl Looker<'_, '_> {
     }
 
     /// Finds out what is wished; the next wish, if one came meanwhile.
-    fn grant(&self, wish: Wish) -> Option<Wish> {
+    fn grant(&self, wish: DetailRequest) -> Option<DetailRequest> {
         let (turn, is_asked, granted) = match wish {
-            Wish::Look(turn) => (turn, false, self.difference(turn)),
-            Wish::Plan(turn) => (turn, true, Ok(None)),
+            DetailRequest::Look(turn) => (turn, false, self.difference(turn)),
+            DetailRequest::Plan(turn) => (turn, true, Ok(None)),
         };
         let granted = granted.and_then(|waiting| match waiting {
             Some(wish) => Ok(Some(wish)),
@@ -153,7 +154,7 @@ impl Looker<'_, '_> {
     }
 
     /// File by file, until the next wish comes.
-    fn difference(&self, turn: usize) -> Result<Option<Wish>> {
+    fn difference(&self, turn: usize) -> Result<Option<DetailRequest>> {
         let comparison = Comparison::until_now(&self.project, self.process, self.checkpoint(turn))?;
         self.teller.say(News::Begins(turn));
         let deadline = Instant::now() + DIFF_TIME;
@@ -166,7 +167,7 @@ impl Looker<'_, '_> {
                 break;
             }
             let file_deadline = Some(Instant::now() + FILE_TIME);
-            let look = Look { style: Style::PLAIN, deadline: file_deadline };
+            let look = DiffOptions { style: Style::PLAIN, deadline: file_deadline };
             let text = comparison.show(differing, look)?;
             let lines = comparison.lines(differing, file_deadline)?;
             self.teller.say(News::File(turn, text, lines));
@@ -184,7 +185,7 @@ impl Looker<'_, '_> {
         let preview = restore::preview(self.process, &self.project, checkpoint, talks)?;
         let no_conversation = preview.no_conversation.map(|why| why.to_string());
         let (text, conflicts) = (preview.text, preview.conflicts);
-        self.teller.say(News::Planned(turn, Planned { text, conflicts, no_conversation }));
+        self.teller.say(News::Planned(turn, PickerPlan { text, conflicts, no_conversation }));
         Ok(())
     }
 

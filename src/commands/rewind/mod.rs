@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::{
     Project, error_text,
-    list::{self, Line, Listed},
+    list::{self, ListRow, ListView},
     restore,
     rows::agent_title,
 };
@@ -20,7 +20,7 @@ use crate::{
     process::{Exit, Process, Tty},
     ui::{
         Clock, Style,
-        picker::{Choice, End, Model, Picker, Turn},
+        picker::{Choice, End, Model, Picker, PickerTurn},
     },
 };
 
@@ -30,13 +30,13 @@ use crate::{
 /// shows what going back would do and asks; as with `restore`, whatever is overwritten is held
 /// first. Where the terminal can do no more than lines, it asks in lines.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct RewindArgs {
     /// Print only what was done, for the widget of `beforehand init`
     #[arg(long, hide = true)]
     at_prompt: bool,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &Args) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &RewindArgs) -> Result<Exit> {
     let can_ask = process.terminal.stdin && (process.terminal.stdout || args.at_prompt);
     if !can_ask {
         let refusal = Error::other(
@@ -63,10 +63,10 @@ fn on_screen(
     tty: Tty,
     at_prompt: bool,
 ) -> Result<Exit> {
-    let listed = Listed::of(&project, &list::Args::default())?;
+    let listed = ListView::of(&project, &list::ListArgs::default())?;
     let clock = Clock::local(process.now);
     let turn = |line| turn(&project, line, listed.digits, &clock);
-    let turns: Vec<Turn> = listed.lines.iter().map(turn).collect();
+    let turns: Vec<PickerTurn> = listed.lines.iter().map(turn).collect();
     let model = Model::new(&list::title(&project), &turns);
     let ids: Vec<_> = listed.lines.iter().map(|line| line.checkpoint().id).collect();
     let failed = |source| Error::Io { action: "use", path: "/dev/tty".into(), source };
@@ -97,18 +97,23 @@ fn go_back(process: &mut Process<'_>, id: &str, choice: Choice) -> Result<Exit> 
         Choice::Diff | Choice::Cancel => return Ok(Exit::Ok),
     };
     let checkpoint = Some(id.to_owned());
-    let args = restore::Args { checkpoint, yes: true, conversation, ..restore::Args::default() };
+    let args = restore::RestoreArgs {
+        checkpoint,
+        yes: true,
+        conversation,
+        ..restore::RestoreArgs::default()
+    };
     restore::run(process, &args)
 }
 
 /// Whether the agent of a turn keeps conversations that can be forked.
-fn has_conversation(line: &Line) -> bool {
+fn has_conversation(line: &ListRow) -> bool {
     line.told().by.is_some_and(|by| transcript::can_fork(by.agent))
 }
 
-fn turn(project: &Project, line: &Line, digits: usize, clock: &Clock) -> Turn {
+fn turn(project: &Project, line: &ListRow, digits: usize, clock: &Clock) -> PickerTurn {
     let told = line.told();
-    Turn {
+    PickerTurn {
         number: line.number.map_or(0, |(row, _)| row),
         id: line.checkpoint().id.to_string()[..digits].to_owned(),
         when: clock.when(told.at),

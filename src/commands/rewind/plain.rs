@@ -10,7 +10,7 @@ use crate::{
 };
 
 pub(super) fn run(process: &mut Process<'_>, project: &Project) -> Result<Exit> {
-    list::run(process, &list::Args::default())?;
+    list::run(process, &list::ListArgs::default())?;
     if project.store.list()?.is_empty() {
         return Ok(Exit::Ok);
     }
@@ -42,11 +42,15 @@ fn choose(process: &mut Process<'_>, checkpoint: &Checkpoint) -> Result<Option<E
             // It shows the plan and asks.
             key @ ("f" | "c") if talks || key == "f" => {
                 let (checkpoint, conversation) = (Some(id.clone()), key == "c");
-                let args = restore::Args { checkpoint, conversation, ..restore::Args::default() };
+                let args = restore::RestoreArgs {
+                    checkpoint,
+                    conversation,
+                    ..restore::RestoreArgs::default()
+                };
                 return restore::run(process, &args).map(Some);
             }
             "d" => {
-                let args = diff::Args { from: id.clone(), ..diff::Args::default() };
+                let args = diff::DiffArgs { from: id.clone(), ..diff::DiffArgs::default() };
                 diff::run(process, &args)?;
             }
             _ => (),

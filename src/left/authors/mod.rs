@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Line, Side, State, What};
+use super::{AtPath, LogEvent, LogLine, PathSide, PathState};
 use crate::{
     model::{Checkpoint, CheckpointId, RelPath},
     plan::Author,
@@ -14,16 +14,16 @@ pub struct Knowledge {
     /// When the checkpoint was taken.
     since: i64,
     /// The side of the root that it is about.
-    side: Side,
+    side: PathSide,
     /// Whether the agent did anything that was noticed.
     active: bool,
     /// Whether the agent says when a call is done. If so, a call that it never said that of was cut
     /// off or refused.
     tells: bool,
     /// What was seen at each path, oldest first.
-    seen: BTreeMap<RelPath, Vec<Seen>>,
+    seen: BTreeMap<RelPath, Vec<Observation>>,
     /// Calls that were not looked at when they were done.
-    open: HashMap<String, Open>,
+    open: HashMap<String, OpenCall>,
     /// The directories on the way to what calls name that were not there, by session and call.
     makes: HashMap<(String, String), Vec<RelPath>>,
     /// When each call began, and what it names, by session and call.
@@ -31,7 +31,7 @@ pub struct Knowledge {
     /// The call of each session that is being looked at after its end.
     ending: HashMap<String, String>,
     /// Those of them that had ended when a later call began.
-    ended: Vec<Open>,
+    ended: Vec<OpenCall>,
     /// Whether something that was noted in that time cannot be read any more.
     is_lost: bool,
     /// Where nothing was when a call of the agent first named it.
@@ -41,7 +41,7 @@ pub struct Knowledge {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenCall {
     /// The checkpoint that covers it.
     of: String,
     /// What it can change; `None` for anything.
@@ -52,10 +52,10 @@ struct Open {
 
 /// What was at a path at some time.
 #[derive(Debug)]
-struct Seen {
+struct Observation {
     at: i64,
-    there: There,
-    by: By,
+    there: AtPath,
+    by: Actor,
     /// The call after which it was looked at; `None` for what is known whatever ran meanwhile.
     after: Option<Claim>,
 }
@@ -69,41 +69,15 @@ struct Claim {
     is_named: bool,
 }
 
-impl Seen {
+impl Observation {
     /// Something that is known whatever ran meanwhile.
-    fn known(at: i64, there: There, by: By) -> Self {
+    fn known(at: i64, there: AtPath, by: Actor) -> Self {
         Self { at, there, by, after: None }
     }
 }
 
-#[derive(Debug)]
-enum There {
-    Nothing,
-    This(State),
-    /// One that an edit had to make: its permissions were not looked at.
-    Directory,
-}
-
-impl There {
-    fn of(state: Option<&State>) -> Self {
-        state.map_or(Self::Nothing, |state| Self::This(state.clone()))
-    }
-
-    fn is(&self, here: &dyn Here) -> bool {
-        match self {
-            Self::Nothing => false,
-            Self::This(state) => here.is(state),
-            Self::Directory => here.is_directory(),
-        }
-    }
-
-    fn is_any(&self) -> bool {
-        !matches!(self, Self::Nothing)
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
+enum Actor {
     /// The agent of the checkpoint left it.
     Agent,
     /// Another session left it.
@@ -117,7 +91,7 @@ enum By {
 /// What is at a path now, as far as it can be compared.
 pub trait Here {
     /// Whether it is just this.
-    fn is(&self, state: &State) -> bool;
+    fn is(&self, state: &PathState) -> bool;
 
     /// Whether it is a directory.
     fn is_directory(&self) -> bool;
@@ -132,17 +106,24 @@ pub trait Here {
 impl Knowledge {
     /// Reads the log for what happened since `checkpoint`. The agent is the session the checkpoint
     /// was taken for; where there is none, every session. `name` is that session's in the log.
-    pub fn since(checkpoint: &Checkpoint, name: Option<&str>, lines: &[Line], side: Side) -> Self {
+    pub fn since(
+        checkpoint: &Checkpoint,
+        name: Option<&str>,
+        lines: &[LogLine],
+        side: PathSide,
+    ) -> Self {
         let id = checkpoint.id.to_string();
         let since = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
-        let is_since = |line: &Line| match &line.what {
-            What::Began { of, .. } if *of == id => true,
+        let is_since = |line: &LogLine| match &line.what {
+            LogEvent::Began { of, .. } if *of == id => true,
             _ => line.at >= since,
         };
         // What was there before a call has no author.
-        let is_ours = |line: &Line| !line.by.is_empty() && name.is_none_or(|name| name == line.by);
-        let tells = |line: &Line| {
-            let tells = matches!(line.what, What::Ended { .. } | What::Began { tells: true, .. });
+        let is_ours =
+            |line: &LogLine| !line.by.is_empty() && name.is_none_or(|name| name == line.by);
+        let tells = |line: &LogLine| {
+            let tells =
+                matches!(line.what, LogEvent::Ended { .. } | LogEvent::Began { tells: true, .. });
             tells && is_ours(line)
         };
         let begin = lines.iter().position(is_since).unwrap_or(lines.len());
@@ -155,15 +136,15 @@ impl Knowledge {
     }
 
     /// Notes when calls begin and which are looked at, also of other sessions.
-    fn add_times(&mut self, line: &Line) {
+    fn add_times(&mut self, line: &LogLine) {
         let key = |call: &String| (line.by.clone(), call.clone());
         match &line.what {
-            What::Began { call, paths, names, .. } => {
+            LogEvent::Began { call, paths, names, .. } => {
                 let named = self.paths(paths.as_deref().unwrap_or(names));
                 self.begun.insert(key(call), (line.at, named));
             }
-            What::Ended { call } => drop(self.ending.insert(line.by.clone(), call.clone())),
-            What::Done { call } => {
+            LogEvent::Ended { call } => drop(self.ending.insert(line.by.clone(), call.clone())),
+            LogEvent::Done { call } => {
                 self.ending.remove(&line.by);
                 self.begun.remove(&key(call));
             }
@@ -172,7 +153,7 @@ impl Knowledge {
     }
 
     /// The call after which `line` was noted at a path.
-    fn call_at(&self, line: &Line, path: &str) -> Option<Claim> {
+    fn call_at(&self, line: &LogLine, path: &str) -> Option<Claim> {
         let call = self.ending.get(&line.by)?;
         // Unknown, it began before the checkpoint.
         let Some((began, named)) = self.begun.get(&(line.by.clone(), call.clone())) else {
@@ -182,26 +163,29 @@ impl Knowledge {
         Some(Claim { began: *began, is_named })
     }
 
-    fn add(&mut self, line: &Line, ours: bool, since: &str) {
+    fn add(&mut self, line: &LogLine, ours: bool, since: &str) {
         let by = match ours {
-            true => By::Agent,
-            false if line.by.is_empty() => By::Others,
-            false => By::Session,
+            true => Actor::Agent,
+            false if line.by.is_empty() => Actor::Others,
+            false => Actor::Session,
         };
         self.add_made(line, by);
         self.add_times(line);
         match &line.what {
             // Of an agent that says no ends, what was there before a call may be its own.
-            What::Left { .. } if line.by.is_empty() && !self.tells => (),
-            What::Left { path, state } => {
+            LogEvent::Left { .. } if line.by.is_empty() && !self.tells => (),
+            LogEvent::Left { path, state } => {
                 let after = self.call_at(line, path);
-                self.see(path, Seen { at: line.at, there: There::of(state.as_ref()), by, after });
+                self.see(
+                    path,
+                    Observation { at: line.at, there: AtPath::of(state.as_ref()), by, after },
+                );
             }
-            What::Back { path, state, then } => {
-                let by = By::Restore(*then);
-                self.see(path, Seen::known(line.at, There::of(state.as_ref()), by));
+            LogEvent::Back { path, state, then } => {
+                let by = Actor::Restore(*then);
+                self.see(path, Observation::known(line.at, AtPath::of(state.as_ref()), by));
             }
-            What::Began { of, call, paths, absent, .. } if ours => {
+            LogEvent::Began { of, call, paths, absent, .. } if ours => {
                 self.active = true;
                 let absent = absent.iter().filter_map(|path| self.side.path(path));
                 let first: Vec<_> = absent.filter(|path| !self.seen.contains_key(path)).collect();
@@ -210,44 +194,44 @@ impl Knowledge {
                     self.begins_after_unseen(of, since);
                 }
                 let paths = paths.as_deref().map(|paths| self.paths(paths));
-                let open = Open { of: of.clone(), paths, is_done: false };
+                let open = OpenCall { of: of.clone(), paths, is_done: false };
                 self.open.insert(call.clone(), open);
             }
-            What::Ended { call } if ours => {
+            LogEvent::Ended { call } if ours => {
                 if let Some(open) = self.open.get_mut(call) {
                     open.is_done = true;
                 }
             }
-            What::Done { call } if ours => drop(self.open.remove(call)),
-            What::Lost { until } => self.is_lost |= *until >= self.since,
-            What::Began { .. }
-            | What::Ended { .. }
-            | What::Done { .. }
-            | What::Head { .. }
-            | What::Void { .. }
-            | What::Merged { .. } => (),
+            LogEvent::Done { call } if ours => drop(self.open.remove(call)),
+            LogEvent::Lost { until } => self.is_lost |= *until >= self.since,
+            LogEvent::Began { .. }
+            | LogEvent::Ended { .. }
+            | LogEvent::Done { .. }
+            | LogEvent::Head { .. }
+            | LogEvent::Void { .. }
+            | LogEvent::Merged { .. } => (),
         }
     }
 
     /// What a call left at a path that it named, it left in the directories on the way there, whoever
     /// sees them next.
-    fn add_made(&mut self, line: &Line, by: By) {
+    fn add_made(&mut self, line: &LogLine, by: Actor) {
         let key = |call: &String| (line.by.clone(), call.clone());
         match &line.what {
-            What::Began { call, makes, .. } if !makes.is_empty() => {
+            LogEvent::Began { call, makes, .. } if !makes.is_empty() => {
                 let makes = self.paths(makes);
                 self.makes.insert(key(call), makes);
             }
-            What::Left { path, state: Some(_) } if !self.makes.is_empty() => {
+            LogEvent::Left { path, state: Some(_) } if !self.makes.is_empty() => {
                 let Some(path) = self.side.path(path) else { return };
                 let of_call = self.makes.iter().filter(|((by, _), _)| *by == line.by);
                 let made = of_call.flat_map(|(_, makes)| makes).filter(|dir| path.is_within(dir));
                 for dir in made {
-                    let made = Seen::known(line.at, There::Directory, by);
+                    let made = Observation::known(line.at, AtPath::Directory, by);
                     self.seen.entry(dir.clone()).or_default().push(made);
                 }
             }
-            What::Done { call } => drop(self.makes.remove(&key(call))),
+            LogEvent::Done { call } => drop(self.makes.remove(&key(call))),
             _ => (),
         }
     }
@@ -256,7 +240,7 @@ impl Knowledge {
         texts.iter().filter_map(|path| self.side.path(path)).collect()
     }
 
-    fn see(&mut self, path: &str, seen: Seen) {
+    fn see(&mut self, path: &str, seen: Observation) {
         if let Some(path) = self.side.path(path) {
             self.seen.entry(path).or_default().push(seen);
         }
@@ -315,7 +299,7 @@ impl Knowledge {
         // Something of another session's, left there while the call ran, may be in it.
         let is_mixed = first.after.is_some_and(|call| {
             let earlier = self.before(path, Some(first));
-            let mut others = earlier.filter(|it| matches!(it.by, By::Agent | By::Session));
+            let mut others = earlier.filter(|it| matches!(it.by, Actor::Agent | Actor::Session));
             others.any(|it| it.by != first.by && it.at > call.began)
         });
         if is_mixed || named.is_none() && claims().any(|(by, _)| by != first.by) {
@@ -323,11 +307,11 @@ impl Knowledge {
         }
         let by = named.map_or(first.by, |(by, _)| by);
         Some(match by {
-            By::Agent => Author::Agent,
-            By::Session => Author::Session,
-            By::Others => Author::Other,
+            Actor::Agent => Author::Agent,
+            Actor::Session => Author::Session,
+            Actor::Others => Author::Other,
             // Back as it was before the checkpoint: that is the restore's doing.
-            By::Restore(_) => Author::Restore,
+            Actor::Restore(_) => Author::Restore,
         })
     }
 
@@ -335,32 +319,34 @@ impl Knowledge {
     /// since. `here` is what is there, if anything.
     pub fn was_before(&self, path: &RelPath, here: Option<&dyn Here>, time: i64) -> bool {
         let origin = match here {
-            Some(here) => self.origin(path, here).and_then(<[Seen]>::first),
+            Some(here) => self.origin(path, here).and_then(<[Observation]>::first),
             None => self.seen(path).last().filter(|seen| !seen.there.is_any()),
         };
         origin.is_some_and(|seen| seen.at < time)
     }
 
     /// What was seen at `path` since what is there now was first seen there.
-    fn origin(&self, path: &RelPath, here: &dyn Here) -> Option<&[Seen]> {
+    fn origin(&self, path: &RelPath, here: &dyn Here) -> Option<&[Observation]> {
         let mut seen = self.seen(path);
         loop {
             // Who had it first made it; those after only saw it. A restore made it anew.
             let same = seen.iter().rev().take_while(|seen| seen.there.is(here)).count();
             let from = seen.len() - same;
-            let anew = seen[from..].iter().rposition(|seen| matches!(seen.by, By::Restore(_)));
+            let anew = seen[from..].iter().rposition(|seen| matches!(seen.by, Actor::Restore(_)));
             let first = from + anew.unwrap_or(0);
             match seen.get(first)?.by {
                 // A clock may have been set back since: what comes later is later all the same.
-                By::Restore(then) if then > self.since => {
+                Actor::Restore(then) if then > self.since => {
                     seen = &seen[..seen[..first].partition_point(|seen| seen.at <= then)];
                 }
-                By::Agent | By::Session | By::Others | By::Restore(_) => return seen.get(first..),
+                Actor::Agent | Actor::Session | Actor::Others | Actor::Restore(_) => {
+                    return seen.get(first..);
+                }
             }
         }
     }
 
-    fn seen(&self, path: &RelPath) -> &[Seen] {
+    fn seen(&self, path: &RelPath) -> &[Observation] {
         self.seen.get(path).map(Vec::as_slice).unwrap_or_default()
     }
 
@@ -368,8 +354,8 @@ impl Knowledge {
     /// what is there now cannot be told.
     fn was_left_unread(&self, path: &RelPath) -> bool {
         self.seen(path).last().is_some_and(|seen| match &seen.there {
-            There::This(state) => seen.by == By::Agent && state.is_unread(),
-            There::Nothing | There::Directory => false,
+            AtPath::This(state) => seen.by == Actor::Agent && state.is_unread(),
+            AtPath::Nothing | AtPath::Directory => false,
         })
     }
 
@@ -377,7 +363,7 @@ impl Knowledge {
     pub fn was_made_by_agent(&self, path: &RelPath) -> bool {
         let below = self.seen.range(path.clone()..).take_while(|(at, _)| at.is_within(path));
         let mut last = below.filter_map(|(_, seen)| seen.last());
-        last.any(|seen| seen.by == By::Agent && seen.there.is_any())
+        last.any(|seen| seen.by == Actor::Agent && seen.there.is_any())
     }
 
     /// Which other author removed what was at `path`, where nothing is now: another session was seen
@@ -386,8 +372,8 @@ impl Knowledge {
         let last = self.seen(path).last().filter(|_| self.unseen(path, Some(here)).is_none())?;
         match (last.there.is_any(), last.by) {
             (true, _) => Some(Author::Other),
-            (false, By::Session) => Some(Author::Session),
-            (false, By::Agent | By::Others | By::Restore(_)) => None,
+            (false, Actor::Session) => Some(Author::Session),
+            (false, Actor::Agent | Actor::Others | Actor::Restore(_)) => None,
         }
     }
 
@@ -395,7 +381,7 @@ impl Knowledge {
     /// was seen there since, or what was has been taken back.
     pub fn was_removed_by_restore(&self, path: &RelPath) -> bool {
         let mut seen = self.seen(path);
-        while let Some((Seen { by: By::Restore(then), .. }, before)) = vanished(seen) {
+        while let Some((Observation { by: Actor::Restore(then), .. }, before)) = vanished(seen) {
             if *then <= self.since {
                 return true;
             }
@@ -406,36 +392,36 @@ impl Knowledge {
 
     /// Whether the agent was the last that was seen to leave something at just this `path`.
     pub fn was_left_last(&self, path: &RelPath) -> bool {
-        self.seen(path).last().is_some_and(|seen| seen.by == By::Agent && seen.there.is_any())
+        self.seen(path).last().is_some_and(|seen| seen.by == Actor::Agent && seen.there.is_any())
     }
 
     /// Whether the agent had left something else at just this `path` before what is there now.
     pub fn had_left_another(&self, path: &RelPath, here: &dyn Here) -> bool {
-        let first = self.origin(path, here).and_then(<[Seen]>::first);
+        let first = self.origin(path, here).and_then(<[Observation]>::first);
         let mut before = self.before(path, first);
-        before.any(|seen| seen.by == By::Agent && seen.there.is_any())
+        before.any(|seen| seen.by == Actor::Agent && seen.there.is_any())
     }
 
     /// What was seen at `path` before something that was.
     fn before<'s>(
         &'s self,
         path: &RelPath,
-        first: Option<&'s Seen>,
-    ) -> impl Iterator<Item = &'s Seen> {
-        let is_it = move |seen: &Seen| first.is_some_and(|first| std::ptr::eq(seen, first));
+        first: Option<&'s Observation>,
+    ) -> impl Iterator<Item = &'s Observation> {
+        let is_it = move |seen: &Observation| first.is_some_and(|first| std::ptr::eq(seen, first));
         self.seen(path).iter().take_while(move |seen| !is_it(seen))
     }
 
     /// Whether the agent left something at just this `path`, or saw it.
     pub fn was_left(&self, path: &RelPath) -> bool {
-        self.seen(path).iter().any(|seen| seen.by == By::Agent && seen.there.is_any())
+        self.seen(path).iter().any(|seen| seen.by == Actor::Agent && seen.there.is_any())
     }
 
     /// Whether the agent removed what was at `path`, or may have.
     pub fn was_removed(&self, path: &RelPath) -> bool {
         match vanished(self.seen(path)).map(|(first, _)| first.by) {
             _ if self.is_lost => true,
-            Some(by) => by == By::Agent,
+            Some(by) => by == Actor::Agent,
             None => self.unseen(path, None).is_some(),
         }
     }
@@ -450,15 +436,15 @@ impl Knowledge {
             }
             None => !self.active || !self.tells || self.was_removed(path),
         };
-        may_have_left || self.seen(path).iter().any(|seen| seen.by == By::Agent)
+        may_have_left || self.seen(path).iter().any(|seen| seen.by == Actor::Agent)
     }
 
     /// What the agent left at `path`, the newest first.
-    pub fn bases<'a>(&'a self, path: &RelPath) -> impl Iterator<Item = &'a State> {
-        let ours = self.seen(path).iter().rev().filter(|seen| seen.by == By::Agent);
+    pub fn bases<'a>(&'a self, path: &RelPath) -> impl Iterator<Item = &'a PathState> {
+        let ours = self.seen(path).iter().rev().filter(|seen| seen.by == Actor::Agent);
         ours.filter_map(|seen| match &seen.there {
-            There::This(state) => Some(state),
-            There::Nothing | There::Directory => None,
+            AtPath::This(state) => Some(state),
+            AtPath::Nothing | AtPath::Directory => None,
         })
     }
 
@@ -470,27 +456,27 @@ impl Knowledge {
     /// A call that may have changed what is at `path`, and was not looked at when it was done. One
     /// that was cut off says less than one that was done. What is `here` as it was right before a call
     /// was not changed by it; of an agent that says no ends, an earlier one may have made it.
-    fn unseen(&self, path: &RelPath, here: Option<&dyn Here>) -> Option<&Open> {
-        let was_before = |open: &Open| {
+    fn unseen(&self, path: &RelPath, here: Option<&dyn Here>) -> Option<&OpenCall> {
+        let was_before = |open: &OpenCall| {
             let look = CheckpointId::parse(&open.of).filter(|_| self.tells);
             look.zip(here).is_some_and(|(look, here)| here.was_at(look))
         };
         let open = self.open.values().filter(|open| reaches([*open], path));
-        let mut open: Vec<&Open> = open.filter(|open| !was_before(open)).collect();
+        let mut open: Vec<&OpenCall> = open.filter(|open| !was_before(open)).collect();
         open.sort_by_key(|open| open.is_done);
         open.pop()
     }
 }
 
 /// Where nothing is any more, who saw that first, and what was seen before.
-fn vanished(seen: &[Seen]) -> Option<(&Seen, &[Seen])> {
+fn vanished(seen: &[Observation]) -> Option<(&Observation, &[Observation])> {
     let count = seen.iter().rev().take_while(|seen| !seen.there.is_any()).count();
     let (before, since) = seen.split_at(seen.len() - count);
     since.first().map(|first| (first, before))
 }
 
 /// Whether one of these calls can change what is at `path`.
-fn reaches<'o>(open: impl IntoIterator<Item = &'o Open>, path: &RelPath) -> bool {
+fn reaches<'o>(open: impl IntoIterator<Item = &'o OpenCall>, path: &RelPath) -> bool {
     open.into_iter().any(|open| match &open.paths {
         None => true,
         Some(paths) => paths.iter().any(|open| path.is_within(open) || open.is_within(path)),

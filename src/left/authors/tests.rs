@@ -8,7 +8,7 @@ use crate::model::Cause;
 struct Is(&'static str);
 
 impl Here for Is {
-    fn is(&self, state: &State) -> bool {
+    fn is(&self, state: &PathState) -> bool {
         state.sha.as_deref() == Some(self.0)
     }
 
@@ -41,26 +41,26 @@ fn checkpoint() -> Checkpoint {
     }
 }
 
-fn line(by: &str, what: What) -> Line {
-    Line { at: 200, by: by.to_owned(), what }
+fn line(by: &str, what: LogEvent) -> LogLine {
+    LogLine { at: 200, by: by.to_owned(), what }
 }
 
-fn began(by: &str, call: &str, of: u64, paths: Option<&[&str]>) -> Line {
+fn began(by: &str, call: &str, of: u64, paths: Option<&[&str]>) -> LogLine {
     let paths = paths.map(|paths| paths.iter().map(|&path| path.to_owned()).collect());
     let of = CheckpointId::from_bits(of).to_string();
     let (call, makes) = (call.to_owned(), Vec::new());
     let (names, absent) = (Vec::new(), Vec::new());
-    line(by, What::Began { of, call, paths, names, makes, absent, tells: false })
+    line(by, LogEvent::Began { of, call, paths, names, makes, absent, tells: false })
 }
 
-fn left(by: &str, path: &str, sha: &str) -> Line {
+fn left(by: &str, path: &str, sha: &str) -> LogLine {
     let sha = Some(sha.to_owned());
-    let state = Some(State { kind: 0o100_000, permissions: 0o644, id: None, sha });
-    line(by, What::Left { path: path.to_owned(), state })
+    let state = Some(PathState { kind: 0o100_000, permissions: 0o644, id: None, sha });
+    line(by, LogEvent::Left { path: path.to_owned(), state })
 }
 
-fn done(by: &str, call: &str) -> Line {
-    line(by, What::Done { call: call.to_owned() })
+fn done(by: &str, call: &str) -> LogLine {
+    line(by, LogEvent::Done { call: call.to_owned() })
 }
 
 #[test]
@@ -73,23 +73,23 @@ fn whose_it_is() {
     let shell = vec![began("me", "1", 1, None)];
     let later = vec![began("me", "1", 1, None), began("me", "2", 2, None), done("me", "2")];
     let covered = vec![began("me", "1", 2, None), began("me", "2", 2, Some(&["a"]))];
-    let ended = |call: &str| line("me", What::Ended { call: call.to_owned() });
+    let ended = |call: &str| line("me", LogEvent::Ended { call: call.to_owned() });
     // The agent told of an end before; a call that it was cut off in was not told of.
     let cut = [&[ended("0")], &later[..], &[ended("2")]].concat();
     let cut_once = [&[ended("0")], &later[1..2]].concat();
     let cut_twice = [&[ended("0"), began("me", "1", 1, None)], &later[1..2]].concat();
     let unlooked = vec![began("me", "1", 1, None), ended("1")];
-    let lost = |until| line("", What::Lost { until });
+    let lost = |until| line("", LogEvent::Lost { until });
     let (damaged, damaged_before) =
         ([&[lost(150)], &edit("me")[..]].concat(), [&[lost(50)], &edit("me")[..]].concat());
     // A second life with the same bytes is not the agent's.
-    let gone = line("me", What::Left { path: "a".to_owned(), state: None });
+    let gone = line("me", LogEvent::Left { path: "a".to_owned(), state: None });
     let again = [edit("me"), vec![gone]].concat();
     let there = [vec![ended("0"), left("", "a", "x")], edit("me")].concat();
-    let large = State { kind: 0o100_000, permissions: 0o644, id: None, sha: None };
-    let large = line("me", What::Left { path: "a".to_owned(), state: Some(large) });
+    let large = PathState { kind: 0o100_000, permissions: 0o644, id: None, sha: None };
+    let large = line("me", LogEvent::Left { path: "a".to_owned(), state: Some(large) });
     let large = [began("me", "1", 1, None), large, done("me", "1")];
-    let cases: [(&str, &[Line], &str, &'static str, Author); 21] = [
+    let cases: [(&str, &[LogLine], &str, &'static str, Author); 21] = [
         ("too large to be read after the call", &large, "a", "x", Unknown),
         ("nothing is known", &[], "a", "x", Unknown),
         ("the agent's, untouched", &edit("me"), "a", "x", Agent),
@@ -114,7 +114,7 @@ fn whose_it_is() {
     ];
     for (case, lines, path, sha, expected) in cases {
         let path = RelPath::from_bytes(path.as_bytes()).unwrap();
-        let known = Knowledge::since(&checkpoint(), Some("me"), lines, Side::Root);
+        let known = Knowledge::since(&checkpoint(), Some("me"), lines, PathSide::Root);
         assert_eq!(known.author(&path, &Is(sha)), expected, "{case}");
     }
 }
@@ -123,14 +123,14 @@ fn whose_it_is() {
 fn what_a_restore_put_back_has_the_author_it_had_then() {
     let back = |then| {
         let state = left("", "a", "x").what;
-        let What::Left { path, state } = state else { unreachable!() };
-        Line { at: 300, ..line("", What::Back { path, state, then }) }
+        let LogEvent::Left { path, state } = state else { unreachable!() };
+        LogLine { at: 300, ..line("", LogEvent::Back { path, state, then }) }
     };
     let mut edit = vec![began("me", "1", 1, Some(&["a"])), left("me", "a", "x")];
     edit.push(done("me", "1"));
-    let author_of = |lines: &[Line]| {
+    let author_of = |lines: &[LogLine]| {
         let path = RelPath::from_bytes(b"a").unwrap();
-        Knowledge::since(&checkpoint(), Some("me"), lines, Side::Root).author(&path, &Is("x"))
+        Knowledge::since(&checkpoint(), Some("me"), lines, PathSide::Root).author(&path, &Is("x"))
     };
     let of = |then| [edit.clone(), vec![back(then)]].concat();
     assert_eq!(author_of(&of(250)), Author::Agent);
@@ -144,20 +144,20 @@ fn what_a_restore_put_back_has_the_author_it_had_then() {
 fn what_came_before_the_checkpoint_says_nothing() {
     let mut lines = vec![began("me", "1", 7, None)];
     lines[0].at = 99;
-    let known = Knowledge::since(&checkpoint(), Some("me"), &lines, Side::Root);
+    let known = Knowledge::since(&checkpoint(), Some("me"), &lines, PathSide::Root);
     let path = RelPath::from_bytes(b"a").unwrap();
     assert_eq!(known.author(&path, &Is("x")), Author::Unknown);
 }
 
-fn at(at: i64, line: Line) -> Line {
-    Line { at, ..line }
+fn at(at: i64, line: LogLine) -> LogLine {
+    LogLine { at, ..line }
 }
 
 /// Two commands at once: a look after each shows what either of them did.
 #[test]
 fn what_two_sessions_may_have_made_at_once_is_unclear() {
-    let ended = |by: &str, call: &str| line(by, What::Ended { call: call.to_owned() });
-    let done = |by: &str, call: &str| line(by, What::Done { call: call.to_owned() });
+    let ended = |by: &str, call: &str| line(by, LogEvent::Ended { call: call.to_owned() });
+    let done = |by: &str, call: &str| line(by, LogEvent::Done { call: call.to_owned() });
     // The other call began when: while the agent's ran, or after what it left was seen.
     for (began_at, paths, expected) in [
         (220, None, Author::Unclear),
@@ -175,7 +175,7 @@ fn what_two_sessions_may_have_made_at_once_is_unclear() {
             at(400, left("other", "x", "made")),
             at(400, done("other", "2")),
         ];
-        let known = Knowledge::since(&checkpoint(), Some("agent"), &lines, Side::Root);
+        let known = Knowledge::since(&checkpoint(), Some("agent"), &lines, PathSide::Root);
         let path = RelPath::from_bytes(b"x").unwrap();
         assert_eq!(known.author(&path, &Is("made")), expected, "{began_at} {paths:?}");
     }
@@ -187,15 +187,15 @@ fn what_is_mixed_of_two_sessions_is_unclear() {
     for (seen_at, expected) in [(250, Author::Unclear), (205, Author::Agent)] {
         let lines = [
             at(seen_at.min(202), began("other", "2", 1, None)),
-            at(seen_at, line("other", What::Ended { call: "2".to_owned() })),
+            at(seen_at, line("other", LogEvent::Ended { call: "2".to_owned() })),
             at(seen_at, left("other", "x", "theirs")),
             at(seen_at, done("other", "2")),
             at(210, began("agent", "1", 1, None)),
-            at(300, line("agent", What::Ended { call: "1".to_owned() })),
+            at(300, line("agent", LogEvent::Ended { call: "1".to_owned() })),
             at(300, left("agent", "x", "both")),
             at(300, done("agent", "1")),
         ];
-        let known = Knowledge::since(&checkpoint(), Some("agent"), &lines, Side::Root);
+        let known = Knowledge::since(&checkpoint(), Some("agent"), &lines, PathSide::Root);
         let path = RelPath::from_bytes(b"x").unwrap();
         assert_eq!(known.author(&path, &Is("both")), expected, "{seen_at}");
     }
@@ -204,18 +204,18 @@ fn what_is_mixed_of_two_sessions_is_unclear() {
 /// A look after the agent's command shows that a file is gone, which a restore had removed meanwhile.
 #[test]
 fn what_a_restore_removed_is_not_removed_by_a_call_that_ran() {
-    let back = What::Back { path: "x".to_owned(), state: None, then: 50 };
-    let gone = What::Left { path: "x".to_owned(), state: None };
+    let back = LogEvent::Back { path: "x".to_owned(), state: None, then: 50 };
+    let gone = LogEvent::Left { path: "x".to_owned(), state: None };
     let lines = [
         began("agent", "1", 1, None),
         left("agent", "x", "made"),
         at(250, line("", back)),
-        at(300, line("agent", What::Ended { call: "1".to_owned() })),
+        at(300, line("agent", LogEvent::Ended { call: "1".to_owned() })),
         at(300, line("agent", gone)),
         at(300, done("agent", "1")),
     ];
     let path = RelPath::from_bytes(b"x").unwrap();
-    let known = |lines| Knowledge::since(&checkpoint(), Some("agent"), lines, Side::Root);
+    let known = |lines| Knowledge::since(&checkpoint(), Some("agent"), lines, PathSide::Root);
     assert!(!known(&lines).was_removed(&path) && known(&lines).was_removed_by_restore(&path));
     let own = [&lines[..2], &lines[3..]].concat();
     assert!(known(&own).was_removed(&path) && !known(&own).was_removed_by_restore(&path));

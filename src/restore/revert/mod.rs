@@ -19,14 +19,14 @@ use super::{
 use crate::{
     error::{Error, Result},
     fs::stat_path,
-    left::{self, Caller, Doer, Side, TurnCalls, TurnLog},
+    left::{self, Caller, Doer, PathSide, TurnCalls, TurnLog},
     model::{Checkpoint, Entry, Kind, RelPath, Tree},
-    plan::{Author, Change, Kept, Merged},
+    plan::{Author, Change, KeepReason, Merged},
     store,
 };
 
-use story::{Deed, Story};
-use version::{Clash, Found, Source, Version};
+use story::{Deed, PathDeeds};
+use version::{Clash, Version, VersionEntry, VersionSource};
 
 /// What a revert comes to.
 #[derive(Default)]
@@ -38,7 +38,7 @@ pub(super) struct Reverted {
     /// The SHA-256 of what is put back, and is not what the restore's checkpoint has there.
     pub(super) digests: BTreeMap<RelPath, String>,
     /// What stays, and why.
-    pub(super) kept: BTreeMap<RelPath, Kept>,
+    pub(super) kept: BTreeMap<RelPath, KeepReason>,
     /// The later calls that build on the turn, by path.
     pub(super) built_on: BTreeMap<RelPath, Caller>,
     /// What the turn was seen to change.
@@ -52,7 +52,7 @@ pub(super) fn revert(
     turn: &TurnCalls,
     changes: &[Change],
     (then, now): (&Tree, &Tree),
-    side: Side,
+    side: PathSide,
 ) -> Result<Reverted> {
     let Restore { project, checkpoint, request } = restore;
     let Some(by) = &checkpoint.cause.by else { return Ok(Reverted::default()) };
@@ -69,7 +69,7 @@ pub(super) fn revert(
     since.retain(|other| other.sequence > checkpoint.sequence);
     since.reverse();
     let ids = since.iter().map(|other| other.id).collect();
-    let source = Source::new(project, side, ids);
+    let source = VersionSource::new(project, side, ids);
     let markers = request.markers;
     let revert = Revert { restore, then, now, side, log, since, source, markers };
     revert.all(changes)
@@ -80,16 +80,16 @@ struct Revert<'a> {
     restore: Restore<'a>,
     then: &'a Tree,
     now: &'a Tree,
-    side: Side,
+    side: PathSide,
     log: TurnLog,
     /// The checkpoints since, oldest first.
     since: Vec<Checkpoint>,
-    source: Source<'a>,
+    source: VersionSource<'a>,
     markers: bool,
 }
 
 /// What is to be at a path, or why it stays.
-struct Outcome {
+struct PathOutcome {
     /// What the turn did there, oldest first.
     deeds: Vec<Deed>,
     now: Option<Entry>,
@@ -107,10 +107,10 @@ impl Revert<'_> {
         let all = changes.iter().filter(|change| candidates.contains(&change.path));
         for change in all.chain(&again) {
             let path = &change.path;
-            let Story { deeds, is_unknown } = self.story(change)?;
+            let PathDeeds { deeds, is_unknown } = self.story(change)?;
             if is_unknown || self.log.is_lost {
                 if !change.is_none() {
-                    reverted.keep(change, Kept::AfterUnknown, None);
+                    reverted.keep(change, KeepReason::AfterUnknown, None);
                 }
             } else if !deeds.is_empty() {
                 outcomes.insert(path.clone(), self.outcome(change, deeds));
@@ -151,9 +151,9 @@ impl Revert<'_> {
             let trees = next.map(|next| (self.source.tree(call.of), self.source.tree(next.id)));
             match trees {
                 Some((Some(then), Some(next)))
-                    if call.paths.is_none() && self.side == Side::Root =>
+                    if call.paths.is_none() && self.side == PathSide::Root =>
                 {
-                    let found = store::changes(store, &then, &next, store::Source::Saved)?;
+                    let found = store::changes(store, &then, &next, store::ContentSource::Saved)?;
                     candidates.extend(found.into_iter().map(|change| change.path));
                 }
                 _ => {
@@ -165,14 +165,14 @@ impl Revert<'_> {
         Ok(candidates)
     }
 
-    fn outcome(&self, change: &Change, deeds: Vec<Deed>) -> Outcome {
-        let now = change.after.map(Found::here);
+    fn outcome(&self, change: &Change, deeds: Vec<Deed>) -> PathOutcome {
+        let now = change.after.map(VersionEntry::here);
         match self.take_back(&change.path, &deeds, &now, self.markers) {
             Ok((wanted, is_marked)) => {
-                Outcome { deeds, now: change.after, wanted: Ok(wanted), is_marked }
+                PathOutcome { deeds, now: change.after, wanted: Ok(wanted), is_marked }
             }
             Err(clash) => {
-                Outcome { deeds, now: change.after, wanted: Err(clash), is_marked: false }
+                PathOutcome { deeds, now: change.after, wanted: Err(clash), is_marked: false }
             }
         }
     }
@@ -205,22 +205,22 @@ impl Revert<'_> {
     }
 
     /// Adds to the plan what is to become of a path.
-    fn add(&self, reverted: &mut Reverted, path: &RelPath, outcome: &Outcome) -> Result<()> {
+    fn add(&self, reverted: &mut Reverted, path: &RelPath, outcome: &PathOutcome) -> Result<()> {
         let then = entry_at(self.restore.project, self.then, path, self.side)?;
         let now = outcome.now;
         let change = Change { path: path.clone(), before: then, after: now };
         let wanted = match &outcome.wanted {
             Err(clash) => {
                 let kept = match clash {
-                    Clash::Touches => Kept::BuiltOn,
-                    Clash::Unheld => Kept::AfterUnheld,
+                    Clash::Touches => KeepReason::BuiltOn,
+                    Clash::Unheld => KeepReason::AfterUnheld,
                 };
                 reverted.keep(&change, kept, self.built_on(path, &outcome.deeds));
                 return Ok(());
             }
             Ok(wanted) => wanted,
         };
-        let now_version = now.map(Found::here);
+        let now_version = now.map(VersionEntry::here);
         if self.source.is_same(path, wanted, &now_version) {
             return Ok(());
         }
@@ -229,16 +229,16 @@ impl Revert<'_> {
             return Ok(());
         };
         let permissions = wanted.permissions.unwrap_or(0o755);
-        let held = then.map(Found::held);
+        let held = then.map(VersionEntry::held);
         let is_held = held.is_some_and(|then| self.source.has_same_bytes(path, &then, wanted));
         if let Some(then) = then.filter(|_| is_held) {
             let before = Some(Entry { permissions, ..then });
             reverted.put(Change { before, ..change }, Author::Agent);
             return Ok(());
         }
-        let Found { kind, device, .. } = *wanted;
+        let VersionEntry { kind, device, .. } = *wanted;
         let entry = Entry { kind, permissions, content: None, device };
-        let bytes = (kind == Kind::File && self.side == Side::Root)
+        let bytes = (kind == Kind::File && self.side == PathSide::Root)
             .then(|| self.source.read(path, wanted))
             .flatten();
         match bytes {
@@ -259,16 +259,16 @@ impl Revert<'_> {
                     let before = Some(Entry { permissions, ..held });
                     reverted.put(Change { before, ..change }, Author::Agent);
                 }
-                None => reverted.keep(&change, Kept::AfterUnheld, None),
+                None => reverted.keep(&change, KeepReason::AfterUnheld, None),
             },
         }
         Ok(())
     }
 
     /// What a later checkpoint of the turn holds, and the digest by which an undo knows it again.
-    fn held_elsewhere(&self, wanted: &Found) -> Option<(Entry, String)> {
-        let content = wanted.held_content().filter(|_| self.side == Side::Root)?;
-        let Found { kind, device, .. } = *wanted;
+    fn held_elsewhere(&self, wanted: &VersionEntry) -> Option<(Entry, String)> {
+        let content = wanted.held_content().filter(|_| self.side == PathSide::Root)?;
+        let VersionEntry { kind, device, .. } = *wanted;
         let entry = Entry { kind, permissions: 0, content: Some(content), device };
         Some((entry, digest_then(self.restore.project, &entry)?))
     }
@@ -279,7 +279,7 @@ impl Revert<'_> {
         let last = sights.iter().rposition(|sight| sight.by == Doer::Turn)?;
         sights[last + 1..].iter().find_map(|sight| match sight.by {
             Doer::Call(caller) => {
-                let there = Found::seen(&sight.there);
+                let there = VersionEntry::seen(&sight.there);
                 let clashes = self.take_back(path, deeds, &there, false).is_err();
                 caller.filter(|_| clashes).map(|caller| self.log.callers[caller].clone())
             }
@@ -294,7 +294,7 @@ impl Reverted {
         self.changes.push(change);
     }
 
-    fn keep(&mut self, change: &Change, kept: Kept, by: Option<Caller>) {
+    fn keep(&mut self, change: &Change, kept: KeepReason, by: Option<Caller>) {
         self.kept.insert(change.path.clone(), kept);
         let author = if by.is_some() { Author::Session } else { Author::Other };
         self.built_on.extend(by.map(|by| (change.path.clone(), by)));
@@ -320,7 +320,7 @@ fn keep_around_others(changes: &[Change], reverted: &mut Reverted) {
             && dirs.iter().any(|dir| path.is_within(dir))
     };
     for change in changes.iter().filter(is_others) {
-        reverted.kept.insert(change.path.clone(), Kept::New);
+        reverted.kept.insert(change.path.clone(), KeepReason::New);
         reverted.put(change.clone(), Author::Other);
     }
 }

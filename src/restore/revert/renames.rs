@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Outcome, Revert,
+    PathOutcome, Revert,
     story::Deed,
-    version::{Bytes, Clash, Found, Version, similarity},
+    version::{Clash, Version, VersionBytes, VersionEntry, similarity},
 };
 use crate::{
-    left::Side,
+    left::PathSide,
     model::{Kind, RelPath},
     plan::Change,
 };
@@ -23,21 +23,21 @@ impl Revert<'_> {
     pub(super) fn follow_renames(
         &self,
         changes: &[Change],
-        outcomes: &mut BTreeMap<RelPath, Outcome>,
+        outcomes: &mut BTreeMap<RelPath, PathOutcome>,
     ) {
-        if self.side == Side::Root {
+        if self.side == PathSide::Root {
             self.follow_own(outcomes);
             self.follow_later(changes, outcomes);
         }
     }
 
     /// The turn renamed a file, and what is at its new name was changed since.
-    fn follow_own(&self, outcomes: &mut BTreeMap<RelPath, Outcome>) {
-        let deed = |outcome: &Outcome| match &outcome.deeds[..] {
+    fn follow_own(&self, outcomes: &mut BTreeMap<RelPath, PathOutcome>) {
+        let deed = |outcome: &PathOutcome| match &outcome.deeds[..] {
             [only] => Some(only.clone()),
             _ => None,
         };
-        let gone: Vec<(RelPath, Found)> = outcomes
+        let gone: Vec<(RelPath, VersionEntry)> = outcomes
             .iter()
             .filter(|(_, outcome)| outcome.now.is_none())
             .filter_map(|(path, outcome)| match deed(outcome)? {
@@ -45,7 +45,7 @@ impl Revert<'_> {
                 Deed { .. } => None,
             })
             .collect();
-        let made: Vec<(RelPath, Found)> = outcomes
+        let made: Vec<(RelPath, VersionEntry)> = outcomes
             .iter()
             .filter(|(_, outcome)| outcome.wanted.is_err() && outcome.now.is_some())
             .filter_map(|(path, outcome)| match deed(outcome)? {
@@ -54,14 +54,14 @@ impl Revert<'_> {
             })
             .collect();
         for (new, after) in made {
-            let from: Vec<(RelPath, Found)> = gone
+            let from: Vec<(RelPath, VersionEntry)> = gone
                 .iter()
                 .filter(|(old, _)| outcomes.get(old).is_some_and(|it| it.wanted.is_ok()))
                 .cloned()
                 .collect();
             let Some(at) = self.most_alike((&new, &after), &from) else { continue };
             let (old, before) = &from[at];
-            let now = outcomes[&new].now.map(Found::here);
+            let now = outcomes[&new].now.map(VersionEntry::here);
             let sides = [&Some(after), &now, &Some(before.clone())];
             let merged = self.source.three(&new, sides, self.markers);
             let merged = merged.and_then(|(wanted, is_marked)| {
@@ -79,7 +79,7 @@ impl Revert<'_> {
     }
 
     /// A file that the turn changed was renamed since.
-    fn follow_later(&self, changes: &[Change], outcomes: &mut BTreeMap<RelPath, Outcome>) {
+    fn follow_later(&self, changes: &[Change], outcomes: &mut BTreeMap<RelPath, PathOutcome>) {
         let is_file = |found: &Version| found.as_ref().is_some_and(|it| it.kind == Kind::File);
         let lost: Vec<(RelPath, Deed)> = outcomes
             .iter()
@@ -100,10 +100,10 @@ impl Revert<'_> {
                 && change.after.is_some_and(|now| now.kind == Kind::File)
                 && !touched.contains(&change.path)
         };
-        let new: Vec<(RelPath, Found)> = changes
+        let new: Vec<(RelPath, VersionEntry)> = changes
             .iter()
             .filter(is_new)
-            .filter_map(|change| Some((change.path.clone(), Found::here(change.after?))))
+            .filter_map(|change| Some((change.path.clone(), VersionEntry::here(change.after?))))
             .collect();
         for (old, Deed { before, after }) in lost {
             let Some(after) = after else { continue };
@@ -124,7 +124,7 @@ impl Revert<'_> {
             };
             let deeds = vec![Deed { before: before.clone(), after: after.clone() }];
             outcomes.remove(&old);
-            outcomes.insert(path.clone(), Outcome { deeds, now, wanted, is_marked });
+            outcomes.insert(path.clone(), PathOutcome { deeds, now, wanted, is_marked });
         }
     }
 
@@ -132,20 +132,20 @@ impl Revert<'_> {
     fn apart(&self, path: &RelPath, found: Version) -> Version {
         let found = found?;
         let bytes = self.source.read(path, &found)?;
-        Some(Found { bytes: Bytes::These(bytes), ..found })
+        Some(VersionEntry { bytes: VersionBytes::These(bytes), ..found })
     }
 
     /// Which of some files is most like another, if one is.
     fn most_alike(
         &self,
-        (path, found): (&RelPath, &Found),
-        others: &[(RelPath, Found)],
+        (path, found): (&RelPath, &VersionEntry),
+        others: &[(RelPath, VersionEntry)],
     ) -> Option<usize> {
         if found.kind != Kind::File || others.len() > COMPARED_MAX {
             return None;
         }
         let bytes = self.source.read(path, found)?;
-        let alike = |(path, other): &(RelPath, Found)| {
+        let alike = |(path, other): &(RelPath, VersionEntry)| {
             let other = self.source.read(path, other).filter(|_| other.kind == Kind::File);
             other.map_or(0, |other| similarity(&bytes, &other))
         };
@@ -158,7 +158,7 @@ impl Revert<'_> {
 }
 
 fn set(
-    outcomes: &mut BTreeMap<RelPath, Outcome>,
+    outcomes: &mut BTreeMap<RelPath, PathOutcome>,
     path: &RelPath,
     wanted: Result<Version, Clash>,
     is_marked: bool,

@@ -3,11 +3,11 @@
 
 use super::{
     Revert,
-    version::{Found, Version},
+    version::{Version, VersionEntry},
 };
 use crate::{
     error::Result,
-    left::{Call, Doer, Look, Side, Sight},
+    left::{Doer, LoggedCall, PathSide, SeenCheckpoint, Sight},
     model::{Checkpoint, RelPath},
     plan::{ByPath, Change},
     restore::side::entry_at,
@@ -24,7 +24,7 @@ pub(super) struct Deed {
 
 /// What a turn did at a path.
 #[derive(Debug, Default)]
-pub(super) struct Story {
+pub(super) struct PathDeeds {
     /// Oldest first, with something by others between one and the next.
     pub(super) deeds: Vec<Deed>,
     /// Whether there may have been more, or something else.
@@ -32,15 +32,15 @@ pub(super) struct Story {
 }
 
 /// A story as far as it has been told.
-struct Teller {
-    story: Story,
+struct PathDeedsBuilder {
+    story: PathDeeds,
     /// What was there last.
     here: Version,
     /// Whether that is what the last deed left.
     is_deed: bool,
 }
 
-impl Teller {
+impl PathDeedsBuilder {
     /// Something is there that others left.
     fn others(&mut self, there: Version) {
         self.here = there;
@@ -67,37 +67,38 @@ impl Teller {
 }
 
 /// What was seen.
-enum Event<'e> {
-    Look(Look, &'e Checkpoint),
+enum SeenEvent<'e> {
+    Look(SeenCheckpoint, &'e Checkpoint),
     Sight(&'e Sight),
 }
 
 impl Revert<'_> {
     /// The first checkpoint that was taken after a call began.
-    pub(super) fn first_look_after(&self, call: &Call) -> Option<Look> {
+    pub(super) fn first_look_after(&self, call: &LoggedCall) -> Option<SeenCheckpoint> {
         let mut looks = self.since.iter().map(|checkpoint| self.log.look(checkpoint));
         looks.find(|look| look.order > call.began)
     }
 
     /// What the turn did at a path that is not as it was.
-    pub(super) fn story(&self, change: &Change) -> Result<Story> {
+    pub(super) fn story(&self, change: &Change) -> Result<PathDeeds> {
         let path = &change.path;
         let then = entry_at(self.restore.project, self.then, path, self.side)?;
-        let here = then.map(Found::held);
-        let mut teller = Teller { story: Story::default(), here, is_deed: false };
-        let unseen: Vec<&Call> = self.log.unseen().filter(|call| call.reaches(path)).collect();
-        let after: Vec<Option<Look>> =
+        let here = then.map(VersionEntry::held);
+        let mut teller = PathDeedsBuilder { story: PathDeeds::default(), here, is_deed: false };
+        let unseen: Vec<&LoggedCall> =
+            self.log.unseen().filter(|call| call.reaches(path)).collect();
+        let after: Vec<Option<SeenCheckpoint>> =
             unseen.iter().map(|call| self.first_look_after(call)).collect();
         for event in self.events(path, &after) {
             match event {
-                Event::Sight(sight) => self.see(&mut teller, path, sight),
-                Event::Look(look, checkpoint) => {
+                SeenEvent::Sight(sight) => self.see(&mut teller, path, sight),
+                SeenEvent::Look(look, checkpoint) => {
                     let is_after_unseen = after.contains(&Some(look));
                     self.look_at(&mut teller, path, (look, checkpoint), is_after_unseen)?;
                 }
             }
         }
-        let now = change.after.map(Found::here);
+        let now = change.after.map(VersionEntry::here);
         if after.contains(&None) && !self.source.is_same(path, &teller.here, &now) {
             teller.story.is_unknown = true;
         }
@@ -108,26 +109,28 @@ impl Revert<'_> {
     }
 
     /// What was seen at a path until its turn was over, oldest first.
-    fn events(&self, path: &RelPath, after: &[Option<Look>]) -> Vec<Event<'_>> {
+    fn events(&self, path: &RelPath, after: &[Option<SeenCheckpoint>]) -> Vec<SeenEvent<'_>> {
         let sights = self.log.sights.get(path).map(Vec::as_slice).unwrap_or_default();
         let last = sights.iter().rev().find(|sight| sight.by == Doer::Turn);
         let ends = after.iter().flatten().map(|look| look.order);
         let end = last.map(|sight| sight.order).into_iter().chain(ends).max();
         let Some(end) = end else { return Vec::new() };
-        let looks = self.since.iter().map(|it| Event::Look(self.log.look(it), it));
-        let order = |event: &Event<'_>| match event {
-            Event::Look(look, _) => (look.order, false),
-            Event::Sight(sight) => (sight.order, true),
+        let looks = self.since.iter().map(|it| SeenEvent::Look(self.log.look(it), it));
+        let order = |event: &SeenEvent<'_>| match event {
+            SeenEvent::Look(look, _) => (look.order, false),
+            SeenEvent::Sight(sight) => (sight.order, true),
         };
-        let mut events: Vec<Event<'_>> =
-            looks.chain(sights.iter().map(Event::Sight)).filter(|it| order(it).0 <= end).collect();
+        let mut events: Vec<SeenEvent<'_>> = looks
+            .chain(sights.iter().map(SeenEvent::Sight))
+            .filter(|it| order(it).0 <= end)
+            .collect();
         // Those of one place stay in the order they were taken.
         events.sort_by_key(order);
         events
     }
 
-    fn see(&self, teller: &mut Teller, path: &RelPath, sight: &Sight) {
-        let there = Found::seen(&sight.there);
+    fn see(&self, teller: &mut PathDeedsBuilder, path: &RelPath, sight: &Sight) {
+        let there = VersionEntry::seen(&sight.there);
         if self.source.is_same(path, &teller.here, &there) {
             return;
         }
@@ -140,9 +143,9 @@ impl Revert<'_> {
 
     fn look_at(
         &self,
-        teller: &mut Teller,
+        teller: &mut PathDeedsBuilder,
         path: &RelPath,
-        (look, checkpoint): (Look, &Checkpoint),
+        (look, checkpoint): (SeenCheckpoint, &Checkpoint),
         is_after_unseen: bool,
     ) -> Result<()> {
         let Some(tree) = self.source.tree(look.id) else {
@@ -153,7 +156,7 @@ impl Revert<'_> {
         if entry.is_none() && self.may_have_left_out(checkpoint, path) {
             return Ok(());
         }
-        let there = entry.map(Found::held);
+        let there = entry.map(VersionEntry::held);
         if self.source.is_same(path, &teller.here, &there) {
             teller.holds(there);
             return Ok(());
@@ -173,7 +176,7 @@ impl Revert<'_> {
 
     /// Whether a checkpoint says nothing of a path that it does not have.
     fn may_have_left_out(&self, checkpoint: &Checkpoint, path: &RelPath) -> bool {
-        self.side == Side::Outside
+        self.side == PathSide::Outside
             || checkpoint.partial
             || ByPath::of(&checkpoint.skipped).covering(path).is_some()
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    left::{self, Side, There},
+    left::{self, AtPath, PathSide},
     model::{CheckpointId, Content, ContentId, Entry, Kind, RelPath, Tree},
     project::Project,
     restore::{
@@ -19,21 +19,21 @@ use crate::{
 };
 
 /// `None` where nothing is.
-pub(super) type Version = Option<Found>;
+pub(super) type Version = Option<VersionEntry>;
 
 /// Something at a path.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct VersionEntry {
     pub(super) kind: Kind,
     /// `None` if they were not looked at.
     pub(super) permissions: Option<u32>,
-    pub(super) bytes: Bytes,
+    pub(super) bytes: VersionBytes,
     pub(super) device: u64,
 }
 
 /// The bytes of a file, or the text of a symlink.
 #[derive(Clone, Debug)]
-pub(super) enum Bytes {
+pub(super) enum VersionBytes {
     /// As a checkpoint has them.
     Held(Option<Content>),
     /// As they are on the disk, and what a store would call them.
@@ -53,30 +53,30 @@ pub(super) enum Clash {
     Unheld,
 }
 
-impl Found {
+impl VersionEntry {
     pub(super) fn held(entry: Entry) -> Self {
-        Self::of(entry, Bytes::Held(entry.content))
+        Self::of(entry, VersionBytes::Held(entry.content))
     }
 
     pub(super) fn here(entry: Entry) -> Self {
-        Self::of(entry, Bytes::Here(entry.content))
+        Self::of(entry, VersionBytes::Here(entry.content))
     }
 
-    fn of(entry: Entry, bytes: Bytes) -> Self {
+    fn of(entry: Entry, bytes: VersionBytes) -> Self {
         let Entry { kind, permissions, device, .. } = entry;
         Self { kind, permissions: Some(permissions), bytes, device }
     }
 
     /// What was seen, if its kind is known.
-    pub(super) fn seen(there: &There) -> Version {
+    pub(super) fn seen(there: &AtPath) -> Version {
         match there {
-            There::Nothing => None,
-            There::Directory => {
-                let (kind, bytes) = (Kind::Directory, Bytes::Held(None));
+            AtPath::Nothing => None,
+            AtPath::Directory => {
+                let (kind, bytes) = (Kind::Directory, VersionBytes::Held(None));
                 Some(Self { kind, permissions: None, bytes, device: 0 })
             }
-            There::This(state) => {
-                let bytes = Bytes::Noted { id: state.id(), sha: state.sha.clone() };
+            AtPath::This(state) => {
+                let bytes = VersionBytes::Noted { id: state.id(), sha: state.sha.clone() };
                 let permissions = Some(state.permissions);
                 Some(Self { kind: state.kind()?, permissions, bytes, device: 0 })
             }
@@ -85,38 +85,38 @@ impl Found {
 
     fn content(&self) -> Option<Content> {
         match self.bytes {
-            Bytes::Held(content) | Bytes::Here(content) => content,
-            Bytes::Noted { .. } | Bytes::These(_) => None,
+            VersionBytes::Held(content) | VersionBytes::Here(content) => content,
+            VersionBytes::Noted { .. } | VersionBytes::These(_) => None,
         }
     }
 
     /// Where a checkpoint holds it.
     pub(super) fn held_content(&self) -> Option<Content> {
         match self.bytes {
-            Bytes::Held(content) => content,
-            Bytes::Here(_) | Bytes::Noted { .. } | Bytes::These(_) => None,
+            VersionBytes::Held(content) => content,
+            VersionBytes::Here(_) | VersionBytes::Noted { .. } | VersionBytes::These(_) => None,
         }
     }
 
     fn id(&self) -> Option<ContentId> {
         match self.bytes {
-            Bytes::Noted { id, .. } => id,
+            VersionBytes::Noted { id, .. } => id,
             _ => self.content().map(|content| content.id),
         }
     }
 }
 
 /// Where the bytes of versions are found.
-pub(super) struct Source<'a> {
+pub(super) struct VersionSource<'a> {
     project: &'a Project,
-    side: Side,
+    side: PathSide,
     /// The checkpoints since the turn, oldest first.
     since: Vec<CheckpointId>,
     trees: RefCell<BTreeMap<CheckpointId, Option<Rc<Tree>>>>,
 }
 
-impl<'a> Source<'a> {
-    pub(super) fn new(project: &'a Project, side: Side, since: Vec<CheckpointId>) -> Self {
+impl<'a> VersionSource<'a> {
+    pub(super) fn new(project: &'a Project, side: PathSide, since: Vec<CheckpointId>) -> Self {
         Self { project, side, since, trees: RefCell::default() }
     }
 
@@ -128,12 +128,12 @@ impl<'a> Source<'a> {
     }
 
     /// The bytes of a version at `path`, unless they are many or not held.
-    pub(super) fn read(&self, path: &RelPath, found: &Found) -> Option<Vec<u8>> {
+    pub(super) fn read(&self, path: &RelPath, found: &VersionEntry) -> Option<Vec<u8>> {
         match &found.bytes {
-            Bytes::Held(content) => self.held(found.kind, *content),
-            Bytes::Here(_) => small(top(self.project, self.side), path, found.kind),
-            Bytes::Noted { id, sha } => self.noted(path, found.kind, *id, sha.as_deref()),
-            Bytes::These(bytes) => Some(bytes.clone()),
+            VersionBytes::Held(content) => self.held(found.kind, *content),
+            VersionBytes::Here(_) => small(top(self.project, self.side), path, found.kind),
+            VersionBytes::Noted { id, sha } => self.noted(path, found.kind, *id, sha.as_deref()),
+            VersionBytes::These(bytes) => Some(bytes.clone()),
         }
     }
 
@@ -178,7 +178,12 @@ impl<'a> Source<'a> {
     }
 
     /// Whether two files have the same bytes, as far as that can be known.
-    pub(super) fn has_same_bytes(&self, path: &RelPath, a: &Found, b: &Found) -> bool {
+    pub(super) fn has_same_bytes(
+        &self,
+        path: &RelPath,
+        a: &VersionEntry,
+        b: &VersionEntry,
+    ) -> bool {
         if a.kind != b.kind || !a.kind.has_content() {
             return a.kind == b.kind;
         }
@@ -189,11 +194,14 @@ impl<'a> Source<'a> {
         }
         match (&a.bytes, &b.bytes) {
             _ if a.id().is_some() && a.id() == b.id() => true,
-            (Bytes::Noted { sha: Some(a), .. }, Bytes::Noted { sha: Some(b), .. }) => a == b,
-            (Bytes::Noted { id, sha }, _) => {
+            (
+                VersionBytes::Noted { sha: Some(a), .. },
+                VersionBytes::Noted { sha: Some(b), .. },
+            ) => a == b,
+            (VersionBytes::Noted { id, sha }, _) => {
                 self.read(path, b).is_some_and(|bytes| is_noted(&bytes, *id, sha.as_deref()))
             }
-            (_, Bytes::Noted { id, sha }) => {
+            (_, VersionBytes::Noted { id, sha }) => {
                 self.read(path, a).is_some_and(|bytes| is_noted(&bytes, *id, sha.as_deref()))
             }
             (_, _) => {
@@ -227,15 +235,16 @@ impl<'a> Source<'a> {
         let permissions = permissions.ok_or(Clash::Touches)?;
         let same = |a, b| self.has_same_bytes(path, a, b);
         if same(ours, base) {
-            return Ok((Some(Found { permissions, ..theirs.clone() }), false));
+            return Ok((Some(VersionEntry { permissions, ..theirs.clone() }), false));
         }
         if same(ours, theirs) || same(base, theirs) {
-            return Ok((Some(Found { permissions, ..ours.clone() }), false));
+            return Ok((Some(VersionEntry { permissions, ..ours.clone() }), false));
         }
         let read = |found| self.read(path, found).ok_or(Clash::Unheld);
         let (bytes, is_marked) =
             merge(&read(base)?, &read(ours)?, &read(theirs)?, markers).ok_or(Clash::Touches)?;
-        let merged = Found { permissions, bytes: Bytes::These(bytes), ..ours.clone() };
+        let merged =
+            VersionEntry { permissions, bytes: VersionBytes::These(bytes), ..ours.clone() };
         Ok((Some(merged), is_marked))
     }
 }

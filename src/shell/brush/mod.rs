@@ -9,7 +9,8 @@ use brush_parser::{ParserOptions, TokenizerOptions};
 use self::words::parts;
 use super::effort;
 use super::syntax::{
-    Assign, Block, Command, Grammar, Item, Kind, Node, Part, Redirect, Source, Unreadable,
+    Assign, Block, BlockKind, Command, CommandItem, Grammar, Redirect, RedirectSource, ShellNode,
+    UnknownSyntax, WordPart,
 };
 
 /// `brush-parser` with bash's own options.
@@ -19,46 +20,50 @@ pub(super) struct Brush {
 }
 
 impl Grammar for Brush {
-    fn script(&self, text: &str) -> Result<Vec<Node>, Unreadable> {
+    fn script(&self, text: &str) -> Result<Vec<ShellNode>, UnknownSyntax> {
         // The uncached entry: the cached one keeps every line it saw for the life of the process.
         let options: TokenizerOptions = self.options.tokenizer_options();
-        let tokens = brush_parser::uncached_tokenize_str(text, &options).map_err(|_| Unreadable)?;
-        let program = brush_parser::parse_tokens(&tokens, &self.options).map_err(|_| Unreadable)?;
+        let tokens =
+            brush_parser::uncached_tokenize_str(text, &options).map_err(|_| UnknownSyntax)?;
+        let program =
+            brush_parser::parse_tokens(&tokens, &self.options).map_err(|_| UnknownSyntax)?;
         Ok(program.complete_commands.iter().flat_map(list).collect())
     }
 
-    fn word(&self, raw: &str) -> Result<Vec<Part>, Unreadable> {
+    fn word(&self, raw: &str) -> Result<Vec<WordPart>, UnknownSyntax> {
         readable(raw)?;
-        let pieces = brush_parser::word::parse(raw, &self.options).map_err(|_| Unreadable)?;
+        let pieces = brush_parser::word::parse(raw, &self.options).map_err(|_| UnknownSyntax)?;
         Ok(parts(&pieces, false))
     }
 
-    fn text(&self, raw: &str) -> Result<Vec<Part>, Unreadable> {
+    fn text(&self, raw: &str) -> Result<Vec<WordPart>, UnknownSyntax> {
         readable(raw)?;
         let pieces =
-            brush_parser::word::parse_heredoc(raw, &self.options).map_err(|_| Unreadable)?;
+            brush_parser::word::parse_heredoc(raw, &self.options).map_err(|_| UnknownSyntax)?;
         Ok(parts(&pieces, true))
     }
 }
 
 /// What braces and backticks made of a line may nest deeper than the line did.
-fn readable(raw: &str) -> Result<(), Unreadable> {
-    if effort::is_endless(raw) { Err(Unreadable) } else { Ok(()) }
+fn readable(raw: &str) -> Result<(), UnknownSyntax> {
+    if effort::is_endless(raw) { Err(UnknownSyntax) } else { Ok(()) }
 }
 
-fn list(list: &ast::CompoundList) -> Vec<Node> {
+fn list(list: &ast::CompoundList) -> Vec<ShellNode> {
     let mut nodes = Vec::new();
     for ast::CompoundListItem(and_or, separator) in &list.0 {
         let node = chain(and_or);
         nodes.push(match separator {
             ast::SeparatorOperator::Sequence => node,
-            ast::SeparatorOperator::Async => Node::Block(empty(Kind::Subshell, vec![node])),
+            ast::SeparatorOperator::Async => {
+                ShellNode::Block(empty(BlockKind::Subshell, vec![node]))
+            }
         });
     }
     nodes
 }
 
-fn chain(and_or: &ast::AndOrList) -> Node {
+fn chain(and_or: &ast::AndOrList) -> ShellNode {
     let first = pipeline(&and_or.first);
     if and_or.additional.is_empty() {
         return first;
@@ -67,18 +72,18 @@ fn chain(and_or: &ast::AndOrList) -> Node {
         ast::AndOr::And(next) => (false, pipeline(next)),
         ast::AndOr::Or(next) => (true, pipeline(next)),
     });
-    Node::Chain(std::iter::once((false, first)).chain(rest).collect())
+    ShellNode::Chain(std::iter::once((false, first)).chain(rest).collect())
 }
 
-fn pipeline(pipeline: &ast::Pipeline) -> Node {
-    let mut nodes: Vec<Node> = pipeline.seq.iter().map(command).collect();
+fn pipeline(pipeline: &ast::Pipeline) -> ShellNode {
+    let mut nodes: Vec<ShellNode> = pipeline.seq.iter().map(command).collect();
     match nodes.len() {
         1 => nodes.swap_remove(0),
-        _ => Node::Pipeline(nodes),
+        _ => ShellNode::Pipeline(nodes),
     }
 }
 
-fn empty(kind: Kind, body: Vec<Node>) -> Block {
+fn empty(kind: BlockKind, body: Vec<ShellNode>) -> Block {
     Block {
         kind,
         words: Vec::new(),
@@ -89,24 +94,24 @@ fn empty(kind: Kind, body: Vec<Node>) -> Block {
     }
 }
 
-fn command(command: &ast::Command) -> Node {
+fn command(command: &ast::Command) -> ShellNode {
     match command {
-        ast::Command::Simple(simple) => Node::Command(simple_command(simple)),
+        ast::Command::Simple(simple) => ShellNode::Command(simple_command(simple)),
         ast::Command::Compound(body, redirects) => {
             let mut block = compound(body);
             block.redirects = redirect_list(redirects.as_ref());
-            Node::Block(block)
+            ShellNode::Block(block)
         }
         ast::Command::Function(function) => {
             let mut body = compound(&function.body.0);
             body.redirects = redirect_list(function.body.1.as_ref());
-            Node::Function(function.fname.value.clone(), Box::new(Node::Block(body)))
+            ShellNode::Function(function.fname.value.clone(), Box::new(ShellNode::Block(body)))
         }
         ast::Command::ExtendedTest(test, redirects) => {
-            let mut block = empty(Kind::Plain, Vec::new());
+            let mut block = empty(BlockKind::Plain, Vec::new());
             test_words(&test.expr, &mut block);
             block.redirects = redirect_list(redirects.as_ref());
-            Node::Block(block)
+            ShellNode::Block(block)
         }
     }
 }
@@ -114,21 +119,23 @@ fn command(command: &ast::Command) -> Node {
 fn compound(compound: &ast::CompoundCommand) -> Block {
     match compound {
         ast::CompoundCommand::Arithmetic(arithmetic) => {
-            let mut block = empty(Kind::Plain, Vec::new());
+            let mut block = empty(BlockKind::Plain, Vec::new());
             block.arithmetic.push(arithmetic.expr.value.clone());
             block
         }
         ast::CompoundCommand::ArithmeticForClause(clause) => {
-            let mut block = empty(Kind::Branch, list(&clause.body.list));
+            let mut block = empty(BlockKind::Branch, list(&clause.body.list));
             for expr in [&clause.initializer, &clause.condition, &clause.updater] {
                 block.arithmetic.extend(expr.iter().map(|expr| expr.value.clone()));
             }
             block
         }
-        ast::CompoundCommand::BraceGroup(group) => empty(Kind::Plain, list(&group.list)),
-        ast::CompoundCommand::Subshell(subshell) => empty(Kind::Subshell, list(&subshell.list)),
+        ast::CompoundCommand::BraceGroup(group) => empty(BlockKind::Plain, list(&group.list)),
+        ast::CompoundCommand::Subshell(subshell) => {
+            empty(BlockKind::Subshell, list(&subshell.list))
+        }
         ast::CompoundCommand::ForClause(clause) => {
-            let mut block = empty(Kind::Branch, list(&clause.body.list));
+            let mut block = empty(BlockKind::Branch, list(&clause.body.list));
             let values = clause.values.as_ref().map(|values| words(values));
             block.binds = Some((clause.variable_name.clone(), values));
             block
@@ -141,21 +148,21 @@ fn compound(compound: &ast::CompoundCommand) -> Block {
                 body.extend(arm.condition.iter().flat_map(list));
                 body.extend(list(&arm.body));
             }
-            empty(Kind::Branch, body)
+            empty(BlockKind::Branch, body)
         }
         ast::CompoundCommand::WhileClause(clause) | ast::CompoundCommand::UntilClause(clause) => {
             let mut body = list(&clause.0);
             body.extend(list(&clause.1.list));
-            empty(Kind::Branch, body)
+            empty(BlockKind::Branch, body)
         }
         ast::CompoundCommand::Coprocess(coprocess) => {
-            empty(Kind::Subshell, vec![command(&coprocess.body)])
+            empty(BlockKind::Subshell, vec![command(&coprocess.body)])
         }
     }
 }
 
 fn case(clause: &ast::CaseClauseCommand) -> Block {
-    let mut block = empty(Kind::Branch, Vec::new());
+    let mut block = empty(BlockKind::Branch, Vec::new());
     block.words.push(clause.value.value.clone());
     for item in &clause.cases {
         block.words.extend(words(&item.patterns));
@@ -219,7 +226,9 @@ fn simple_command(simple: &ast::SimpleCommand) -> Command {
             other => push_item(other, &mut found),
         }
     }
-    found.items.extend(simple.word_or_name.iter().map(|word| Item::Word(word.value.clone())));
+    found
+        .items
+        .extend(simple.word_or_name.iter().map(|word| CommandItem::Word(word.value.clone())));
     for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
         push_item(item, &mut found);
     }
@@ -230,13 +239,13 @@ fn push_item(item: &ast::CommandPrefixOrSuffixItem, found: &mut Command) {
     match item {
         ast::CommandPrefixOrSuffixItem::IoRedirect(io) => redirect(io, &mut found.redirects),
         ast::CommandPrefixOrSuffixItem::Word(word) => {
-            found.items.push(Item::Word(word.value.clone()));
+            found.items.push(CommandItem::Word(word.value.clone()));
         }
         ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
-            found.items.push(Item::Assign(assign(assignment), word.value.clone()));
+            found.items.push(CommandItem::Assign(assign(assignment), word.value.clone()));
         }
         ast::CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
-            found.items.push(Item::Process(list(&subshell.list)));
+            found.items.push(CommandItem::Process(list(&subshell.list)));
         }
     }
 }
@@ -280,13 +289,13 @@ fn redirect(io: &ast::IoRedirect, found: &mut Vec<Redirect>) {
         }
         ast::IoRedirect::HereDocument(fd, document) => (
             fd.unwrap_or(0),
-            Source::HereDoc(document.doc.value.clone(), document.requires_expansion),
+            RedirectSource::HereDoc(document.doc.value.clone(), document.requires_expansion),
         ),
         ast::IoRedirect::HereString(fd, word) => {
-            (fd.unwrap_or(0), Source::HereString(word.value.clone()))
+            (fd.unwrap_or(0), RedirectSource::HereString(word.value.clone()))
         }
         ast::IoRedirect::OutputAndError(word, append) => {
-            (1, Source::Writes { word: word.value.clone(), keeps: *append })
+            (1, RedirectSource::Writes { word: word.value.clone(), keeps: *append })
         }
     };
     found.push(Redirect { is_stdin: fd == 0, to });
@@ -301,23 +310,26 @@ fn default_fd(kind: &ast::IoFileRedirectKind) -> ast::IoFd {
     }
 }
 
-fn file_redirect(kind: &ast::IoFileRedirectKind, target: &ast::IoFileRedirectTarget) -> Source {
+fn file_redirect(
+    kind: &ast::IoFileRedirectKind,
+    target: &ast::IoFileRedirectTarget,
+) -> RedirectSource {
     use ast::IoFileRedirectKind as Direction;
     let word = match target {
         ast::IoFileRedirectTarget::Filename(word) => word.value.clone(),
-        ast::IoFileRedirectTarget::Fd(fd) => return Source::Duplicates(fd.to_string()),
+        ast::IoFileRedirectTarget::Fd(fd) => return RedirectSource::Duplicates(fd.to_string()),
         ast::IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
-            return Source::Process(list(&subshell.list));
+            return RedirectSource::Process(list(&subshell.list));
         }
         ast::IoFileRedirectTarget::Duplicate(word) => {
-            return Source::Duplicates(word.value.clone());
+            return RedirectSource::Duplicates(word.value.clone());
         }
     };
     match kind {
-        Direction::Read => Source::Reads(word),
-        Direction::Write | Direction::Clobber => Source::Writes { word, keeps: false },
-        Direction::Append | Direction::ReadAndWrite => Source::Writes { word, keeps: true },
-        Direction::DuplicateInput | Direction::DuplicateOutput => Source::Duplicates(word),
+        Direction::Read => RedirectSource::Reads(word),
+        Direction::Write | Direction::Clobber => RedirectSource::Writes { word, keeps: false },
+        Direction::Append | Direction::ReadAndWrite => RedirectSource::Writes { word, keeps: true },
+        Direction::DuplicateInput | Direction::DuplicateOutput => RedirectSource::Duplicates(word),
     }
 }
 

@@ -5,9 +5,9 @@ use brush_parser::word::{
     WordPieceWithSource,
 };
 
-use crate::shell::syntax::Part;
+use crate::shell::syntax::WordPart;
 
-pub(super) fn parts(pieces: &[WordPieceWithSource], quoted: bool) -> Vec<Part> {
+pub(super) fn parts(pieces: &[WordPieceWithSource], quoted: bool) -> Vec<WordPart> {
     let mut found = Vec::new();
     for piece in pieces {
         part(&piece.piece, quoted, &mut found);
@@ -15,32 +15,32 @@ pub(super) fn parts(pieces: &[WordPieceWithSource], quoted: bool) -> Vec<Part> {
     found
 }
 
-fn part(piece: &WordPiece, quoted: bool, found: &mut Vec<Part>) {
+fn part(piece: &WordPiece, quoted: bool, found: &mut Vec<WordPart>) {
     match piece {
-        WordPiece::Text(text) => found.push(Part::Text(text.clone(), quoted)),
-        WordPiece::SingleQuotedText(text) => found.push(Part::Text(text.clone(), true)),
-        WordPiece::AnsiCQuotedText(text) => found.push(Part::Text(unescape(text), true)),
+        WordPiece::Text(text) => found.push(WordPart::Text(text.clone(), quoted)),
+        WordPiece::SingleQuotedText(text) => found.push(WordPart::Text(text.clone(), true)),
+        WordPiece::AnsiCQuotedText(text) => found.push(WordPart::Text(unescape(text), true)),
         WordPiece::DoubleQuotedSequence(pieces)
         | WordPiece::GettextDoubleQuotedSequence(pieces) => {
-            found.push(Part::Text(String::new(), true));
+            found.push(WordPart::Text(String::new(), true));
             found.extend(parts(pieces, true));
         }
-        WordPiece::TildeExpansion(TildeExpr::Home) => found.push(Part::Home),
+        WordPiece::TildeExpansion(TildeExpr::Home) => found.push(WordPart::Home),
         WordPiece::TildeExpansion(_) => found.push(opaque(quoted)),
         WordPiece::ParameterExpansion(expr) => found.push(parameter(expr, quoted)),
         WordPiece::CommandSubstitution(script) => {
-            found.push(Part::Substitution(script.clone(), quoted));
+            found.push(WordPart::Substitution(script.clone(), quoted));
         }
         WordPiece::BackquotedCommandSubstitution(script) => {
-            found.push(Part::Substitution(unbackquote(script), quoted));
+            found.push(WordPart::Substitution(unbackquote(script), quoted));
         }
         WordPiece::EscapeSequence(text) => {
             let plain = text.strip_prefix('\\').unwrap_or(text);
             // A backslash before a newline joins two lines and leaves nothing.
             let plain = plain.strip_prefix('\n').unwrap_or(plain);
-            found.push(Part::Text(plain.to_owned(), true));
+            found.push(WordPart::Text(plain.to_owned(), true));
         }
-        WordPiece::ArithmeticExpression(expr) => found.push(Part::Opaque {
+        WordPiece::ArithmeticExpression(expr) => found.push(WordPart::Opaque {
             words: Vec::new(),
             arithmetic: vec![expr.value.clone()],
             quoted: true,
@@ -93,8 +93,14 @@ fn unescape(text: &str) -> String {
     plain
 }
 
-fn opaque(quoted: bool) -> Part {
-    Part::Opaque { words: Vec::new(), arithmetic: Vec::new(), quoted, assigns: None, runs: false }
+fn opaque(quoted: bool) -> WordPart {
+    WordPart::Opaque {
+        words: Vec::new(),
+        arithmetic: Vec::new(),
+        quoted,
+        assigns: None,
+        runs: false,
+    }
 }
 
 /// Whether it is several words even between quotes, as `"$@"` and `"${a[@]}"` are.
@@ -106,14 +112,14 @@ fn is_several(parameter: &Parameter) -> bool {
     )
 }
 
-fn parameter(expr: &ParameterExpr, quoted: bool) -> Part {
+fn parameter(expr: &ParameterExpr, quoted: bool) -> WordPart {
     let mut words = Vec::new();
     let mut arithmetic = Vec::new();
     let mut assigns = None;
     let mut runs = false;
     let (used, is_indirect) = match expr {
         ParameterExpr::Parameter { parameter: Parameter::Named(name), indirect: false } => {
-            return Part::Variable(name.clone(), quoted);
+            return WordPart::Variable(name.clone(), quoted);
         }
         ParameterExpr::Parameter { parameter, indirect }
         | ParameterExpr::ParameterLength { parameter, indirect } => (Some(parameter), *indirect),
@@ -167,5 +173,5 @@ fn parameter(expr: &ParameterExpr, quoted: bool) -> Part {
     let quoted = quoted && !used.is_some_and(is_several);
     // An indirect name may hold a subscript, and subscripts run substitutions.
     runs |= is_indirect;
-    Part::Opaque { words, arithmetic, quoted, assigns, runs }
+    WordPart::Opaque { words, arithmetic, quoted, assigns, runs }
 }

@@ -3,12 +3,12 @@
 use crate::model::TargetAction;
 use crate::shell::flags::{self, Field};
 use crate::shell::names;
-use crate::shell::verdict::{Call, Verdict, destroys, reads, unknown};
-use crate::shell::walk::Walk;
+use crate::shell::verdict::{CommandCall, CommandVerdict, destroys, reads, unknown};
+use crate::shell::walk::ShellWalk;
 
 /// Judges `sqlite3`. Even a query may change the file, if a program died writing it: then the
 /// journal is worked off. In memory there is none.
-pub(in crate::shell) fn sqlite(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn sqlite(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let list = "@ -header -noheader -csv -json -column -line -list -box -table -markdown -tabs -batch -readonly -bail -safe";
     let parsed = flags::parse(list, call.args());
     let (Some(file), None) = (parsed.operands.first(), &parsed.stray) else {
@@ -41,7 +41,7 @@ fn only_fills_tables(script: &str) -> bool {
 }
 
 /// Judges `psql`: a query of plain words calls no function, and so changes nothing.
-pub(in crate::shell) fn psql(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn psql(_walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let list = "-aAbeEHlnqStwWxX1z0 -c: -d: -h: -p: -U: --command= --dbname= --host= --port= --username= \
         --no-align --tuples-only --quiet --csv --list --expanded --no-psqlrc --no-password --html";
     let parsed = flags::parse(list, call.args());

@@ -3,11 +3,11 @@
 use super::closed;
 use crate::model::{Level, TargetAction};
 use crate::shell::flags::Field;
-use crate::shell::verdict::{Call, Stdin, Verdict, destroys, reads, unknown};
-use crate::shell::walk::Walk;
+use crate::shell::verdict::{CommandCall, CommandInput, CommandVerdict, destroys, reads, unknown};
+use crate::shell::walk::ShellWalk;
 
 /// Judges `ed` and `ex`: their commands come from standard input.
-pub(in crate::shell) fn ed(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn ed(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     if call.args().iter().any(|arg| arg.text == "-c" || arg.text.starts_with('+')) {
         return vim(walk, call);
     }
@@ -19,14 +19,15 @@ pub(in crate::shell) fn ed(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
         return unknown("edits a file by commands we do not see");
     }
     match call.stdin {
-        Stdin::Text(script) if script.lines().all(only_prints) => reads("only prints"),
-        Stdin::Text(_) | Stdin::Inherited | Stdin::Pipe | Stdin::File => {
-            edited(walk, &parsed.operands)
-        }
+        CommandInput::Text(script) if script.lines().all(only_prints) => reads("only prints"),
+        CommandInput::Text(_)
+        | CommandInput::Inherited
+        | CommandInput::Pipe
+        | CommandInput::File => edited(walk, &parsed.operands),
     }
 }
 
-fn edited(walk: &Walk<'_>, files: &[Field]) -> Verdict {
+fn edited(walk: &ShellWalk<'_>, files: &[Field]) -> CommandVerdict {
     let why = "the editor may rewrite it";
     destroys(why, files.iter().map(|file| walk.target(file, TargetAction::Modify, why)).collect())
 }
@@ -42,7 +43,7 @@ fn only_prints(line: &str) -> bool {
 }
 
 /// Judges `vim` and its kin: only commands on the line that print and end are harmless.
-pub(in crate::shell) fn vim(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn vim(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let (parsed, verdict) = closed(walk, "-esEnRZ -c: %--version %--help", call.args());
     if parsed.talks() {
         return reads("only tells about the program");
@@ -69,7 +70,7 @@ pub(in crate::shell) fn vim(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Judges `less`: a word that begins with `+` is a command to start with, `+!rm` among them.
-pub(in crate::shell) fn pager(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn pager(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let list = "-# -aABcCdeEfFgGiIJKLmMnNqQrRsSuUVwWX -b: -h: -j: -p: -P: -x: -y: -z: >-o: >-O: >--log-file= --quit-if-one-screen \
          --RAW-CONTROL-CHARS --raw-control-chars --no-init --chop-long-lines --LINE-NUMBERS --line-numbers --ignore-case --quit-at-eof --squeeze-blank-lines";
     if call.args().iter().any(|arg| arg.text.starts_with('+')) {

@@ -4,11 +4,11 @@ use super::{all, closed, copied, strayed};
 use crate::model::{Certainty, Level, Spares, Target, TargetAction};
 use crate::shell::flags::{self, Field};
 use crate::shell::names;
-use crate::shell::verdict::{Call, Verdict, creates, destroys, reads, unknown};
-use crate::shell::walk::Walk;
+use crate::shell::verdict::{CommandCall, CommandVerdict, creates, destroys, reads, unknown};
+use crate::shell::walk::ShellWalk;
 
 /// Judges `rm`: directories go only if it is told so.
-pub(in crate::shell) fn rm(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn rm(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let keeps_directories = |arg: &Field| match arg.literal() {
         Some("--" | "--force" | "--verbose") => true,
         Some(text) => {
@@ -26,18 +26,18 @@ pub(in crate::shell) fn rm(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Judges what removes no directory, or only empty ones.
-pub(in crate::shell) fn unlink(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn unlink(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let list = "* -n: -s: --size= --iterations=";
     removed(walk, list, call, "removes its operands", Spares::Directories)
 }
 
 fn removed(
-    walk: &Walk<'_>,
+    walk: &ShellWalk<'_>,
     list: &str,
-    call: &Call<'_>,
+    call: &CommandCall<'_>,
     why: &'static str,
     spares: Spares,
-) -> Verdict {
+) -> CommandVerdict {
     let (parsed, verdict) = closed(walk, list, call.args());
     if parsed.talks() && verdict.level == Level::ReadOnly {
         return reads("only shows what it would do");
@@ -47,7 +47,7 @@ fn removed(
 }
 
 /// Judges `tee`: every operand is written.
-pub(in crate::shell) fn tee(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn tee(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let (parsed, verdict) = closed(
         walk,
         "-aip --append --ignore-interrupts --output-error? %--help %--version",
@@ -71,7 +71,7 @@ pub(in crate::shell) fn tee(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Judges `sort`: it may write its output, and run a program to compress with.
-pub(in crate::shell) fn sort(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn sort(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let list = "-bdfgiMhnRrVcCmsuz -k: >-o: -S: -t: -T: --ignore-leading-blanks --dictionary-order --ignore-case \
         --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort \
         --random-source= --reverse --sort= --version-sort --batch-size= --check? ~--compress-program= --debug --files0-from= \
@@ -81,7 +81,7 @@ pub(in crate::shell) fn sort(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Judges `ln`.
-pub(in crate::shell) fn link(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn link(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let list = "-bdFfinLPrsTvwh -t: -S: --force --symbolic --backup? --no-dereference --relative --logical --physical \
         --interactive --no-target-directory --target-directory= --suffix= --verbose %--help %--version";
     let (parsed, _) = closed(walk, list, call.args());
@@ -98,7 +98,10 @@ pub(in crate::shell) fn link(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Judges `install`: with `-d` it makes directories.
-pub(in crate::shell) fn install(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn install(
+    walk: &mut ShellWalk<'_>,
+    call: &CommandCall<'_>,
+) -> CommandVerdict {
     let parsed = flags::parse(
         "* -d --directory -g: -m: -o: -S: -t: --target-directory= --mode= --owner= --group=",
         call.args(),
@@ -112,7 +115,7 @@ pub(in crate::shell) fn install(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict
 }
 
 /// Judges `dd` by its `of=`.
-pub(in crate::shell) fn dd(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn dd(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     for arg in call.args() {
         if arg.may_be_option() {
             return unknown("its arguments are not known before it runs");
@@ -139,7 +142,7 @@ const TAR: &str = "-tcxruAdzjJaZvwphPkmOolBSsinU0 -f: -C: -X: -b: -H: -N: -K: -V
     --starting-file= --newer= --remove-files --unlink-first --sparse --posix --no-auto-compress %--help %--version";
 
 /// Judges `tar`.
-pub(in crate::shell) fn tar(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn tar(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let mut args = call.args().to_vec();
     old_style(&mut args);
     let parsed = flags::parse(TAR, &args);
@@ -214,7 +217,10 @@ fn old_style(args: &mut Vec<Field>) {
 }
 
 /// Judges compressors: they replace their operands unless they print.
-pub(in crate::shell) fn compress(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn compress(
+    walk: &mut ShellWalk<'_>,
+    call: &CommandCall<'_>,
+) -> CommandVerdict {
     let list = "-# -cdkltvqfnN -S: --stdout --to-stdout --list --test --decompress --uncompress --keep --verbose --quiet --force --fast --best \
         --name --no-name --suffix= %--version %--help %-V";
     let parsed = flags::parse(list, call.args());
@@ -227,7 +233,7 @@ pub(in crate::shell) fn compress(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdic
 }
 
 /// Judges `zip`: the first operand is the archive.
-pub(in crate::shell) fn zip(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn zip(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let parsed = flags::parse("-# -rqjyXDv -x: -i:", call.args());
     let why = "zip changes the archive";
     match parsed.operands.first() {
@@ -240,7 +246,7 @@ pub(in crate::shell) fn zip(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Judges `unzip`.
-pub(in crate::shell) fn unzip(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn unzip(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let parsed = flags::parse("-lptvZzqcCaUs12M -x: -d: %--help %--version %-h", call.args());
     let looks = parsed.has(&["-l", "-p", "-t", "-v", "-Z", "-z", "-c"]);
     let only_looks = parsed.stray.is_none() && (looks || parsed.operands.is_empty());
@@ -255,7 +261,7 @@ pub(in crate::shell) fn unzip(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Judges `rsync`: a dry run looks, everything else writes its last operand.
-pub(in crate::shell) fn rsync(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn rsync(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let list = "-avzrlptgoDnhPcuiqHAXSWxmRkKLJOsEUd0468 --dry-run --archive --verbose --delete --delete-after --delete-before --delete-during --delete-excluded \
         --exclude= --include= --filter= -f: --exclude-from= --include-from= --files-from= --itemize-changes --stats --progress --checksum --recursive --human-readable \
         --list-only --size-only --ignore-existing --update --existing --compress --numeric-ids --one-file-system --info= --omit-dir-times --no-perms --no-owner --no-group --out-format= %--version %--help";

@@ -4,8 +4,8 @@ use super::{closed, wrappers};
 use crate::model::{Certainty, Level, Simple, Target, TargetAction};
 use crate::shell::flags::Field;
 use crate::shell::names;
-use crate::shell::verdict::{Call, Stdin, Verdict, destroys, reads, unknown};
-use crate::shell::walk::{Walk, worst};
+use crate::shell::verdict::{CommandCall, CommandInput, CommandVerdict, destroys, reads, unknown};
+use crate::shell::walk::{ShellWalk, worst};
 
 /// Tests and options of `find` without a value.
 const BARE: &str = " -a -and -o -or -not ! ( ) , -true -false -print -print0 -ls -prune -quit -empty \
@@ -22,7 +22,7 @@ const VALUED: &str = " -name -iname -path -ipath -wholename -iwholename -regex -
     -context -D -newermm -newerBt -Bmin -Btime -flags ";
 
 /// Judges `find`.
-pub(in crate::shell) fn find(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn find(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let args = call.args();
     let mut targets = Vec::new();
     let mut verdict = reads("only looks for files");
@@ -120,7 +120,7 @@ fn done_by(run: &[Simple]) -> Done {
 }
 
 /// Where something happens: to all of a directory, or to some of what is below.
-fn roots(walk: &Walk<'_>, args: &[Field], done: Done, finds_all: bool) -> Vec<Target> {
+fn roots(walk: &ShellWalk<'_>, args: &[Field], done: Done, finds_all: bool) -> Vec<Target> {
     let (action, why) = match done {
         Done::Nothing => return Vec::new(),
         Done::Changed => (TargetAction::Modify, "what it finds is changed"),
@@ -150,7 +150,7 @@ fn roots(walk: &Walk<'_>, args: &[Field], done: Done, finds_all: bool) -> Vec<Ta
 }
 
 /// Judges the command of an `-exec`; says where the next test begins.
-fn exec(walk: &mut Walk<'_>, args: &[Field], from: usize) -> usize {
+fn exec(walk: &mut ShellWalk<'_>, args: &[Field], from: usize) -> usize {
     let rest = args.get(from..).unwrap_or_default();
     let plus =
         |index: usize| index > 0 && rest.get(index - 1).is_some_and(|word| word.text == "{}");
@@ -172,13 +172,13 @@ fn exec(walk: &mut Walk<'_>, args: &[Field], from: usize) -> usize {
         words.extend([last.clone(), last]);
     }
     if !words.is_empty() {
-        walk.apart(|walk| walk.run(&words, &Stdin::Inherited));
+        walk.apart(|walk| walk.run(&words, &CommandInput::Inherited));
     }
     from + end + 1
 }
 
 /// Judges `fd`: `-x` and `-X` end its own options.
-pub(in crate::shell) fn fd(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn fd(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let args = call.args();
     let at =
         args.iter().position(|field| names::is_one(field, &["-x", "-X", "--exec", "--exec-batch"]));
@@ -187,7 +187,7 @@ pub(in crate::shell) fn fd(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
         words.retain(|word| word.text != ";");
         wrappers::replace(&mut words, "{");
         words.push(Field { text: "…".to_owned(), sure: Certainty::Dynamic, splits: true });
-        walk.run(&words, &Stdin::Inherited);
+        walk.run(&words, &CommandInput::Inherited);
     }
     let own = args.get(..at.unwrap_or(args.len())).unwrap_or_default();
     let list = "-HIuasigFLp0l1qhV -d: -t: -e: -S: -o: -c: -j: -E: --hidden --no-ignore --no-ignore-vcs --unrestricted \

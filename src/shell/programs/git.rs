@@ -5,9 +5,9 @@ use super::{all, apply, strayed};
 use crate::model::{Certainty, Level, Spares, Target, TargetAction};
 use crate::shell::flags::{self, Field, Parsed};
 use crate::shell::names;
-use crate::shell::row::{Row, Rule, row};
-use crate::shell::verdict::{Call, Verdict, creates, destroys, reads, unknown};
-use crate::shell::walk::Walk;
+use crate::shell::row::{ProgramRow, Rule, row};
+use crate::shell::verdict::{CommandCall, CommandVerdict, creates, destroys, reads, unknown};
+use crate::shell::walk::ShellWalk;
 
 /// Options before the command.
 const GLOBAL: &str = "^ -Pp -C: -c: --git-dir= --work-tree= --namespace= --no-pager --paginate --bare --no-optional-locks \
@@ -57,7 +57,7 @@ macro_rules! shown {
 }
 
 /// Commands that look, with the options that leave it at that.
-pub(in crate::shell) const LOOKS: &[Row] = &[
+pub(in crate::shell) const LOOKS: &[ProgramRow] = &[
     row(
         "log show whatchanged diff diff-tree diff-index diff-files",
         shown!(""),
@@ -234,7 +234,7 @@ const MAKES: &[&str] = &[
 ];
 
 /// Judges `git`.
-pub(in crate::shell) fn git(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn git(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let parsed = flags::parse(GLOBAL, call.args());
     if let Some(verdict) = strayed(&parsed) {
         return verdict;
@@ -255,7 +255,7 @@ pub(in crate::shell) fn git(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     let Some(name) = first.literal() else {
         return unknown("its command is not known before it runs");
     };
-    let words = Call { words: args, stdin: call.stdin };
+    let words = CommandCall { words: args, stdin: call.stdin };
     if let [help] = words.args()
         && names::is_one(help, &["--help", "-h"])
     {
@@ -291,7 +291,7 @@ fn is_plain_setting(field: &Field) -> bool {
     is_pager && is_off || is_monitor || SETTINGS.contains(&name.as_str())
 }
 
-fn command(walk: &mut Walk<'_>, name: &str, call: &Call<'_>) -> Verdict {
+fn command(walk: &mut ShellWalk<'_>, name: &str, call: &CommandCall<'_>) -> CommandVerdict {
     if let Some(verdict) = listing(walk, name, call) {
         return verdict;
     }
@@ -300,13 +300,13 @@ fn command(walk: &mut Walk<'_>, name: &str, call: &Call<'_>) -> Verdict {
     let found = found.or_else(|| LOOKS.iter().find(|row| row.is(name)).map(|row| (row, 0)));
     if let Some((row, skip)) = found {
         let words = call.words.get(skip..).unwrap_or_default();
-        return apply(walk, row, &Call { words, stdin: call.stdin });
+        return apply(walk, row, &CommandCall { words, stdin: call.stdin });
     }
     changing(walk, name, call.args())
 }
 
 /// Commands that list unless told otherwise, and dry runs.
-fn listing(walk: &Walk<'_>, name: &str, call: &Call<'_>) -> Option<Verdict> {
+fn listing(walk: &ShellWalk<'_>, name: &str, call: &CommandCall<'_>) -> Option<CommandVerdict> {
     let args = call.args();
     if matches!(name, "stash" | "submodule" | "notes" | "worktree" | "config") {
         return listing_of(name, args);
@@ -384,7 +384,7 @@ fn listing_options(name: &str) -> Option<&'static str> {
 }
 
 /// Commands with sub-commands of their own that list when given none.
-fn listing_of(name: &str, args: &[Field]) -> Option<Verdict> {
+fn listing_of(name: &str, args: &[Field]) -> Option<CommandVerdict> {
     match (name, args) {
         ("submodule" | "notes", []) => Some(reads("only lists")),
         ("config", _) => config(args),
@@ -392,7 +392,7 @@ fn listing_of(name: &str, args: &[Field]) -> Option<Verdict> {
     }
 }
 
-fn config(args: &[Field]) -> Option<Verdict> {
+fn config(args: &[Field]) -> Option<CommandVerdict> {
     let list = "-lz -f: --list --get= --get-all= --get-regexp= --get-urlmatch= --get-color= --get-colorbool= --global --system --local --worktree --show-origin --show-scope --name-only --null \
                 --type= --bool --int --path --bool-or-int --expiry-date --file= --blob= --default= --includes --no-includes --fixed-value --no-type";
     let parsed = flags::parse(list, args);
@@ -410,7 +410,7 @@ fn config(args: &[Field]) -> Option<Verdict> {
 }
 
 /// Commands that change something; most lose what they replace.
-fn changing(walk: &Walk<'_>, name: &str, args: &[Field]) -> Verdict {
+fn changing(walk: &ShellWalk<'_>, name: &str, args: &[Field]) -> CommandVerdict {
     let parsed = flags::parse("* -m: -b: -B: -s: --source= --message=", args);
     let paths = |action, why: &str| all(walk, &parsed.operands, action, why);
     match name {
@@ -477,7 +477,7 @@ fn changing(walk: &Walk<'_>, name: &str, args: &[Field]) -> Verdict {
 }
 
 /// What `git clean` removes: what git ignores only if it is told so.
-fn cleaned(walk: &Walk<'_>, args: &[Field]) -> Verdict {
+fn cleaned(walk: &ShellWalk<'_>, args: &[Field]) -> CommandVerdict {
     let why = "git clean removes what is not tracked";
     let list = "-fdqxXi -e: --force --quiet --interactive --exclude=";
     let parsed = flags::parse(list, args);
@@ -497,7 +497,7 @@ fn cleaned(walk: &Walk<'_>, args: &[Field]) -> Verdict {
 }
 
 /// What of the worktree is meant is a guess; that it is another one is known.
-fn worktree(walk: &Walk<'_>, action: TargetAction, why: &str) -> Target {
+fn worktree(walk: &ShellWalk<'_>, action: TargetAction, why: &str) -> Target {
     let target = walk.target(&Field::exact("."), action, why);
     if target.path.starts_with(['/', '.']) && target.path != "." {
         return Target { action: TargetAction::Modify, ..target };
@@ -506,18 +506,18 @@ fn worktree(walk: &Walk<'_>, action: TargetAction, why: &str) -> Target {
 }
 
 /// The repository itself, where commits can go for good.
-fn objects(walk: &Walk<'_>, why: &str) -> Target {
+fn objects(walk: &ShellWalk<'_>, why: &str) -> Target {
     walk.target(&Field::exact(".git"), TargetAction::Git, why)
 }
 
-fn state(walk: &Walk<'_>, why: &'static str) -> Verdict {
+fn state(walk: &ShellWalk<'_>, why: &'static str) -> CommandVerdict {
     let mut target = walk.target(&Field::exact(".git"), TargetAction::Git, why);
     target.certainty = Certainty::Dynamic;
     destroys(why, vec![target])
 }
 
 /// The paths after `--` are known; without it a word may be a branch or a path.
-fn checked_out(walk: &Walk<'_>, args: &[Field], parsed: &Parsed) -> Vec<Target> {
+fn checked_out(walk: &ShellWalk<'_>, args: &[Field], parsed: &Parsed) -> Vec<Target> {
     let why = "git checkout replaces it";
     if let Some(at) = args.iter().position(|arg| arg.text == "--") {
         all(walk, args.get(at + 1..).unwrap_or_default(), TargetAction::Overwrite, why)

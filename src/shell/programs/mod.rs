@@ -12,11 +12,11 @@ mod shells;
 mod tools;
 mod wrappers;
 
-use super::flags::{self, Field, Mark, Parsed};
+use super::flags::{self, Field, FlagMark, Parsed};
 use super::names;
-use super::row::{Row, Rule};
-use super::verdict::{Call, Verdict, creates, destroys, reads, unknown};
-use super::walk::Walk;
+use super::row::{ProgramRow, Rule};
+use super::verdict::{CommandCall, CommandVerdict, creates, destroys, reads, unknown};
+use super::walk::ShellWalk;
 use crate::model::{Level, Target, TargetAction};
 
 pub(super) use database::{psql, sqlite};
@@ -40,7 +40,11 @@ pub(super) fn shown(name: &str) -> String {
 }
 
 /// Applies a row to a call.
-pub(super) fn apply(walk: &mut Walk<'_>, row: &Row, call: &Call<'_>) -> Verdict {
+pub(super) fn apply(
+    walk: &mut ShellWalk<'_>,
+    row: &ProgramRow,
+    call: &CommandCall<'_>,
+) -> CommandVerdict {
     match row.rule {
         Rule::By(judge) => judge(walk, call),
         Rule::Sub(rows) => sub(walk, row, rows, call),
@@ -65,7 +69,12 @@ pub(super) fn apply(walk: &mut Walk<'_>, row: &Row, call: &Call<'_>) -> Verdict 
 }
 
 /// A program with sub-commands: the row with the longest matching name decides.
-fn sub(walk: &mut Walk<'_>, row: &Row, rows: &[Row], call: &Call<'_>) -> Verdict {
+fn sub(
+    walk: &mut ShellWalk<'_>,
+    row: &ProgramRow,
+    rows: &[ProgramRow],
+    call: &CommandCall<'_>,
+) -> CommandVerdict {
     let parsed = flags::parse(row.flags, call.args());
     if let Some(verdict) = strayed(&parsed) {
         return verdict;
@@ -88,41 +97,41 @@ fn sub(walk: &mut Walk<'_>, row: &Row, rows: &[Row], call: &Call<'_>) -> Verdict
     {
         return reads("only tells about the program");
     }
-    let call = Call { words: args.get(count - 1..).unwrap_or_default(), stdin: call.stdin };
+    let call = CommandCall { words: args.get(count - 1..).unwrap_or_default(), stdin: call.stdin };
     apply(walk, found, &call)
 }
 
-fn strayed(parsed: &Parsed) -> Option<Verdict> {
+fn strayed(parsed: &Parsed) -> Option<CommandVerdict> {
     if let Some(flag) = &parsed.stray {
         return Some(unknown(format!("`{}` is, or may be, an option we do not know", shown(flag))));
     }
-    let hit = parsed.hits.iter().find(|hit| hit.mark == Mark::Unknown)?;
+    let hit = parsed.hits.iter().find(|hit| hit.mark == FlagMark::Unknown)?;
     Some(unknown(format!("its flag `{}` runs or writes something", hit.name)))
 }
 
 /// Reads a call's flags by a list and says what they alone do, for programs that only read.
-fn closed(walk: &Walk<'_>, list: &str, args: &[Field]) -> (Parsed, Verdict) {
+fn closed(walk: &ShellWalk<'_>, list: &str, args: &[Field]) -> (Parsed, CommandVerdict) {
     let parsed = flags::parse(list, args);
     let verdict = strayed(&parsed).unwrap_or_else(|| written(walk, &parsed));
     (parsed, verdict)
 }
 
 /// What the flags write.
-fn written(walk: &Walk<'_>, parsed: &Parsed) -> Verdict {
+fn written(walk: &ShellWalk<'_>, parsed: &Parsed) -> CommandVerdict {
     let mut targets = Vec::new();
     let mut level = Level::ReadOnly;
     for hit in &parsed.hits {
         let (action, worth) = match hit.mark {
-            Mark::Overwrites => (TargetAction::Overwrite, Level::Destroys),
-            Mark::Makes => (TargetAction::Create, Level::Creates),
-            Mark::InPlace => {
+            FlagMark::Overwrites => (TargetAction::Overwrite, Level::Destroys),
+            FlagMark::Makes => (TargetAction::Create, Level::Creates),
+            FlagMark::InPlace => {
                 level = level.max(Level::Destroys);
                 for operand in &parsed.operands {
                     targets.push(walk.target(operand, TargetAction::Modify, "is changed in place"));
                 }
                 continue;
             }
-            Mark::Unknown | Mark::Harmless | Mark::Talks => continue,
+            FlagMark::Unknown | FlagMark::Harmless | FlagMark::Talks => continue,
         };
         match &hit.value {
             // To most programs `-` is a file of that name here.
@@ -142,7 +151,7 @@ fn written(walk: &Walk<'_>, parsed: &Parsed) -> Verdict {
 }
 
 /// A program without sub-commands, judged by its flags and operands.
-fn plain(walk: &Walk<'_>, row: &Row, args: &[Field]) -> Verdict {
+fn plain(walk: &ShellWalk<'_>, row: &ProgramRow, args: &[Field]) -> CommandVerdict {
     let (parsed, verdict) = closed(walk, row.flags, args);
     // A flag that makes the program only print ends the matter.
     if parsed.talks() && verdict.level == Level::ReadOnly {
@@ -150,7 +159,7 @@ fn plain(walk: &Walk<'_>, row: &Row, args: &[Field]) -> Verdict {
     }
     let operands = parsed.operands.as_slice();
     match row.rule {
-        Rule::Reads => Verdict { reason: because(row, &verdict), ..verdict },
+        Rule::Reads => CommandVerdict { reason: because(row, &verdict), ..verdict },
         Rule::ReadsAtMost(count) => {
             if operands.len() > count || (operands.iter().any(|field| field.splits)) {
                 return unknown(row.why);
@@ -186,14 +195,14 @@ fn plain(walk: &Walk<'_>, row: &Row, args: &[Field]) -> Verdict {
     }
 }
 
-fn because(row: &Row, verdict: &Verdict) -> std::borrow::Cow<'static, str> {
+fn because(row: &ProgramRow, verdict: &CommandVerdict) -> std::borrow::Cow<'static, str> {
     match verdict.level {
         Level::ReadOnly => row.why.into(),
         Level::Creates | Level::Destroys | Level::Unknown => verdict.reason.clone(),
     }
 }
 
-fn all(walk: &Walk<'_>, fields: &[Field], action: TargetAction, why: &str) -> Vec<Target> {
+fn all(walk: &ShellWalk<'_>, fields: &[Field], action: TargetAction, why: &str) -> Vec<Target> {
     fields
         .iter()
         .filter(|field| !names::is_sink(field))
@@ -206,7 +215,7 @@ fn destination(parsed: &Parsed) -> Option<&Field> {
 }
 
 /// What `cp` and `mv` can overwrite: the destination, or what the sources are called inside it.
-fn copied(walk: &Walk<'_>, parsed: &Parsed, why: &str) -> Vec<Target> {
+fn copied(walk: &ShellWalk<'_>, parsed: &Parsed, why: &str) -> Vec<Target> {
     let (sources, to) = match (destination(parsed), parsed.operands.split_last()) {
         (Some(directory), _) => (parsed.operands.as_slice(), directory),
         (None, Some((to, sources))) => (sources, to),

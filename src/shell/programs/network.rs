@@ -2,10 +2,10 @@
 
 use super::{closed, strayed};
 use crate::model::{Level, TargetAction};
-use crate::shell::flags::{self, Field, Mark};
+use crate::shell::flags::{self, Field, FlagMark};
 use crate::shell::names;
-use crate::shell::verdict::{Call, Verdict, destroys, reads, unknown};
-use crate::shell::walk::{Walk, worst};
+use crate::shell::verdict::{CommandCall, CommandVerdict, destroys, reads, unknown};
+use crate::shell::walk::{ShellWalk, worst};
 
 const CURL: &str = "-0123456fagGiIjkLlnNpqRsStvVxZ# -A: -b: -d: -e: -E: -F: -h? -H: -m: -P: -Q: -r: -T: -u: -U: -w: -x: -X: -y: -Y: -z: >-o: >-c: >-D: ~-K: ~-O \
     --silent --show-error --fail --fail-with-body --location --location-trusted --head --include --insecure --compressed --globoff --verbose --get --ipv4 --ipv6 --http1.0 --http1.1 --http2 --http3 \
@@ -16,12 +16,12 @@ const CURL: &str = "-0123456fagGiIjkLlnNpqRsStvVxZ# -A: -b: -d: -e: -E: -F: -h? 
     >--output= >--cookie-jar= >--dump-header= >--stderr= >--trace= >--trace-ascii= >--etag-save= >--hsts= >--alt-svc= >--libcurl= --etag-compare= --time-cond= ~--remote-name ~--remote-name-all ~--output-dir= ~--config= %--version %-V %--help %--manual";
 
 /// Judges `curl`: it prints unless told to write.
-pub(in crate::shell) fn curl(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn curl(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let (parsed, verdict) = closed(walk, CURL, call.args());
     if parsed.talks() {
         return reads("only tells about the program");
     }
-    let mut outputs = parsed.hits.iter().filter(|hit| hit.mark == Mark::Overwrites);
+    let mut outputs = parsed.hits.iter().filter(|hit| hit.mark == FlagMark::Overwrites);
     let prints = outputs.all(|hit| hit.value.as_ref().is_some_and(|it| !names::is_file(it)));
     let verdict = match strayed(&parsed) {
         None if prints => reads("prints what it fetches"),
@@ -51,7 +51,7 @@ pub(in crate::shell) fn curl(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Judges `wget`: it writes files unless told to print or throw away.
-pub(in crate::shell) fn wget(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn wget(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let list = "-qdvcSNx46LH -O: -o: -a: -t: -T: -U: -e: -P: -nv --quiet --verbose --no-verbose --spider --server-response --no-check-certificate --output-document= \
         --output-file= --append-output= --timeout= --tries= --user-agent= --header= --method= --body-data= --post-data= --max-redirect= --show-progress --no-hsts --no-config --content-on-error --user= --password= %--version %-V %--help %-h";
     let args: Vec<_> =
@@ -75,7 +75,7 @@ pub(in crate::shell) fn wget(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Judges `ssh` by the command it runs elsewhere.
-pub(in crate::shell) fn ssh(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn ssh(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let list = "^ -46aCknqTtvx -i: -l: -p: -o: %-V";
     let parsed = flags::parse(list, call.args());
     if parsed.talks() {
@@ -115,7 +115,7 @@ pub(in crate::shell) fn ssh(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Judges `gh api`: a request without fields is a GET.
-pub(in crate::shell) fn gh_api(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn gh_api(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let list = "-i -H: -q: -t: -X: --paginate --jq= --header= --template= --include --method= --silent --slurp --hostname= --cache= --preview= --verbose";
     let (parsed, verdict) = closed(walk, list, call.args());
     let method = parsed.value(&["-X", "--method"]);

@@ -2,17 +2,17 @@
 
 use super::closed;
 use crate::model::{Level, Target, TargetAction};
-use crate::shell::flags::{Field, Mark};
+use crate::shell::flags::{Field, FlagMark};
 use crate::shell::names;
-use crate::shell::verdict::{Call, Verdict, destroys, reads, unknown};
-use crate::shell::walk::Walk;
+use crate::shell::verdict::{CommandCall, CommandVerdict, destroys, reads, unknown};
+use crate::shell::walk::ShellWalk;
 
 const FLAGS: &str = "-nErsuzal -e: -f: -l: --expression= --file= --quiet --silent --regexp-extended --null-data \
     --separate --unbuffered --posix --debug --sandbox --line-length= --follow-symlinks --zero-terminated !-i? !--in-place? \
     !-I? %--help %--version";
 
 /// Judges `sed`.
-pub(in crate::shell) fn sed(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn sed(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let (mut parsed, _) = closed(walk, FLAGS, call.args());
     if let Some(flag) = &parsed.stray {
         return unknown(format!("has a flag we do not know: `{flag}`"));
@@ -32,7 +32,7 @@ pub(in crate::shell) fn sed(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     }
     let mut targets = Vec::new();
     let mut level = Level::ReadOnly;
-    if parsed.hits.iter().any(|hit| hit.mark == Mark::InPlace) {
+    if parsed.hits.iter().any(|hit| hit.mark == FlagMark::InPlace) {
         level = Level::Destroys;
         for operand in parsed.operands.iter().filter(|operand| !operand.text.is_empty()) {
             targets.push(walk.target(operand, TargetAction::Modify, "sed -i rewrites it"));
@@ -47,11 +47,13 @@ pub(in crate::shell) fn sed(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
     match level {
         Level::ReadOnly => reads("prints the edited text"),
         Level::Creates | Level::Destroys => destroys("sed writes to files", targets),
-        Level::Unknown => Verdict { targets, ..unknown("its script may write or run something") },
+        Level::Unknown => {
+            CommandVerdict { targets, ..unknown("its script may write or run something") }
+        }
     }
 }
 
-fn script_level(walk: &Walk<'_>, script: &Field, targets: &mut Vec<Target>) -> Level {
+fn script_level(walk: &ShellWalk<'_>, script: &Field, targets: &mut Vec<Target>) -> Level {
     let Some(text) = script.literal() else { return Level::Unknown };
     let mut files = Vec::new();
     let mut reader = Script { text, at: 0, is_loose: false, goes_on: false };

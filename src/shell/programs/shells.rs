@@ -3,13 +3,13 @@
 use super::strayed;
 use crate::shell::flags::{self, Field};
 use crate::shell::names;
-use crate::shell::verdict::{Call, Stdin, Verdict, reads, unknown};
-use crate::shell::walk::Walk;
+use crate::shell::verdict::{CommandCall, CommandInput, CommandVerdict, reads, unknown};
+use crate::shell::walk::ShellWalk;
 
 const JUDGED: &str = "runs a script, judged by itself";
 
 /// Judges `sh`, `bash` and their kin by the script they are given.
-pub(in crate::shell) fn shell(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn shell(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let args = call.args();
     let list = "^ -acefhiklmnprtuvxBCEHPTs -o: -O: -c --login --norc --noprofile --posix --restricted --verbose";
     let parsed = flags::parse(list, args);
@@ -35,11 +35,13 @@ pub(in crate::shell) fn shell(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
         return unknown("runs a script file");
     }
     match call.stdin {
-        Stdin::Text(script) => {
+        CommandInput::Text(script) => {
             walk.subscript(&script.clone());
             reads(JUDGED)
         }
-        Stdin::Inherited | Stdin::Pipe | Stdin::File => unknown("runs whatever it reads"),
+        CommandInput::Inherited | CommandInput::Pipe | CommandInput::File => {
+            unknown("runs whatever it reads")
+        }
     }
 }
 
@@ -50,7 +52,7 @@ fn script(words: &[Field]) -> Option<String> {
 }
 
 /// Judges `eval`.
-pub(in crate::shell) fn eval(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn eval(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     match script(call.args()) {
         Some(script) => {
             walk.script(&script);
@@ -61,7 +63,7 @@ pub(in crate::shell) fn eval(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Judges `trap`.
-pub(in crate::shell) fn trap(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn trap(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let mut args = call.args();
     if args.first().is_some_and(|first| first.text == "--") {
         args = args.get(1..).unwrap_or_default();
@@ -84,22 +86,28 @@ pub(in crate::shell) fn trap(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Judges `exec`.
-pub(in crate::shell) fn exec(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn exec(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     inner(walk, "^ -cl -a:", call)
 }
 
 /// Judges `builtin`.
-pub(in crate::shell) fn builtin(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn builtin(
+    walk: &mut ShellWalk<'_>,
+    call: &CommandCall<'_>,
+) -> CommandVerdict {
     inner(walk, "^", call)
 }
 
 /// Judges `command`.
-pub(in crate::shell) fn command(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn command(
+    walk: &mut ShellWalk<'_>,
+    call: &CommandCall<'_>,
+) -> CommandVerdict {
     let looks = call.args().first().is_some_and(|first| names::is_one(first, &["-v", "-V"]));
     if looks { reads("only looks for a program") } else { inner(walk, "^ -p", call) }
 }
 
-fn inner(walk: &mut Walk<'_>, list: &str, call: &Call<'_>) -> Verdict {
+fn inner(walk: &mut ShellWalk<'_>, list: &str, call: &CommandCall<'_>) -> CommandVerdict {
     let parsed = flags::parse(list, call.args());
     if parsed.stray.is_some() {
         return unknown("has a flag we do not know");
@@ -113,24 +121,24 @@ fn inner(walk: &mut Walk<'_>, list: &str, call: &Call<'_>) -> Verdict {
 }
 
 /// Judges `cd`.
-pub(in crate::shell) fn cd(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn cd(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     walk.enter(directory(call));
     reads("changes the directory")
 }
 
 /// Judges `pushd`.
-pub(in crate::shell) fn pushd(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn pushd(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     walk.push_base(directory(call));
     reads("changes the directory")
 }
 
 /// Judges `popd`.
-pub(in crate::shell) fn popd(walk: &mut Walk<'_>, _call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn popd(walk: &mut ShellWalk<'_>, _call: &CommandCall<'_>) -> CommandVerdict {
     walk.pop_base();
     reads("changes the directory")
 }
 
-fn directory<'a>(call: &Call<'a>) -> Option<&'a Field> {
+fn directory<'a>(call: &CommandCall<'a>) -> Option<&'a Field> {
     call.args().iter().find(|arg| !(arg.text.len() > 1 && arg.text.starts_with('-')))
 }
 
@@ -140,7 +148,10 @@ fn plants(field: &Field) -> bool {
 }
 
 /// Judges the builtins that declare variables.
-pub(in crate::shell) fn declare(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn declare(
+    walk: &mut ShellWalk<'_>,
+    call: &CommandCall<'_>,
+) -> CommandVerdict {
     let parsed = flags::parse("-aAxrgpul", call.args());
     if call.words.first().is_some_and(|name| name.text == "let") {
         for arg in call.args() {
@@ -159,7 +170,7 @@ pub(in crate::shell) fn declare(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict
 }
 
 /// Judges `read` and other builtins that set variables to what we do not see.
-pub(in crate::shell) fn read(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn read(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let list = match call.words.first().map(|name| name.text.as_str()) {
         Some("read") => "-rse -a: -d: -n: -N: -p: -t: -u: -i:",
         Some("getopts") => "",
@@ -186,7 +197,7 @@ pub(in crate::shell) fn read(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Judges `test` and `[`.
-pub(in crate::shell) fn test(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn test(_walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     // The name of a variable may have a subscript, which is expanded.
     if call.args().iter().any(|arg| names::is_one(arg, &["-v", "-R"])) {
         return unknown("looks up a name that may run something");
@@ -208,7 +219,7 @@ fn is_planted(value: &Field) -> bool {
 }
 
 /// Judges `printf`, which sets a variable with `-v`.
-pub(in crate::shell) fn printf(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn printf(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     match call.args() {
         [flag, ..] if flag.may_be_option() => unknown("its format may be an option"),
         [flag, name, ..] if flag.text == "-v" => {
@@ -226,7 +237,7 @@ pub(in crate::shell) fn printf(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict 
 }
 
 /// Judges `set` and `shopt`: positional parameters are unknown to us anyway.
-pub(in crate::shell) fn set(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn set(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     const NAMES: &[&str] = &[
         "pipefail", "errexit", "nounset", "xtrace", "noglob", "noclobber", "posix", "monitor",
         "nullglob", "dotglob", "globstar", "extglob", "nocaseglob", "failglob", "nocasematch",
@@ -258,7 +269,7 @@ pub(in crate::shell) fn set(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Judges `alias`: listing is harmless.
-pub(in crate::shell) fn alias(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn alias(_walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     if call.args().is_empty() {
         reads("lists aliases")
     } else {
@@ -267,6 +278,9 @@ pub(in crate::shell) fn alias(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict 
 }
 
 /// Judges a program to which every word is a word.
-pub(in crate::shell) fn words(_walk: &mut Walk<'_>, _call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn words(
+    _walk: &mut ShellWalk<'_>,
+    _call: &CommandCall<'_>,
+) -> CommandVerdict {
     reads("does nothing with files, whatever its words")
 }

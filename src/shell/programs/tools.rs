@@ -4,11 +4,14 @@ use super::{all, closed};
 use crate::model::{Level, TargetAction};
 use crate::shell::flags::{self, Field};
 use crate::shell::names;
-use crate::shell::verdict::{Call, Verdict, destroys, reads, unknown};
-use crate::shell::walk::Walk;
+use crate::shell::verdict::{CommandCall, CommandVerdict, destroys, reads, unknown};
+use crate::shell::walk::ShellWalk;
 
 /// Judges `cargo fmt` and `rustfmt`: they rewrite unless they check or print.
-pub(in crate::shell) fn cargo_fmt(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn cargo_fmt(
+    walk: &mut ShellWalk<'_>,
+    call: &CommandCall<'_>,
+) -> CommandVerdict {
     let words: Vec<Field> = call.args().iter().filter(|arg| arg.text != "--").cloned().collect();
     let list = "-vq -p: --all --check --package= --manifest-path= --message-format= --emit= --edition= --config= --config-path= --color= --files-with-diff %--version %-V %--help %-h --style-edition=";
     let (parsed, _) = closed(walk, list, &words);
@@ -37,7 +40,7 @@ const NPM_TWO: &[&str] = &[
 const NPM_ALONE: &[&str] = &["run", "run-script", "audit", "version", "fund"];
 
 /// Judges `npm`.
-pub(in crate::shell) fn npm(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn npm(_walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let list = "-w: -gaDES --workspace= --workspaces --depth= --registry= --omit= --include= --json --long --all \
         --global --silent --parseable --dry-run --offline --no-audit --no-fund --production --save-dev \
         --ignore-scripts --package-lock-only --legacy-peer-deps --prefix= -C: -lps --audit-level= --loglevel= --prod --dev --only= \
@@ -64,7 +67,10 @@ pub(in crate::shell) fn npm(_walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Judges `ruff check`: it keeps a cache beside the files unless told not to.
-pub(in crate::shell) fn ruff_check(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn ruff_check(
+    walk: &mut ShellWalk<'_>,
+    call: &CommandCall<'_>,
+) -> CommandVerdict {
     let list = "!--fix !--unsafe-fixes !--add-noqa >-o: >--output-file= -nqev --no-cache --select= --ignore= \
         --extend-select= --output-format= --line-length= --statistics --exclude= --no-fix --diff \
         --show-files --isolated --exit-zero --quiet";
@@ -76,12 +82,12 @@ pub(in crate::shell) fn ruff_check(walk: &mut Walk<'_>, call: &Call<'_>) -> Verd
     } else if parsed.has(&["-n", "--no-cache"]) {
         unknown("fixes files if the project's settings say so")
     } else {
-        Verdict { targets: verdict.targets, ..unknown("writes its cache") }
+        CommandVerdict { targets: verdict.targets, ..unknown("writes its cache") }
     }
 }
 
 /// Judges `date`: an operand that is no format sets the clock.
-pub(in crate::shell) fn date(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn date(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let list = "-uR -I? -d: -f: -r: --date= --file= --iso-8601? --rfc-3339= --rfc-email --utc --universal \
         --reference= --resolution --debug --help --version";
     let (parsed, verdict) = closed(walk, list, call.args());
@@ -90,7 +96,7 @@ pub(in crate::shell) fn date(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Judges `dc`: only numbers, operators and what prints the stack.
-pub(in crate::shell) fn dc(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn dc(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let (parsed, verdict) = closed(walk, "-e: --expression=", call.args());
     let calculates = |script: &Field| {
         let is_plain = |char: char| char.is_ascii_digit() || " .+-*/%^pfndr".contains(char);
@@ -102,7 +108,7 @@ pub(in crate::shell) fn dc(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Judges `node`: only its version, and whether a script can be read.
-pub(in crate::shell) fn node(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn node(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let (parsed, verdict) = closed(walk, "-c --check %--version %-v %--help %-h", call.args());
     let checks = parsed.has(&["-c", "--check"]) && !parsed.operands.is_empty();
     if verdict.level == Level::ReadOnly && (checks || parsed.talks()) {
@@ -122,7 +128,7 @@ const AWK_CALLS: &[&str] = &[
 
 /// Judges `awk`. A program writes, or runs another, by `>`, `|` or a call, and by nothing else: one
 /// without these signs, but where they compare or call a function that computes, only prints.
-pub(in crate::shell) fn awk(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn awk(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let (parsed, verdict) = closed(walk, "^ -F: -v: %--version %--help", call.args());
     let program = parsed.operands.first().map(Field::literal);
     match program {

@@ -4,19 +4,19 @@ use super::{closed, strayed};
 use crate::model::{Certainty, Level};
 use crate::shell::flags::{self, Field};
 use crate::shell::names;
-use crate::shell::verdict::{Call, Stdin, Verdict, reads, unknown};
-use crate::shell::walk::Walk;
+use crate::shell::verdict::{CommandCall, CommandInput, CommandVerdict, reads, unknown};
+use crate::shell::walk::ShellWalk;
 
 /// A command around another one, which is judged apart.
 const RUNS: &str = "runs another command, judged by itself";
 
 /// Runs the rest of the words after a wrapper's own flags and operands.
 pub(in crate::shell) fn wrap(
-    walk: &mut Walk<'_>,
+    walk: &mut ShellWalk<'_>,
     list: &str,
     skip: usize,
-    call: &Call<'_>,
-) -> Verdict {
+    call: &CommandCall<'_>,
+) -> CommandVerdict {
     let (parsed, verdict) = closed(walk, list, call.args());
     if parsed.talks() {
         return reads("only tells about the program");
@@ -32,7 +32,7 @@ pub(in crate::shell) fn wrap(
 }
 
 /// Runs a command as another user.
-pub(in crate::shell) fn sudo(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn sudo(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let list = "^ -AbEHnPSkKlLv -u: -g: -p: -C: -h: -T: -U: -D: -r: -t: --user= --group= --preserve-env? \
                 --non-interactive --set-home --list --validate --stdin --prompt= %--version %-V %--help";
     let parsed = flags::parse(list, call.args());
@@ -46,7 +46,7 @@ pub(in crate::shell) fn sudo(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Runs a command after `NAME=value` words.
-fn assigned(walk: &mut Walk<'_>, words: &[Field], stdin: &Stdin) -> Verdict {
+fn assigned(walk: &mut ShellWalk<'_>, words: &[Field], stdin: &CommandInput) -> CommandVerdict {
     let mut verdict = reads(RUNS);
     let mut rest = words;
     while let [first, tail @ ..] = rest {
@@ -63,7 +63,7 @@ fn assigned(walk: &mut Walk<'_>, words: &[Field], stdin: &Stdin) -> Verdict {
 }
 
 /// Runs a command in a changed environment.
-pub(in crate::shell) fn env(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn env(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let list = "^ -i0v -u: -C: -S: --ignore-environment --null --unset= --chdir= --split-string= --debug \
                 --block-signal? --default-signal? --ignore-signal? %--version %--help";
     let parsed = flags::parse(list, call.args());
@@ -88,7 +88,7 @@ pub(in crate::shell) fn env(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
 }
 
 /// Runs a command on words read from its input.
-pub(in crate::shell) fn xargs(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
+pub(in crate::shell) fn xargs(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let list = "^ -0oprtx -E: -e? -I: -i? -L: -l? -n: -P: -s: -d: -a: -J: -R: -S: --null --arg-file= --delimiter= \
                 --eof? --replace? --max-lines? --max-args= --max-procs= --max-chars= --no-run-if-empty \
                 --open-tty --interactive --verbose --exit --show-limits --process-slot-var= %--version %--help";
@@ -108,7 +108,7 @@ pub(in crate::shell) fn xargs(walk: &mut Walk<'_>, call: &Call<'_>) -> Verdict {
             words.push(Field { text: "…".to_owned(), sure: Certainty::Dynamic, splits: true });
         }
     }
-    walk.run(&words, &Stdin::Inherited);
+    walk.run(&words, &CommandInput::Inherited);
     reads(RUNS)
 }
 

@@ -2,10 +2,10 @@
 
 use crate::model::TargetAction::Modify;
 use crate::shell::programs;
-use crate::shell::row::{Row, Rule, row};
+use crate::shell::row::{ProgramRow, Rule, row};
 
 /// What of beforehand's own only looks, and what loses.
-const BEFOREHAND: &[Row] = &[
+const BEFOREHAND: &[ProgramRow] = &[
     row(
         "list show diff explain status doctor check find init version help completions",
         "$ -m: -n: --all --json --stat --everywhere --text= --read-data --repair --help --version --explain --root=",
@@ -21,7 +21,7 @@ const BEFOREHAND: &[Row] = &[
     ),
 ];
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[ProgramRow] = &[
     row("git", "", Rule::By(programs::git), "works on a repository"),
     row("beforehand", "^", Rule::Sub(BEFOREHAND), "changes checkpoints or their protection"),
     row("gh", "-R: --repo= %--version ^", Rule::Sub(GH), "changes something on GitHub"),
@@ -138,7 +138,7 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// Options of `gh` that choose what is shown.
-const GH: &[Row] = &[
+const GH: &[ProgramRow] = &[
     row(
         "pr list, pr view, pr diff, pr status, pr checks, issue list, issue view, issue status, repo view, repo list, run list, run view, release list, release view, workflow list, workflow view, label list, search issues, search prs, search code, search repos, search commits, auth status, run watch, cache list, gist list, secret list, variable list, variable get, org list, \
          project list, project view, project item-list, project field-list, ruleset list, ruleset view, ruleset check, config list, config get, alias list, \
@@ -155,7 +155,7 @@ const GH: &[Row] = &[
     row("api", "", Rule::By(programs::gh_api), "changes something on GitHub"),
 ];
 
-const CARGO: &[Row] = &[
+const CARGO: &[ProgramRow] = &[
     row(
         "locate-project read-manifest verify-project version help pkgid",
         "-q -v --quiet --verbose --message-format= --workspace --manifest-path= --limit= --offline --color=",
@@ -172,7 +172,7 @@ const CARGO: &[Row] = &[
     ),
 ];
 
-const GO: &[Row] = &[
+const GO: &[ProgramRow] = &[
     row("version", "-m -v", Rule::Reads, "only tells"),
     row("doc help", "-all -src -short -u -c @", Rule::Reads, "only tells"),
     row("env", "-json -changed @", Rule::Reads, "only reads"),
@@ -184,7 +184,7 @@ const GO: &[Row] = &[
     ),
 ];
 
-const RUFF: &[Row] = &[
+const RUFF: &[ProgramRow] = &[
     row("check", "", Rule::By(programs::ruff_check), "may fix files"),
     // Where it only checks it leaves its cache, and nothing else.
     row(
@@ -195,7 +195,7 @@ const RUFF: &[Row] = &[
     ),
 ];
 
-const PIP: &[Row] = &[row(
+const PIP: &[ProgramRow] = &[row(
     "list, show, freeze, check, inspect, debug, index versions, config list, config get, config debug, cache dir, cache info, cache list",
     "-f -l -q -v -o -u -i: --pre --path= --index-url= --extra-index-url= --exclude-editable --include-editable --json --global --site --files --local --user --outdated --uptodate --not-required --format= --disable-pip-version-check --all --exclude= --verbose",
     Rule::Reads,

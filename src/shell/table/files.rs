@@ -2,9 +2,9 @@
 
 use crate::model::TargetAction::{Delete, Modify, Overwrite};
 use crate::shell::programs;
-use crate::shell::row::{Row, Rule, row};
+use crate::shell::row::{ProgramRow, Rule, row};
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[ProgramRow] = &[
     row(
         "ls dir vdir",
         "$ -1ABCDGHLNQRSUXZabcdfghiklmnoqrstuvx -F? -I: -T: -p: -w: --all --almost-all \
@@ -248,12 +248,12 @@ pub(super) const ROWS: &[Row] = &[
     ),
 ];
 
-const SEVEN_ZIP: &[Row] = &[
+const SEVEN_ZIP: &[ProgramRow] = &[
     row("l t", "-ba -slt -bd -p: -r @", Rule::Reads, "only lists or tests"),
     row("x e a d u rn", "*", Rule::Destroys, "unpacks over files or changes an archive"),
 ];
 
-const GIO: &[Row] = &[
+const GIO: &[ProgramRow] = &[
     row("list info cat tree", "-hlu -a: --hidden --attributes= --long", Rule::Reads, "only reads"),
     row("trash remove", "*", Rule::Changes(Delete, 0), "removes its operands"),
     row("move rename", "*", Rule::Moves, "moves its operands"),

@@ -8,10 +8,10 @@ mod system;
 mod text;
 
 use super::programs::git;
-use super::row::{Row, Rule};
+use super::row::{ProgramRow, Rule};
 
 /// Finds the row of a program by its name without directory.
-pub(super) fn find(name: &str) -> Option<&'static Row> {
+pub(super) fn find(name: &str) -> Option<&'static ProgramRow> {
     // `python3.12` and the like are their unnumbered selves.
     let plain = name.trim_end_matches(|char: char| char.is_ascii_digit() || char == '.');
     let tables = [text::ROWS, files::ROWS, system::ROWS, develop::ROWS, run::ROWS];
@@ -30,7 +30,7 @@ pub(super) fn every() -> Vec<(String, &'static str)> {
     found
 }
 
-fn add(found: &mut Vec<(String, &'static str)>, before: &str, rows: &[Row]) {
+fn add(found: &mut Vec<(String, &'static str)>, before: &str, rows: &[ProgramRow]) {
     for row in rows {
         let separator = if row.names.contains(',') { ',' } else { ' ' };
         for name in row.names.split(separator).map(str::trim).filter(|name| !name.is_empty()) {
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    fn check(rows: &[Row], seen: &mut HashSet<&'static str>) -> usize {
+    fn check(rows: &[ProgramRow], seen: &mut HashSet<&'static str>) -> usize {
         let mut count = 0;
         for row in rows {
             assert!(!row.why.is_empty() && !row.why.ends_with('.'), "{}", row.names);

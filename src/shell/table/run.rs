@@ -1,9 +1,9 @@
 //! Programs that run others, shells, shell builtins, interpreters and editors.
 
 use crate::shell::programs;
-use crate::shell::row::{Row, Rule, row};
+use crate::shell::row::{ProgramRow, Rule, row};
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[ProgramRow] = &[
     // Wrappers: the flags are the wrapper's own, the number is how many operands it takes first.
     row("sudo doas", "", Rule::By(programs::sudo), "runs a command as another user"),
     row("env genv", "", Rule::By(programs::env), "runs a command in a changed environment"),

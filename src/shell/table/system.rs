@@ -1,9 +1,9 @@
 //! Programs about the system, processes, the network and services.
 
 use crate::shell::programs;
-use crate::shell::row::{Row, Rule, row};
+use crate::shell::row::{ProgramRow, Rule, row};
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[ProgramRow] = &[
     row("true false : times", "", Rule::By(programs::words), "does nothing to files"),
     row("sleep usleep", "$ --help --version", Rule::Reads, "only waits"),
     row(
@@ -327,14 +327,14 @@ pub(super) const ROWS: &[Row] = &[
     row("terraform tofu", "-chdir: ^ @", Rule::Sub(TERRAFORM), "changes infrastructure"),
 ];
 
-const IP: &[Row] = &[row(
+const IP: &[ProgramRow] = &[row(
     "a, addr, address, a show, addr show, address show, link, link show, l, r, route, route show, r show, route get, route list, neigh, n, neigh show, rule, rule show, maddr, netns list, addr list",
     "",
     Rule::ReadsAtMost(2),
     "changes the network",
 )];
 
-const OPENSSL: &[Row] = &[
+const OPENSSL: &[ProgramRow] = &[
     row("version", "@ -a -v -b -p -d", Rule::Reads, "only prints"),
     row("ciphers list", "@ -v -V -s -tls1_2 -tls1_3 -commands", Rule::Reads, "only prints"),
     row(
@@ -365,7 +365,7 @@ const OPENSSL: &[Row] = &[
     ),
 ];
 
-const SYSTEMCTL: &[Row] = &[row(
+const SYSTEMCTL: &[ProgramRow] = &[row(
     "status show list-units list-unit-files is-active is-enabled is-failed cat list-timers list-sockets list-dependencies list-jobs get-default is-system-running",
     "-alq -t: -p: -n: -o: --type= --property= --state= --lines= --output= --all --user --system --no-pager \
      --quiet --full --plain --no-legend --failed --value",
@@ -373,21 +373,21 @@ const SYSTEMCTL: &[Row] = &[row(
     "only asks",
 )];
 
-const APT: &[Row] = &[row(
+const APT: &[ProgramRow] = &[row(
     "list show search policy depends rdepends",
     "-a --installed --upgradable --all-versions --names-only",
     Rule::Reads,
     "only lists",
 )];
 
-const BREW: &[Row] = &[row(
+const BREW: &[ProgramRow] = &[row(
     "list ls",
     "-1l --versions --formula --cask --full-name --pinned",
     Rule::Reads,
     "only lists",
 )];
 
-const DOCKER: &[Row] = &[
+const DOCKER: &[ProgramRow] = &[
     row(
         "ps, images, container ls, container ps, container list, image ls, image list, network ls, network list, volume ls, volume list, stats, container stats, search, \
          service ls, service ps, node ls, node ps, stack ls, stack ps, stack services, secret ls, config ls, plugin ls, buildx ls",
@@ -428,7 +428,7 @@ const DOCKER: &[Row] = &[
     ),
 ];
 
-const COMPOSE: &[Row] = &[
+const COMPOSE: &[ProgramRow] = &[
     row(
         "ps ls images top version port",
         "-aq --all --quiet --format= --services --filter=",
@@ -450,7 +450,7 @@ const COMPOSE: &[Row] = &[
     ),
 ];
 
-const KUBECTL: &[Row] = &[
+const KUBECTL: &[ProgramRow] = &[
     row(
         "get, describe, top, explain, api-resources, api-versions, version, config view, config get-contexts, config current-context, config get-clusters, config get-users, rollout status, rollout history, cluster-info, events, auth can-i, auth whoami",
         "-Awq -L: -n: -o: -l: --all-namespaces --namespace= --output= --selector= --watch --show-labels \
@@ -471,7 +471,7 @@ const KUBECTL: &[Row] = &[
     row("delete drain scale apply replace patch edit", "*", Rule::Destroys, "changes a cluster"),
 ];
 
-const TERRAFORM: &[Row] = &[
+const TERRAFORM: &[ProgramRow] = &[
     row(
         "version, state list, workspace list, workspace show",
         "@ -json -no-color",

@@ -1,9 +1,9 @@
 //! Programs that read text and print it.
 
 use crate::shell::programs;
-use crate::shell::row::{Row, Rule, row};
+use crate::shell::row::{ProgramRow, Rule, row};
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[ProgramRow] = &[
     row("echo expr", "", Rule::By(programs::words), "prints its words"),
     row("printf", "", Rule::By(programs::printf), "prints, or sets a variable"),
     row(

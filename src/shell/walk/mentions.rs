@@ -4,12 +4,12 @@
 use std::collections::HashSet;
 
 use super::{
-    Base, Walk,
+    PathBase, ShellWalk,
     places::{lexical, place_in},
 };
 use crate::{
     model::{Certainty, Level, Simple, Spares, Target, TargetAction},
-    shell::{flags::Field, verdict::Stdin},
+    shell::{flags::Field, verdict::CommandInput},
 };
 
 /// More than this many from one text are not listed.
@@ -19,10 +19,10 @@ const BRACKETS: [char; 4] = ['{', '}', '[', ']'];
 
 pub(in crate::shell) const REASON: &str = "is named by a command that may change it";
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// The places outside that a command names: its directory, and the paths in its words and in
     /// the text it reads.
-    pub(super) fn mentions(&self, fields: &[Field], stdin: &Stdin) -> Vec<Target> {
+    pub(super) fn mentions(&self, fields: &[Field], stdin: &CommandInput) -> Vec<Target> {
         let mut paths = Vec::new();
         self.gather(fields, stdin, &mut paths);
         paths.into_iter().map(target).collect()
@@ -32,29 +32,29 @@ impl Walk<'_> {
     /// of its own.
     pub(super) fn worked_in(&self) -> Option<Target> {
         match &self.base {
-            Base::Known(base) if !base.is_empty() && !is_outside(base) => {
+            PathBase::Known(base) if !base.is_empty() && !is_outside(base) => {
                 Some(target(base.clone()))
             }
-            Base::Known(_) | Base::Dynamic => None,
+            PathBase::Known(_) | PathBase::Dynamic => None,
         }
     }
 
-    fn gather(&self, fields: &[Field], stdin: &Stdin, paths: &mut Vec<String>) {
+    fn gather(&self, fields: &[Field], stdin: &CommandInput, paths: &mut Vec<String>) {
         for base in self.bases() {
-            if let Base::Known(base) = base {
+            if let PathBase::Known(base) = base {
                 add(paths, base.clone());
             }
         }
         for field in fields.iter().skip(1) {
             self.mentioned(&field.text, paths);
         }
-        if let Stdin::Text(text) = stdin {
+        if let CommandInput::Text(text) = stdin {
             self.mentioned(text, paths);
         }
     }
 
     /// Notes what a command names that only looks.
-    pub(super) fn note_named(&mut self, fields: &[Field], stdin: &Stdin) {
+    pub(super) fn note_named(&mut self, fields: &[Field], stdin: &CommandInput) {
         let mut named = std::mem::take(&mut self.named);
         self.gather(fields, stdin, &mut named);
         self.named = named;
@@ -97,7 +97,7 @@ impl Walk<'_> {
     }
 
     /// The directory in which the line is, and those in which it may be if a `cd` failed.
-    fn bases(&self) -> impl Iterator<Item = &Base> {
+    fn bases(&self) -> impl Iterator<Item = &PathBase> {
         std::iter::once(&self.base).chain(&self.others)
     }
 }

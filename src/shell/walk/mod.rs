@@ -12,14 +12,14 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use super::Scope;
+use super::ShellContext;
 use super::flags::Field;
 use super::guard;
 use super::names;
-use super::syntax::{Block, Command, Grammar, Item, Kind, Node};
-use super::verdict::{Call, Stdin, Verdict, unknown};
+use super::syntax::{Block, BlockKind, Command, CommandItem, Grammar, ShellNode};
+use super::verdict::{CommandCall, CommandInput, CommandVerdict, unknown};
 use crate::model::{Certainty, Level, Simple, Target};
-use variables::{Given, Variable};
+use variables::{Variable, VariableFacts};
 
 /// How many nodes and words one line may have us look at, substitutions included. The public
 /// corpus stays below 500; the limit is reached after a few milliseconds.
@@ -42,7 +42,7 @@ const OTHERS_MAX: usize = 4;
 
 /// Where relative paths start from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Base {
+pub(super) enum PathBase {
     /// The call's directory followed by this path; empty for the directory itself.
     Known(String),
     /// Somewhere.
@@ -54,35 +54,35 @@ pub(super) enum Base {
 #[derive(Clone, Copy)]
 pub(super) struct Programs {
     /// Judges one command of known words.
-    pub(super) judge: fn(&mut Walk<'_>, &Call<'_>) -> Verdict,
+    pub(super) judge: fn(&mut ShellWalk<'_>, &CommandCall<'_>) -> CommandVerdict,
     /// Whether a command may run in the shell itself.
     pub(super) is_in_shell: fn(&[Field]) -> bool,
 }
 
 /// The state of one walk.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub(super) struct Walk<'scope> {
+pub(super) struct ShellWalk<'scope> {
     grammar: &'scope dyn Grammar,
     programs: Programs,
     /// What the caller knows about the world.
-    pub(super) scope: &'scope Scope,
+    pub(super) scope: &'scope ShellContext,
     /// What was found so far.
     pub(super) found: Vec<Simple>,
     /// The directory relative paths start from.
-    pub(super) base: Base,
+    pub(super) base: PathBase,
     /// Where they start from if a `cd` before this failed.
-    others: Vec<Base>,
+    others: Vec<PathBase>,
     /// Whether a later line in the same shell may mean something else.
     pub(super) changes_shell: bool,
     /// Whether the line ends with the first command that fails.
     pub(super) ends_early: bool,
-    previous: Base,
-    stack: Vec<Base>,
+    previous: PathBase,
+    stack: Vec<PathBase>,
     variables: HashMap<String, Variable>,
     /// What was seen so far to be true of all values of a variable.
-    gives: HashMap<String, Given>,
+    gives: HashMap<String, VariableFacts>,
     /// What an earlier walk saw at its end.
-    given: HashMap<String, Given>,
+    given: HashMap<String, VariableFacts>,
     /// The variables of the loops around.
     bound: Vec<String>,
     /// Whether values that the line gave to variables are believed.
@@ -101,23 +101,23 @@ pub(super) struct Walk<'scope> {
     exhausted: bool,
 }
 
-impl<'scope> Walk<'scope> {
+impl<'scope> ShellWalk<'scope> {
     /// Starts a walk in the call's directory.
     pub(super) fn new(
         grammar: &'scope dyn Grammar,
         programs: Programs,
-        scope: &'scope Scope,
+        scope: &'scope ShellContext,
     ) -> Self {
         Self {
             grammar,
             programs,
             scope,
             found: Vec::new(),
-            base: Base::Known(String::new()),
+            base: PathBase::Known(String::new()),
             others: Vec::new(),
             changes_shell: false,
             ends_early: false,
-            previous: Base::Dynamic,
+            previous: PathBase::Dynamic,
             stack: Vec::new(),
             variables: HashMap::new(),
             gives: HashMap::new(),
@@ -181,13 +181,13 @@ impl<'scope> Walk<'scope> {
     fn push_text(&mut self, text: &str, reason: &'static str) {
         let targets = mentions::of_text(text, self.scope.home.as_deref());
         self.changes_shell = true;
-        self.push(shorten(text), Verdict { targets, ..unknown(reason) });
+        self.push(shorten(text), CommandVerdict { targets, ..unknown(reason) });
     }
 
     /// Judges a line of plain words, which needs no parser.
     pub(super) fn plain(&mut self, line: &str) {
         let fields: Vec<Field> = line.split_ascii_whitespace().map(Field::exact).collect();
-        self.run(&fields, &Stdin::Inherited);
+        self.run(&fields, &CommandInput::Inherited);
     }
 
     /// Judges a script with a directory and variables of its own.
@@ -215,8 +215,8 @@ impl<'scope> Walk<'scope> {
     }
 
     /// Records a verdict.
-    pub(super) fn push(&mut self, text: String, verdict: Verdict) {
-        let Verdict { level, reason, targets } = verdict;
+    pub(super) fn push(&mut self, text: String, verdict: CommandVerdict) {
+        let CommandVerdict { level, reason, targets } = verdict;
         self.found.push(Simple { text, level, reason: reason.into_owned(), targets });
     }
 
@@ -230,42 +230,42 @@ impl<'scope> Walk<'scope> {
         self.exhausted
     }
 
-    fn nodes(&mut self, nodes: &[Node]) {
-        self.fed(nodes, &Stdin::Inherited);
+    fn nodes(&mut self, nodes: &[ShellNode]) {
+        self.fed(nodes, &CommandInput::Inherited);
     }
 
-    fn node(&mut self, node: &Node, stdin: &Stdin) {
+    fn node(&mut self, node: &ShellNode, stdin: &CommandInput) {
         if self.burn(1) {
             return;
         }
         match node {
-            Node::Command(command) => self.command(command, stdin),
-            Node::Pipeline(nodes) => {
+            ShellNode::Command(command) => self.command(command, stdin),
+            ShellNode::Pipeline(nodes) => {
                 let mut assigned = Vec::new();
                 names::assigned(nodes, &mut assigned);
                 for (index, node) in nodes.iter().enumerate() {
-                    let stdin = if index == 0 { stdin.clone() } else { Stdin::Pipe };
+                    let stdin = if index == 0 { stdin.clone() } else { CommandInput::Pipe };
                     self.apart(|walk| walk.node(node, &stdin));
                 }
                 // Some shells run the last one themselves.
                 self.taint(&assigned);
             }
-            Node::Chain(links) => self.chain(links, stdin),
-            Node::Block(block) => self.block(block, stdin),
+            ShellNode::Chain(links) => self.chain(links, stdin),
+            ShellNode::Block(block) => self.block(block, stdin),
             // A name may now mean anything, here and in what was read before. The body is walked
             // for what it names.
-            Node::Function(name, body) => {
+            ShellNode::Function(name, body) => {
                 self.changes_shell = true;
                 self.push(format!("{name}()"), unknown("defines a function"));
                 self.apart(|walk| {
                     walk.variables.values_mut().for_each(|value| *value = Variable::Tainted);
-                    walk.node(body, &Stdin::Pipe);
+                    walk.node(body, &CommandInput::Pipe);
                 });
             }
         }
     }
 
-    fn chain(&mut self, links: &[(bool, Node)], stdin: &Stdin) {
+    fn chain(&mut self, links: &[(bool, ShellNode)], stdin: &CommandInput) {
         let start = self.base.clone();
         for (after_failure, node) in links {
             let others = self.others.clone();
@@ -283,7 +283,7 @@ impl<'scope> Walk<'scope> {
     }
 
     /// Notes a directory in which the line may still be.
-    fn other(&mut self, base: &Base) {
+    fn other(&mut self, base: &PathBase) {
         if self.base == *base || self.others.contains(base) {
             return;
         }
@@ -291,11 +291,11 @@ impl<'scope> Walk<'scope> {
             self.others.push(base.clone());
         } else {
             self.others.truncate(OTHERS_MAX - 1);
-            self.others.push(Base::Dynamic);
+            self.others.push(PathBase::Dynamic);
         }
     }
 
-    fn block(&mut self, block: &Block, stdin: &Stdin) {
+    fn block(&mut self, block: &Block, stdin: &CommandInput) {
         for word in &block.words {
             self.expand(word);
         }
@@ -305,13 +305,13 @@ impl<'scope> Walk<'scope> {
         let fed = self.redirects(&block.redirects);
         let stdin = fed.unwrap_or_else(|| stdin.clone());
         match block.kind {
-            Kind::Plain => self.fed(&block.body, &stdin),
-            Kind::Subshell => self.apart(|walk| walk.fed(&block.body, &stdin)),
-            Kind::Branch => self.branch(block, &stdin),
+            BlockKind::Plain => self.fed(&block.body, &stdin),
+            BlockKind::Subshell => self.apart(|walk| walk.fed(&block.body, &stdin)),
+            BlockKind::Branch => self.branch(block, &stdin),
         }
     }
 
-    fn fed(&mut self, nodes: &[Node], stdin: &Stdin) {
+    fn fed(&mut self, nodes: &[ShellNode], stdin: &CommandInput) {
         for node in nodes {
             let before = self.base.clone();
             self.node(node, stdin);
@@ -323,7 +323,7 @@ impl<'scope> Walk<'scope> {
     }
 
     /// A body that runs never, once, or often: what it changes is unknown before and after it.
-    fn branch(&mut self, block: &Block, stdin: &Stdin) {
+    fn branch(&mut self, block: &Block, stdin: &CommandInput) {
         let mut assigned = Vec::new();
         names::assigned(&block.body, &mut assigned);
         self.taint(&assigned);
@@ -338,7 +338,7 @@ impl<'scope> Walk<'scope> {
         }
         self.taint(&assigned);
         if self.base != base {
-            self.base = Base::Dynamic;
+            self.base = PathBase::Dynamic;
             self.found.iter_mut().skip(first).flat_map(|simple| &mut simple.targets).for_each(
                 |target| {
                     if !target.path.starts_with('/') {
@@ -349,7 +349,7 @@ impl<'scope> Walk<'scope> {
         }
     }
 
-    fn bound(&mut self, name: &str, words: Option<&[String]>, block: &Block, stdin: &Stdin) {
+    fn bound(&mut self, name: &str, words: Option<&[String]>, block: &Block, stdin: &CommandInput) {
         let words = words.unwrap_or_default();
         let values: Vec<Field> = words.iter().flat_map(|word| self.expand(word)).collect();
         let known = self.loops < 2
@@ -372,18 +372,18 @@ impl<'scope> Walk<'scope> {
         self.loops -= 1;
     }
 
-    fn command(&mut self, command: &Command, stdin: &Stdin) {
+    fn command(&mut self, command: &Command, stdin: &CommandInput) {
         let fed = self.redirects(&command.redirects);
         let stdin = fed.unwrap_or_else(|| stdin.clone());
         let mut fields = Vec::new();
         for item in &command.items {
             match item {
-                Item::Word(raw) => fields.extend(self.expand(raw)),
-                Item::Assign(assign, raw) => {
+                CommandItem::Word(raw) => fields.extend(self.expand(raw)),
+                CommandItem::Assign(assign, raw) => {
                     let text = self.assignment(assign, raw);
                     fields.push(text);
                 }
-                Item::Process(nodes) => {
+                CommandItem::Process(nodes) => {
                     self.apart(|walk| walk.nodes(nodes));
                     self.takes_any = true;
                     fields.push(Field {
@@ -405,7 +405,7 @@ impl<'scope> Walk<'scope> {
     }
 
     /// Judges a command of known words.
-    pub(super) fn run(&mut self, fields: &[Field], stdin: &Stdin) {
+    pub(super) fn run(&mut self, fields: &[Field], stdin: &CommandInput) {
         if self.burn(fields.len()) {
             return;
         }
@@ -413,7 +413,7 @@ impl<'scope> Walk<'scope> {
         let mut verdict = if self.depth > DEPTH_MAX * 2 {
             unknown("nested too deeply")
         } else {
-            (self.programs.judge)(self, &Call { words: fields, stdin })
+            (self.programs.judge)(self, &CommandCall { words: fields, stdin })
         };
         if verdict.level == Level::ReadOnly {
             self.note_named(fields, stdin);
@@ -421,8 +421,8 @@ impl<'scope> Walk<'scope> {
             let is_unknown = verdict.level == Level::Unknown;
             self.changes_shell |= is_unknown && (self.programs.is_in_shell)(fields);
             let is_known = |field: &Field| field.sure != Certainty::Dynamic;
-            self.takes_any |= self.base == Base::Dynamic
-                || matches!(stdin, Stdin::Pipe)
+            self.takes_any |= self.base == PathBase::Dynamic
+                || matches!(stdin, CommandInput::Pipe)
                 || !fields.iter().all(is_known);
             self.elsewhere(fields, stdin, &mut verdict);
         }
@@ -432,7 +432,7 @@ impl<'scope> Walk<'scope> {
     }
 
     /// Adds what a command does where it runs if a `cd` failed, and what it names outside.
-    fn elsewhere(&mut self, fields: &[Field], stdin: &Stdin, verdict: &mut Verdict) {
+    fn elsewhere(&mut self, fields: &[Field], stdin: &CommandInput, verdict: &mut CommandVerdict) {
         let is_unknown = verdict.level == Level::Unknown;
         if verdict.level > Level::Creates {
             verdict.targets.extend(self.mentions(fields, stdin));
@@ -443,7 +443,7 @@ impl<'scope> Walk<'scope> {
         for base in &others {
             self.apart(|walk| {
                 walk.base = base.clone();
-                let other = (walk.programs.judge)(walk, &Call { words: fields, stdin });
+                let other = (walk.programs.judge)(walk, &CommandCall { words: fields, stdin });
                 verdict.targets.extend(other.targets);
                 if verdict.level > Level::Creates {
                     verdict.targets.extend(walk.mentions(fields, stdin));
@@ -473,17 +473,17 @@ impl<'scope> Walk<'scope> {
 }
 
 /// Whether the line ends if the command fails, as in `cd a || exit 1`.
-fn ends_on_failure(node: &Node) -> bool {
-    let Node::Chain(links) = node else { return false };
+fn ends_on_failure(node: &ShellNode) -> bool {
+    let ShellNode::Chain(links) = node else { return false };
     links.last().is_some_and(|(after_failure, last)| *after_failure && ends(last))
 }
 
 /// Whether the line ends there.
-fn ends(node: &Node) -> bool {
-    let Node::Command(command) = node else { return false };
+fn ends(node: &ShellNode) -> bool {
+    let ShellNode::Command(command) = node else { return false };
     match command.items.first() {
-        Some(Item::Word(word)) => ["exit", "return"].contains(&word.as_str()),
-        Some(Item::Assign(..) | Item::Process(_)) | None => false,
+        Some(CommandItem::Word(word)) => ["exit", "return"].contains(&word.as_str()),
+        Some(CommandItem::Assign(..) | CommandItem::Process(_)) | None => false,
     }
 }
 

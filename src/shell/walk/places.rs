@@ -1,12 +1,12 @@
 //! Where a line is while it is walked: `cd` and its kin, and the paths that words name from there.
 
-use super::{Base, Walk};
+use super::{PathBase, ShellWalk};
 use crate::{
     model::{Certainty, Spares, Target, TargetAction},
     shell::flags::Field,
 };
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// Moves to a directory as `cd` does.
     pub(in crate::shell) fn enter(&mut self, to: Option<&Field>) {
         for other in self.others.clone() {
@@ -19,13 +19,13 @@ impl Walk<'_> {
         self.previous = std::mem::replace(&mut self.base, next);
     }
 
-    fn entered(&self, to: Option<&Field>) -> Base {
+    fn entered(&self, to: Option<&Field>) -> PathBase {
         match to {
-            None => self.scope.home.clone().map_or(Base::Dynamic, Base::Known),
+            None => self.scope.home.clone().map_or(PathBase::Dynamic, PathBase::Known),
             Some(field) if field.text == "-" => self.previous.clone(),
             Some(field) => match self.place(field) {
-                (path, Certainty::Exact) => Base::Known(lexical(&path)),
-                (_, Certainty::Glob | Certainty::Dynamic) => Base::Dynamic,
+                (path, Certainty::Exact) => PathBase::Known(lexical(&path)),
+                (_, Certainty::Glob | Certainty::Dynamic) => PathBase::Dynamic,
             },
         }
     }
@@ -35,13 +35,13 @@ impl Walk<'_> {
         self.stack.push(self.base.clone());
         match to {
             Some(_) => self.enter(to),
-            None => self.base = Base::Dynamic,
+            None => self.base = PathBase::Dynamic,
         }
     }
 
     /// Goes back to the directory of the last `pushd`.
     pub(in crate::shell) fn pop_base(&mut self) {
-        let next = self.stack.pop().unwrap_or(Base::Dynamic);
+        let next = self.stack.pop().unwrap_or(PathBase::Dynamic);
         self.previous = std::mem::replace(&mut self.base, next);
     }
 
@@ -63,17 +63,17 @@ impl Walk<'_> {
 }
 
 /// Where a word's path is in a directory.
-pub(super) fn place_in(base: &Base, field: &Field) -> (String, Certainty) {
+pub(super) fn place_in(base: &PathBase, field: &Field) -> (String, Certainty) {
     let text = field.text.as_str();
     if text.starts_with('/') {
         return (text.to_owned(), field.sure);
     }
     match base {
-        Base::Known(base) if base.is_empty() && field.sure == Certainty::Dynamic => {
+        PathBase::Known(base) if base.is_empty() && field.sure == Certainty::Dynamic => {
             (text.to_owned(), field.sure)
         }
-        Base::Dynamic => (text.to_owned(), Certainty::Dynamic),
-        Base::Known(base) => (join(base, text), field.sure),
+        PathBase::Dynamic => (text.to_owned(), Certainty::Dynamic),
+        PathBase::Known(base) => (join(base, text), field.sure),
     }
 }
 

@@ -1,18 +1,18 @@
 //! What redirections do: what they write to, and what they feed to standard input.
 
-use super::{Walk, shorten};
+use super::{ShellWalk, shorten};
 use crate::{
     model::{Certainty, TargetAction},
     shell::{
         names,
-        syntax::{Redirect, Source},
-        verdict::{Stdin, destroys},
+        syntax::{Redirect, RedirectSource},
+        verdict::{CommandInput, destroys},
     },
 };
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// Judges redirections; says what they feed to standard input. The last one decides.
-    pub(super) fn redirects(&mut self, redirects: &[Redirect]) -> Option<Stdin> {
+    pub(super) fn redirects(&mut self, redirects: &[Redirect]) -> Option<CommandInput> {
         let mut stdin = None;
         for redirect in redirects {
             if self.burn(1) {
@@ -26,48 +26,48 @@ impl Walk<'_> {
         stdin
     }
 
-    fn redirect(&mut self, to: &Source) -> Stdin {
+    fn redirect(&mut self, to: &RedirectSource) -> CommandInput {
         match to {
-            Source::Reads(word) => match self.one(word).literal() {
-                Some("/dev/null") => Stdin::Text(String::new()),
-                Some(_) | None => Stdin::File,
+            RedirectSource::Reads(word) => match self.one(word).literal() {
+                Some("/dev/null") => CommandInput::Text(String::new()),
+                Some(_) | None => CommandInput::File,
             },
-            Source::Writes { word, keeps } => {
+            RedirectSource::Writes { word, keeps } => {
                 self.writes(word, *keeps);
-                Stdin::File
+                CommandInput::File
             }
-            Source::Duplicates(word) => {
+            RedirectSource::Duplicates(word) => {
                 let digits = word.strip_suffix('-').unwrap_or(word);
                 if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
                     self.writes(word, false);
                 }
-                Stdin::File
+                CommandInput::File
             }
-            Source::HereDoc(body, expands) => self.document(body, *expands),
-            Source::HereString(word) => {
+            RedirectSource::HereDoc(body, expands) => self.document(body, *expands),
+            RedirectSource::HereString(word) => {
                 let field = self.one(word);
                 match field.sure {
-                    Certainty::Exact => Stdin::Text(field.text),
-                    Certainty::Glob | Certainty::Dynamic => Stdin::File,
+                    Certainty::Exact => CommandInput::Text(field.text),
+                    Certainty::Glob | Certainty::Dynamic => CommandInput::File,
                 }
             }
-            Source::Process(nodes) => {
+            RedirectSource::Process(nodes) => {
                 self.apart(|walk| walk.nodes(nodes));
                 self.takes_any = true;
-                Stdin::File
+                CommandInput::File
             }
         }
     }
 
-    pub(super) fn document(&mut self, body: &str, expands: bool) -> Stdin {
+    pub(super) fn document(&mut self, body: &str, expands: bool) -> CommandInput {
         if !expands {
-            return Stdin::Text(body.to_owned());
+            return CommandInput::Text(body.to_owned());
         }
         let before = self.found.len();
         let field = self.text(body);
         match field.sure {
-            Certainty::Exact if self.found.len() == before => Stdin::Text(field.text),
-            Certainty::Exact | Certainty::Glob | Certainty::Dynamic => Stdin::File,
+            Certainty::Exact if self.found.len() == before => CommandInput::Text(field.text),
+            Certainty::Exact | Certainty::Glob | Certainty::Dynamic => CommandInput::File,
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the line sets variables to, as far as it can be followed.
 
-use super::{Base, Walk};
+use super::{PathBase, ShellWalk};
 use crate::{
     model::Certainty,
     shell::{flags::Field, names, syntax::Assign, verdict::unknown},
@@ -18,7 +18,7 @@ pub(super) enum Variable {
 
 /// What is true of every value that a line gives to a variable, wherever and however often.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::shell) struct Given {
+pub(in crate::shell) struct VariableFacts {
     /// Each is a number.
     is_number: bool,
     /// Each is one of the words that a loop lists, and inside the loop the one it is at.
@@ -35,7 +35,7 @@ impl Variable {
     }
 }
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     pub(super) fn taint(&mut self, names: &[String]) {
         for name in names {
             self.variables.insert(name.clone(), Variable::Tainted);
@@ -54,7 +54,7 @@ impl Walk<'_> {
             } else {
                 self.named(&assign.name, &value);
                 // Before a builtin of its own, a shell may keep it.
-                self.gives(&assign.name, Given { is_number: false, is_listed: false });
+                self.gives(&assign.name, VariableFacts { is_number: false, is_listed: false });
                 self.note_passed(&value.text);
             }
         }
@@ -65,7 +65,7 @@ impl Walk<'_> {
         // What a variable in the value holds is a guess.
         let is_number = assign.index.is_none()
             && assign.value.as_deref().is_some_and(|raw| is_number(raw) || is_arithmetic(raw));
-        self.gives(&assign.name, Given { is_number, is_listed: false });
+        self.gives(&assign.name, VariableFacts { is_number, is_listed: false });
         let is_known = assign.value.is_some() && value.sure != Certainty::Dynamic;
         let variable =
             if is_known { Variable::of(value.text, Certainty::Exact) } else { Variable::Tainted };
@@ -78,7 +78,7 @@ impl Walk<'_> {
     }
 
     /// Notes what is true of one more value of a variable.
-    fn gives(&mut self, name: &str, given: Given) {
+    fn gives(&mut self, name: &str, given: VariableFacts) {
         let all = self.gives.entry(name.to_owned()).or_insert(given);
         all.is_number &= given.is_number;
         all.is_listed &= given.is_listed;
@@ -90,7 +90,7 @@ impl Walk<'_> {
         let value = Field { text: String::new(), sure: Certainty::Dynamic, splits: true };
         self.changes_shell |= self.named(name, &value);
         let values = values.filter(|_| !self.bound.iter().any(|outer| outer == name));
-        let given = Given {
+        let given = VariableFacts {
             is_number: values.is_some_and(|them| them.iter().all(|it| is_number(&it.text))),
             is_listed: values.is_some_and(|them| them.iter().all(is_one_word)),
         };
@@ -119,7 +119,7 @@ impl Walk<'_> {
     fn set(&mut self, name: &str, is_number: bool) {
         let value = Field { text: String::new(), sure: Certainty::Dynamic, splits: true };
         self.changes_shell |= self.named(name, &value);
-        self.gives(name, Given { is_number, is_listed: false });
+        self.gives(name, VariableFacts { is_number, is_listed: false });
         self.keep(name, Variable::Tainted);
     }
 
@@ -172,11 +172,11 @@ impl Walk<'_> {
                 Certainty::Glob | Certainty::Dynamic => Variable::Tainted,
             };
             self.changes_shell |= self.named(name, &field.after(name).after("="));
-            self.gives(name, Given { is_number: false, is_listed: false });
+            self.gives(name, VariableFacts { is_number: false, is_listed: false });
             self.keep(name, variable);
         } else {
             self.changes_shell |= self.named(&field.text, field);
-            self.gives(&field.text, Given { is_number: false, is_listed: false });
+            self.gives(&field.text, VariableFacts { is_number: false, is_listed: false });
         }
     }
 
@@ -191,10 +191,10 @@ impl Walk<'_> {
             }
             None => match (name, &self.scope.home, &self.base) {
                 ("HOME", Some(home), _) => (home.clone(), Certainty::Exact),
-                ("PWD", _, Base::Known(base)) if base.is_empty() => {
+                ("PWD", _, PathBase::Known(base)) if base.is_empty() => {
                     (".".to_owned(), Certainty::Exact)
                 }
-                ("PWD", _, Base::Known(base)) if base.starts_with('/') => {
+                ("PWD", _, PathBase::Known(base)) if base.starts_with('/') => {
                     (base.clone(), Certainty::Exact)
                 }
                 _ => (format!("${name}"), Certainty::Dynamic),

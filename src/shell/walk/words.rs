@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::{PARSED_MAX_BYTES, Variable, Walk, shorten};
+use super::{PARSED_MAX_BYTES, ShellWalk, Variable, shorten};
 use crate::{
     model::Certainty,
-    shell::{braces, flags::Field, names, syntax::Part, verdict::unknown},
+    shell::{braces, flags::Field, names, syntax::WordPart, verdict::unknown},
 };
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// Walks arithmetic. A subscript in a value that it meets is expanded, and may run anything:
     /// only numbers and variables that this line sets to numbers are let pass.
     pub(in crate::shell) fn arithmetic(&mut self, text: &str) {
@@ -82,7 +82,7 @@ impl Walk<'_> {
         }
         let grammar = self.grammar;
         let Ok(parts) = grammar.word(raw) else { return vec![self.unreadable(raw)] };
-        if let [Part::Variable(name, false)] = parts.as_slice() {
+        if let [WordPart::Variable(name, false)] = parts.as_slice() {
             return self.split_variable(name, raw);
         }
         vec![self.join_parts(raw, &parts)]
@@ -114,12 +114,12 @@ impl Walk<'_> {
                     .collect()
             }
             Some(_) => vec![Field { text: raw.to_owned(), sure: Certainty::Dynamic, splits: true }],
-            None => vec![self.join_parts(raw, &[Part::Variable(name.to_owned(), false)])],
+            None => vec![self.join_parts(raw, &[WordPart::Variable(name.to_owned(), false)])],
         }
     }
 
     /// Puts a word together from its parts. Once a part is not known, the word is as written.
-    pub(super) fn join_parts(&mut self, raw: &str, parts: &[Part]) -> Field {
+    pub(super) fn join_parts(&mut self, raw: &str, parts: &[WordPart]) -> Field {
         let mut word =
             Field { text: String::with_capacity(raw.len()), sure: Certainty::Exact, splits: false };
         for part in parts {
@@ -139,9 +139,9 @@ impl Walk<'_> {
     }
 
     /// A part of a word: its text, how well that is known, and whether it may become several words.
-    fn part<'p>(&mut self, raw: &str, part: &'p Part) -> (Cow<'p, str>, Certainty, bool) {
+    fn part<'p>(&mut self, raw: &str, part: &'p WordPart) -> (Cow<'p, str>, Certainty, bool) {
         match part {
-            Part::Text(part, quoted) => {
+            WordPart::Text(part, quoted) => {
                 if !quoted && ["?(", "*(", "+(", "@(", "!("].iter().any(|it| part.contains(it)) {
                     // What stands in the brackets is a program to zsh.
                     self.push(shorten(raw), unknown("a pattern may run something"));
@@ -150,11 +150,11 @@ impl Walk<'_> {
                 let sure = if is_pattern { Certainty::Glob } else { Certainty::Exact };
                 (Cow::Borrowed(part), sure, false)
             }
-            Part::Home => match &self.scope.home {
+            WordPart::Home => match &self.scope.home {
                 Some(home) => (Cow::Owned(home.clone()), Certainty::Exact, false),
                 None => (Cow::Borrowed("~"), Certainty::Dynamic, false),
             },
-            Part::Variable(name, quoted) => {
+            WordPart::Variable(name, quoted) => {
                 let (value, certainty) = self.value_within_budget(name);
                 let is_several = !quoted && value.contains(char::is_whitespace);
                 // A name that fits a pattern may have blanks in it.
@@ -163,15 +163,15 @@ impl Walk<'_> {
                 let sure = if is_several { Certainty::Dynamic } else { certainty };
                 (Cow::Owned(value), sure, splits)
             }
-            Part::Substitution(script, quoted) if script.trim() == "pwd" => {
+            WordPart::Substitution(script, quoted) if script.trim() == "pwd" => {
                 let (value, certainty) = self.value("PWD");
                 (Cow::Owned(value), certainty, !quoted && certainty == Certainty::Dynamic)
             }
-            Part::Substitution(script, quoted) => {
+            WordPart::Substitution(script, quoted) => {
                 self.subscript(script);
                 (Cow::Borrowed("$(…)"), Certainty::Dynamic, !quoted)
             }
-            Part::Opaque { words, arithmetic, quoted, assigns, runs } => {
+            WordPart::Opaque { words, arithmetic, quoted, assigns, runs } => {
                 self.opaque(words, arithmetic, *runs);
                 if let Some(name) = assigns {
                     self.forget(name);

@@ -11,7 +11,7 @@ use crate::{
         directory::read_directory,
         objects::object,
         record::{Record, RecordEntry},
-        repository::{Checked, Look},
+        repository::{CheckedObjects, RepositoryCheck},
     },
 };
 
@@ -21,8 +21,8 @@ const DEPTH_MAX: usize = 2048;
 /// Everything wrong with `records` and the objects they need.
 pub(super) fn check(store: &CopyStore, records: Vec<RecordEntry>, read_data: bool) -> Vec<Damage> {
     let (good, damage) = (HashSet::new(), Vec::new());
-    let repositories = Checked::default();
-    let mut check = Check { store, read_data, id: None, good, repositories, damage };
+    let repositories = CheckedObjects::default();
+    let mut check = CopyCheck { store, read_data, id: None, good, repositories, damage };
     for RecordEntry { id, record, .. } in records {
         check.id = Some(id);
         match record {
@@ -34,7 +34,7 @@ pub(super) fn check(store: &CopyStore, records: Vec<RecordEntry>, read_data: boo
     check.damage
 }
 
-struct Check<'a> {
+struct CopyCheck<'a> {
     store: &'a CopyStore,
     read_data: bool,
     /// The checkpoint being checked.
@@ -42,11 +42,11 @@ struct Check<'a> {
     /// Objects known to be intact, with everything they name.
     good: HashSet<ContentId>,
     /// Repositories that were checked already.
-    repositories: Checked,
+    repositories: CheckedObjects,
     damage: Vec<Damage>,
 }
 
-impl Check<'_> {
+impl CopyCheck<'_> {
     fn record(&mut self, record: &Record) {
         if let Some(top) = record.checkpoint.top {
             self.directory(top, 0);
@@ -55,7 +55,7 @@ impl Check<'_> {
         let outside = self.store.outside(record).map(|held| held.into_values().collect());
         self.listed(besides);
         self.listed(outside);
-        let look = Look {
+        let look = RepositoryCheck {
             state: self.store.state.state(),
             root: self.store.root.path(),
             record,

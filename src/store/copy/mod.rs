@@ -24,18 +24,18 @@ use super::{
     reading::{self, Sink, victims},
     record::{self, Record, RecordEntry, StoreKind},
     repository::{hold_others, repair_repository_refs},
-    save::{self, Contents},
+    save::{self, CheckpointContents},
     sweep,
 };
 use crate::{
     error::{Error, Result},
     fs::{Lock, create_private_dirs},
     model::{
-        Checkpoint, CheckpointId, Content, ContentId, DirPath, Directory, Entry, Found, RelPath,
-        Root, Tree, Usual,
+        Checkpoint, CheckpointId, Content, ContentId, DirPath, Directory, Entry, RelPath, Root,
+        ScanEntry, Tree, Usual,
     },
     scan::Scan,
-    state::{RootState, State},
+    state::{RootState, StateDir},
 };
 
 /// How long any save waits for a sweep: saving beside one could lose objects.
@@ -55,12 +55,12 @@ impl CopyStore {
     /// # Errors
     ///
     /// It never fails at present: files are opened only when they are needed.
-    pub fn open(root: &Root, state: &State) -> Result<Self> {
+    pub fn open(root: &Root, state: &StateDir) -> Result<Self> {
         Ok(Self::of(root, state))
     }
 
     /// The store of `root`.
-    pub(super) fn of(root: &Root, state: &State) -> Self {
+    pub(super) fn of(root: &Root, state: &StateDir) -> Self {
         let objects = Objects::new(state.objects());
         let state = state.root(root);
         Self { root: root.clone(), state, objects }
@@ -101,7 +101,7 @@ impl CopyStore {
 
     /// Reads and stores everything. Ids from the base are trusted only while its anchor is current.
     /// Hold the locks until there is a record.
-    fn put(&self, draft: &mut Draft, batch: &Batch<'_>) -> Result<(Contents, Vec<Lock>)> {
+    fn put(&self, draft: &mut Draft, batch: &Batch<'_>) -> Result<(CheckpointContents, Vec<Lock>)> {
         let (scan, deadline) = (&mut draft.scan, draft.deadline);
         if !self.trusts_cache(scan) {
             scan.forget_base(|found| found.content.is_some_and(|id| batch.contains(&id)));
@@ -117,7 +117,7 @@ impl CopyStore {
         for listing in [&besides, &outside].into_iter().filter(|listing| !listing.is_empty()) {
             batch.put_bytes(listing::to_text(listing).as_bytes())?;
         }
-        let contents = Contents {
+        let contents = CheckpointContents {
             keeper: StoreKind::Copy,
             top,
             besides,
@@ -359,7 +359,7 @@ impl Sink for NameOnly {
 /// the id of the root directory.
 fn name_directories(
     scan: &mut Scan,
-    mut name: impl FnMut(&[Found]) -> Result<ContentId>,
+    mut name: impl FnMut(&[ScanEntry]) -> Result<ContentId>,
 ) -> Result<Option<ContentId>> {
     let paths: Vec<DirPath> = scan.fresh.keys().rev().cloned().collect();
     for path in paths {

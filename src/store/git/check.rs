@@ -8,7 +8,7 @@ use gix::{
     objs::{Kind as ObjectKind, tree::EntryKind},
 };
 
-use super::{GitStore, Loaded, meta, modes, refs, repo::Repo, repository, tree};
+use super::{GitStore, LoadedCheckpoint, meta, modes, refs, repo::Repo, repository, tree};
 use crate::{
     error::{Error, Result},
     model::CheckpointId,
@@ -21,7 +21,7 @@ use crate::{
 ///
 /// Fails if they cannot be listed.
 pub(super) fn check(store: &GitStore, read_data: bool) -> Result<Vec<Damage>> {
-    let (mut found, mut repositories) = (Vec::new(), repository::Checked::default());
+    let (mut found, mut repositories) = (Vec::new(), repository::CheckedObjects::default());
     let earlier = store.earlier()?;
     for (n, store) in std::iter::once(store).chain(&earlier).enumerate() {
         let repo = store.repo.refreshed();
@@ -79,12 +79,12 @@ struct Checker<'a> {
     /// What was checked, and what is wrong with it. Shared objects are checked once.
     seen: HashMap<ObjectId, Option<String>>,
     /// Repositories that were checked already.
-    repositories: repository::Checked,
+    repositories: repository::CheckedObjects,
     found: Vec<Damage>,
 }
 
 impl Checker<'_> {
-    fn checkpoint(&mut self, known: &Loaded) {
+    fn checkpoint(&mut self, known: &LoadedCheckpoint) {
         let id = known.checkpoint.id;
         self.record(id, known);
         // A save killed just before it created the ref leaves a record and everything it names.
@@ -145,7 +145,7 @@ impl Checker<'_> {
     }
 
     /// Checks what the private store has of a checkpoint.
-    fn record(&mut self, id: CheckpointId, known: &Loaded) {
+    fn record(&mut self, id: CheckpointId, known: &LoadedCheckpoint) {
         let Some(record) = &known.record else {
             let what = format!("checkpoints/{id}.json");
             self.note(id, what, "the private record is missing or cannot be read".to_owned());
@@ -156,7 +156,7 @@ impl Checker<'_> {
                 self.note(id, what, why);
             }
         }
-        let look = repository::Look {
+        let look = repository::RepositoryCheck {
             state: self.store.state.state(),
             root: self.store.root.path(),
             record,

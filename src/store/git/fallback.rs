@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{GitStore, Private, repo::Repo};
+use super::{GitStore, PrivateRepository, repo::Repo};
 use crate::{
     error::{Error, Result},
     model::{CheckpointId, ContentId},
@@ -35,7 +35,7 @@ impl GitStore {
             return Ok(found);
         }
         for name in self.earlier_names()? {
-            let other = Private::named(self.state.state(), &name).repo();
+            let other = PrivateRepository::named(self.state.state(), &name).repo();
             if id.has_width(other.hash.len_in_bytes())
                 && let Ok(found) = read(&other)
             {
@@ -55,7 +55,7 @@ impl GitStore {
     /// This store with each earlier private repository.
     pub(super) fn earlier(&self) -> Result<Vec<Self>> {
         let view = |name: String| {
-            let private = Private::named(self.state.state(), &name);
+            let private = PrivateRepository::named(self.state.state(), &name);
             Self::made_of(None, private, self.refs.clone(), &self.root, self.state.state())
         };
         Ok(self.earlier_names()?.into_iter().map(view).collect())

@@ -30,9 +30,9 @@ pub fn parts(bytes: &[u8]) {
 }
 
 /// A repository in which an index is written and read repeatedly.
-pub struct Index(Repo);
+pub struct IndexRoundTrip(Repo);
 
-impl Index {
+impl IndexRoundTrip {
     /// The repository in `worktree`.
     ///
     /// # Errors

@@ -39,19 +39,19 @@ use super::{
     },
     reading,
     record::{self, Record, RecordEntry, StoreKind},
-    repository::{self, Private},
+    repository::{self, PrivateRepository},
     sweep,
 };
 use crate::{
     error::{Error, Result},
     fs::Lock,
     model::{
-        Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Found, Kind, Place,
-        RelPath, Root, StoreChoice, Tree, Usual,
+        Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Kind, RelPath, Root,
+        ScanEntry, Storage, StoreChoice, Tree, Usual,
     },
     root::GitDirs,
     scan::Scan,
-    state::{RootState, State},
+    state::{RootState, StateDir},
 };
 
 /// The git store of one root. Also reads the copies it has from before it was a git repository.
@@ -61,7 +61,7 @@ pub struct GitStore {
     objects: Objects,
     /// The user's repository; `None` if there is none now.
     user: Option<Repo>,
-    private: Private,
+    private: PrivateRepository,
     /// The private repository, opened.
     repo: Repo,
     refs: Refs,
@@ -78,7 +78,7 @@ struct Stored {
 }
 
 /// A checkpoint with everything that can be read of it.
-struct Loaded {
+struct LoadedCheckpoint {
     checkpoint: Checkpoint,
     /// The private record, if it can be read.
     record: Option<Record>,
@@ -95,12 +95,12 @@ impl GitStore {
     /// # Errors
     ///
     /// [`Error::Repository`] if the repository cannot be used.
-    pub fn open(root: &Root, state: &State) -> Result<Self> {
+    pub fn open(root: &Root, state: &StateDir) -> Result<Self> {
         Repo::open(root).map(|user| Self::with(user, root, state))
     }
 
     /// Opens the store for a repository that was just inspected.
-    pub fn looked_at(dirs: GitDirs, root: &Root, state: &State) -> Self {
+    pub fn looked_at(dirs: GitDirs, root: &Root, state: &StateDir) -> Self {
         Self::with(Repo::looked_at(dirs), root, state)
     }
 
@@ -110,18 +110,18 @@ impl GitStore {
         git_dir: Option<&Path>,
         name: &str,
         root: &Root,
-        state: &State,
+        state: &StateDir,
     ) -> Self {
         let is_linked = |dir: &&Path| dir.parent().is_some_and(|it| it.ends_with("worktrees"));
         let refs = match git_dir.filter(is_linked) {
             Some(git_dir) => Refs::of_linked(git_dir, root.path()),
             None => Refs::of_main(),
         };
-        Self::made_of(None, Private::named(state, name), refs, root, state)
+        Self::made_of(None, PrivateRepository::named(state, name), refs, root, state)
     }
 
-    fn with(user: Repo, root: &Root, state: &State) -> Self {
-        let private = Private::of(state, &user.common_dir, user.hash);
+    fn with(user: Repo, root: &Root, state: &StateDir) -> Self {
+        let private = PrivateRepository::of(state, &user.common_dir, user.hash);
         let refs = if user.git_dir == user.common_dir {
             Refs::of_main()
         } else {
@@ -132,10 +132,10 @@ impl GitStore {
 
     fn made_of(
         user: Option<Repo>,
-        private: Private,
+        private: PrivateRepository,
         refs: Refs,
         root: &Root,
-        state: &State,
+        state: &StateDir,
     ) -> Self {
         let (objects, repo) = (Objects::new(state.objects()), private.repo());
         let copies = CopyStore::of(root, state);
@@ -170,7 +170,7 @@ impl GitStore {
     fn earlier_repo_of(&self, id: CheckpointId) -> Option<Repo> {
         let name = record::read(&self.state, id).ok()?.store?;
         let is_earlier = name != self.private.name();
-        is_earlier.then(|| Private::named(self.state.state(), &name).repo())
+        is_earlier.then(|| PrivateRepository::named(self.state.state(), &name).repo())
     }
 
     /// Whether a checkpoint is in the file store.
@@ -212,7 +212,7 @@ impl GitStore {
     }
 
     /// Loads every checkpoint that has a ref or a record, newest first.
-    fn loaded(&self, repo: &Repo) -> Result<Vec<Loaded>> {
+    fn loaded(&self, repo: &Repo) -> Result<Vec<LoadedCheckpoint>> {
         let there = self.stored(repo, &record::read_all(&self.state)?)?;
         Ok(there.into_iter().map(|there| self.load(repo, there)).collect())
     }
@@ -259,7 +259,7 @@ impl GitStore {
     }
 
     /// Reads the tree of a checkpoint.
-    fn load(&self, repo: &Repo, there: Stored) -> Loaded {
+    fn load(&self, repo: &Repo, there: Stored) -> LoadedCheckpoint {
         let tree = if there.has_ref { self.refs.checkpoint(repo, there.id) } else { Ok(None) };
         load(repo, there.id, tree.ok().flatten(), there.record)
     }
@@ -279,7 +279,12 @@ impl GitStore {
 }
 
 /// Combines a checkpoint's record and tree.
-fn load(repo: &Repo, id: CheckpointId, tree: Option<ObjectId>, record: Option<Record>) -> Loaded {
+fn load(
+    repo: &Repo,
+    id: CheckpointId,
+    tree: Option<ObjectId>,
+    record: Option<Record>,
+) -> LoadedCheckpoint {
     let read = tree.map(|tree| read_parts(repo, tree));
     let (parts, json) = match &read {
         Some(Ok((parts, meta))) => {
@@ -305,16 +310,16 @@ fn load(repo: &Repo, id: CheckpointId, tree: Option<ObjectId>, record: Option<Re
         (None, Some(Err(err))) => record::placeholder(id, order, &err.to_string()),
         (None, None) => record::placeholder(id, order, "its tree cannot be read"),
     };
-    Loaded { checkpoint, record, tree, parts, usual }
+    LoadedCheckpoint { checkpoint, record, tree, parts, usual }
 }
 
 /// The entries in `modes`, with their contents from the tree.
 fn odd_entries(repo: &Repo, parts: &Parts) -> Result<BTreeMap<RelPath, Entry>> {
     let Some(modes) = parts.modes else { return Ok(BTreeMap::new()) };
-    let mut lookup = Lookup { repo, top: parts.files, read: HashMap::new() };
+    let mut lookup = EntryLookup { repo, top: parts.files, read: HashMap::new() };
     let mut entries = BTreeMap::new();
     for record in modes::parse(&repo.read(&modes, ObjectKind::Blob)?)? {
-        let modes::Record { path, kind, permissions, device } = record;
+        let modes::ModeRecord { path, kind, permissions, device } = record;
         let content = match kind {
             Kind::File | Kind::Directory | Kind::Link => Some(lookup.find(&path, kind)?),
             Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice => None,
@@ -325,13 +330,13 @@ fn odd_entries(repo: &Repo, parts: &Parts) -> Result<BTreeMap<RelPath, Entry>> {
 }
 
 /// Looks up entries by path and reads each directory once.
-struct Lookup<'a> {
+struct EntryLookup<'a> {
     repo: &'a Repo,
     top: Option<ObjectId>,
     read: HashMap<ContentId, Directory>,
 }
 
-impl Lookup<'_> {
+impl EntryLookup<'_> {
     fn find(&mut self, path: &RelPath, kind: Kind) -> Result<Content> {
         let missing = || Error::damaged("modes", format!("the tree has no `{path}`"));
         let mut dir = self.top.map(|id| content_id(&id)).ok_or_else(missing)?;
@@ -354,9 +359,9 @@ impl Lookup<'_> {
 }
 
 /// The entries of files with unusual modes, from a scan instead of a tree.
-fn odd_found(odd: &[(Vec<u8>, Found)]) -> Result<BTreeMap<RelPath, Entry>> {
-    let entry = |(path, found): &(Vec<u8>, Found)| {
-        let entry = entry_of(found, Place::Store)?.entry;
+fn odd_found(odd: &[(Vec<u8>, ScanEntry)]) -> Result<BTreeMap<RelPath, Entry>> {
+    let entry = |(path, found): &(Vec<u8>, ScanEntry)| {
+        let entry = entry_of(found, Storage::Store)?.entry;
         let path = RelPath::from_bytes(path).map_err(|_| {
             Error::damaged(String::from_utf8_lossy(path).escape_debug().to_string(), "not a path")
         });
@@ -466,8 +471,8 @@ impl Store for GitStore {
         let missing = || Error::damaged(id.to_string(), "it is missing");
         let found = |is_there: bool| is_there.then_some(()).ok_or_else(missing);
         match content.place {
-            Place::Private => self.copies.has(content),
-            Place::Store => {
+            Storage::Private => self.copies.has(content),
+            Storage::Store => {
                 let in_repo = |repo: &Repo| found(repo.has(&repo.object_id(id)));
                 self.read_from_any(id, in_repo, || found(self.copies.has(content))).is_ok()
             }
@@ -477,8 +482,8 @@ impl Store for GitStore {
     fn open(&self, content: &Content) -> Result<Box<dyn Read>> {
         let id = &content.id;
         match content.place {
-            Place::Private => self.objects.open(id),
-            Place::Store => {
+            Storage::Private => self.objects.open(id),
+            Storage::Store => {
                 self.read_from_any(id, |repo| stream::open(repo, id), || self.copies.open(content))
             }
         }

@@ -22,15 +22,15 @@ use gix::{
 
 use self::unchanged::latest;
 use super::{
-    GitStore, Loaded, meta,
-    sink::{GitSink, Private},
+    GitStore, LoadedCheckpoint, meta,
+    sink::{GitSink, PrivateSink},
 };
 use crate::{
-    cache::{Facts, Row},
+    cache::{Facts, TableRow},
     error::{Error, Result},
     fs::{Lock, create_private_dirs, now_ns},
     model::{
-        Checkpoint, ContentId, Head, Kind, Marks, Place, SkipReason, Skipped, Stamp, StoreChoice,
+        Checkpoint, ContentId, Head, Kind, Marks, SkipReason, Skipped, Stamp, Storage, StoreChoice,
     },
     scan::{Scan, is_racy},
     store::{
@@ -41,22 +41,22 @@ use crate::{
             head::{self, count_staged},
             index,
             modes::{Summary, summarize},
-            objects::Writer,
+            objects::ObjectWriter,
             refs::own,
             repo::{Odb, Repo, content_id},
-            tree::{self, Builder, Parts},
+            tree::{self, Parts, TreeBuilder},
         },
         reading::{self, victims},
         record::{self, Held, Record, RecordEntry, StoreKind},
         repository::{self, HeldRepository, Theirs},
-        save::{self, Contents},
+        save::{self, CheckpointContents},
     },
 };
 
 /// Everything that a save has stored so far, except the checkpoint itself.
-struct Made {
+struct StoredParts {
     parts: Parts,
-    contents: Contents,
+    contents: CheckpointContents,
     /// The root's own repository.
     own: Option<Own>,
     /// Keep what is held of other repositories until there is a record.
@@ -92,7 +92,7 @@ struct Save<'a> {
     head: Option<Head>,
     /// The greatest sequence number.
     sequence: u64,
-    newest: Option<Loaded>,
+    newest: Option<LoadedCheckpoint>,
 }
 
 impl GitStore {
@@ -138,8 +138,8 @@ impl<'a> Save<'a> {
     }
 
     fn run(&mut self, draft: &mut Draft) -> Result<Saved> {
-        let writer = Writer::new(&self.repo);
-        let private = Mutex::new(Private::new(&self.store.objects));
+        let writer = ObjectWriter::new(&self.repo);
+        let private = Mutex::new(PrivateSink::new(&self.store.objects));
         let mut left_out = Vec::new();
         let (own, index) = self.hold_own(&writer, draft.deadline, &mut left_out)?;
         invalidate(&self.repo, &mut draft.scan, self.facts.is_some(), &writer, &private)?;
@@ -177,7 +177,7 @@ impl<'a> Save<'a> {
     /// and borrows objects.
     fn hold_own(
         &mut self,
-        writer: &Writer,
+        writer: &ObjectWriter,
         deadline: Option<Instant>,
         left_out: &mut Vec<Skipped>,
     ) -> Result<(Option<Own>, Option<IndexRead>)> {
@@ -212,8 +212,8 @@ impl<'a> Save<'a> {
         IndexRead { stamp, known, file }
     }
 
-    fn unchanged_since(&self, draft: &Draft, made: &Made) -> Option<&Loaded> {
-        let is_same = |newest: &&Loaded| {
+    fn unchanged_since(&self, draft: &Draft, made: &StoredParts) -> Option<&LoadedCheckpoint> {
+        let is_same = |newest: &&LoadedCheckpoint| {
             newest.parts.as_ref() == Some(&made.parts)
                 && newest.usual == Some(draft.scan.usual)
                 && newest.record.as_ref().is_some_and(|newest| made.contents.are_held_by(newest))
@@ -233,12 +233,12 @@ impl<'a> Save<'a> {
     fn make(
         &self,
         draft: &mut Draft,
-        writer: &Writer,
-        private: &Mutex<Private<'_>>,
+        writer: &ObjectWriter,
+        private: &Mutex<PrivateSink<'_>>,
         mut own: Option<Own>,
         index: Option<IndexRead>,
         left_out: Vec<Skipped>,
-    ) -> Result<Made> {
+    ) -> Result<StoredParts> {
         let (scan, repo) = (&mut draft.scan, &self.repo);
         let mut sinks = (0..reading::threads_for(scan))
             .map(|_| GitSink::storing(repo, writer, private))
@@ -281,7 +281,7 @@ impl<'a> Save<'a> {
         let files = scan.top().map(|id| repo.object_id(&id));
         let parts = Parts { files, modes, index, extra };
         let described = own.iter().map(|own| self.described(own));
-        let contents = Contents {
+        let contents = CheckpointContents {
             keeper: StoreKind::Git,
             top: scan.top(),
             besides,
@@ -293,7 +293,7 @@ impl<'a> Save<'a> {
             repositories: described.chain(others.held).collect(),
             dangling: others.dangling,
         };
-        Ok(Made { parts, contents, own, _locks: others.locks, proven })
+        Ok(StoredParts { parts, contents, own, _locks: others.locks, proven })
     }
 
     /// The index tree of the newest checkpoint.
@@ -307,7 +307,7 @@ impl<'a> Save<'a> {
         &self,
         read: IndexRead,
         is_whole: bool,
-        writer: &Writer,
+        writer: &ObjectWriter,
         odb: &Odb,
         skipped: &mut Vec<Skipped>,
     ) -> Result<(Option<ObjectId>, Option<ObjectId>, Option<Stamp>)> {
@@ -347,7 +347,7 @@ impl<'a> Save<'a> {
 
     /// The number of staged paths. `None` where counting would take long: an index full of trees
     /// that are not in the repository yet.
-    fn count_staged(&self, parts: &Parts, writer: &Writer) -> Option<u64> {
+    fn count_staged(&self, parts: &Parts, writer: &ObjectWriter) -> Option<u64> {
         let index = parts.index?;
         let then = self.newest.as_ref().map(|newest| &newest.checkpoint);
         let same_head = |then: &&Checkpoint| {
@@ -366,15 +366,15 @@ impl<'a> Save<'a> {
     /// Stores the checkpoint's own two objects and returns its tree.
     fn add_checkpoint(
         &self,
-        writer: &Writer,
-        made: &Made,
+        writer: &ObjectWriter,
+        made: &StoredParts,
         checkpoint: &Checkpoint,
         scan: &Scan,
     ) -> Result<ObjectId> {
         let odb = self.repo.odb()?;
         let json = meta::to_json(checkpoint, &scan.usual);
         let meta = writer.add(ObjectKind::Blob, &json, odb)?;
-        let mut tree = Builder::default();
+        let mut tree = TreeBuilder::default();
         let parts = &made.parts;
         let administration = made.own.as_ref().map(|own| own.held_repository.administration());
         let repository = administration.map(|it| it.tree);
@@ -414,9 +414,9 @@ impl<'a> Save<'a> {
         &self,
         draft: &Draft,
         newest: &Checkpoint,
-        made: &Made,
-        writer: Writer,
-        private: Private<'_>,
+        made: &StoredParts,
+        writer: ObjectWriter,
+        private: PrivateSink<'_>,
     ) -> Result<()> {
         let scan = &draft.scan;
         if !writer.is_empty() {
@@ -438,7 +438,7 @@ impl<'a> Save<'a> {
     }
 
     /// Writes the cache for the next scan. A failure only makes that scan slower.
-    fn write_cache(&self, scan: &Scan, checkpoint: &Checkpoint, made: &Made) {
+    fn write_cache(&self, scan: &Scan, checkpoint: &Checkpoint, made: &StoredParts) {
         let Some(top) = scan.top().filter(|_| self.lock.is_some()) else { return };
         let facts = Facts {
             staged: made.proven.map(|id| content_id(&id)),
@@ -457,8 +457,8 @@ fn invalidate(
     repo: &Repo,
     scan: &mut Scan,
     trust_cache: bool,
-    writer: &Writer,
-    private: &Mutex<Private<'_>>,
+    writer: &ObjectWriter,
+    private: &Mutex<PrivateSink<'_>>,
 ) -> Result<()> {
     let mut private = private.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut has_content, mut hidden) = (scan.base.is_some(), Vec::new());
@@ -486,7 +486,7 @@ fn invalidate(
         let mut is_whole = scan.base.is_none();
         if is_whole {
             let content =
-                |row: &Row<'_>| row.content.filter(|_| row.kind() != Some(Kind::Directory));
+                |row: &TableRow<'_>| row.content.filter(|_| row.kind() != Some(Kind::Directory));
             scan.each(|_, row| {
                 is_whole = is_whole && content(&row).is_none_or(|id| is_there(id, row.marks));
             });
@@ -499,7 +499,12 @@ fn invalidate(
 }
 
 /// Copies staged objects that exist only in the user's repository.
-fn copy_staged(user: &Repo, repo: &Repo, index: &gix::index::State, writer: &Writer) -> Result<()> {
+fn copy_staged(
+    user: &Repo,
+    repo: &Repo,
+    index: &gix::index::State,
+    writer: &ObjectWriter,
+) -> Result<()> {
     let odb = repo.odb()?;
     for entry in
         index.entries().iter().filter(|entry| entry.mode != gix::index::entry::Mode::COMMIT)
@@ -519,7 +524,7 @@ fn is_over(deadline: Option<Instant>) -> bool {
     deadline.is_some_and(|deadline| Instant::now() >= deadline)
 }
 
-fn add_blob(writer: &Writer, bytes: &[u8], odb: &Odb) -> Result<Option<ObjectId>> {
+fn add_blob(writer: &ObjectWriter, bytes: &[u8], odb: &Odb) -> Result<Option<ObjectId>> {
     let add = |bytes| writer.add(ObjectKind::Blob, bytes, odb);
     Some(bytes).filter(|bytes| !bytes.is_empty()).map(add).transpose()
 }
@@ -528,7 +533,7 @@ fn add_blob(writer: &Writer, bytes: &[u8], odb: &Odb) -> Result<Option<ObjectId>
 pub(super) fn listings(scan: &Scan, summary: &Summary) -> (Listing, Listing) {
     let (mut below, outside) = victims(&scan.victims);
     for (path, found) in &summary.private {
-        below.extend(entry_of(found, Place::Private).map(|line| (path.clone(), line)));
+        below.extend(entry_of(found, Storage::Private).map(|line| (path.clone(), line)));
     }
     (below, outside)
 }
@@ -556,7 +561,7 @@ fn beside<T, U: Send>(
     })
 }
 
-fn put_listings(private: &Mutex<Private<'_>>, listings: [&Listing; 2]) -> Result<()> {
+fn put_listings(private: &Mutex<PrivateSink<'_>>, listings: [&Listing; 2]) -> Result<()> {
     for listing in listings.into_iter().filter(|listing| !listing.is_empty()) {
         let mut private = private.lock().unwrap_or_else(PoisonError::into_inner);
         private.batch()?.put_bytes(listing::to_text(listing).as_bytes())?;

@@ -14,9 +14,9 @@ use crate::{
     error::{Error, Result},
     model::ContentId,
     store::{
-        objects::{Batch, Held, Objects, Taken, id_of, identify_file},
+        objects::{Batch, Objects, ObjectsGuard, Taken, id_of, identify_file},
         plumbing::{
-            objects::{LARGE_BYTES, Large, Writer, name_stream},
+            objects::{LARGE_BYTES, Large, ObjectWriter, name_stream},
             repo::{Odb, Repo, content_id, name},
         },
         reading::Sink,
@@ -29,12 +29,12 @@ const TRIES: usize = 3;
 const PRIVATE_WAIT: Duration = Duration::from_secs(5);
 
 /// The private objects; opened only if a save has private files.
-pub(super) struct Private<'a> {
+pub(super) struct PrivateSink<'a> {
     objects: &'a Objects,
     batch: Option<Batch<'a>>,
 }
 
-impl<'a> Private<'a> {
+impl<'a> PrivateSink<'a> {
     pub(super) fn new(objects: &'a Objects) -> Self {
         Self { objects, batch: None }
     }
@@ -54,7 +54,7 @@ impl<'a> Private<'a> {
     }
 
     /// Publishes the private objects. Hold the result until the record is written.
-    pub(super) fn publish(self) -> Result<Option<Held>> {
+    pub(super) fn publish(self) -> Result<Option<ObjectsGuard>> {
         self.batch.map(Batch::publish).transpose()
     }
 }
@@ -63,15 +63,15 @@ impl<'a> Private<'a> {
 pub(super) struct GitSink<'a, 'p> {
     hash: HashKind,
     buffer: Vec<u8>,
-    to: Option<(&'a Writer, &'a Mutex<Private<'p>>, Odb)>,
+    to: Option<(&'a ObjectWriter, &'a Mutex<PrivateSink<'p>>, Odb)>,
 }
 
 impl<'a, 'p> GitSink<'a, 'p> {
     /// A sink that stores what it is given.
     pub(super) fn storing(
         repo: &Repo,
-        writer: &'a Writer,
-        private: &'a Mutex<Private<'p>>,
+        writer: &'a ObjectWriter,
+        private: &'a Mutex<PrivateSink<'p>>,
     ) -> Result<Self> {
         let to = Some((writer, private, repo.odb()?.clone()));
         Ok(Self { hash: repo.hash, buffer: Vec::new(), to })

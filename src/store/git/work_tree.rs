@@ -5,11 +5,11 @@ use gix::{ObjectId, objs::Kind as ObjectKind};
 
 use super::{GitStore, IndexEntry, meta, reset_branch};
 use crate::{
-    cache::Table,
+    cache::ScanTable,
     error::Result,
     model::{CheckpointId, ContentId, Directory, Head, Stamp, StoreChoice},
     store::{
-        HeadMove, IndexOutcome, Since, Store,
+        HeadDistance, HeadMove, IndexOutcome, Store,
         plumbing::{
             head, index,
             repo::{Repo, content_id},
@@ -95,7 +95,7 @@ impl GitStore {
     }
 
     /// The position of HEAD relative to `then`; `None` if it cannot be determined.
-    pub fn commits_since(&self, then: &Head) -> Option<Since> {
+    pub fn commits_since(&self, then: &Head) -> Option<HeadDistance> {
         head::since(&self.user()?, then)
     }
 
@@ -145,7 +145,7 @@ impl GitStore {
     /// Whether the cache proves that the index has exactly this tree.
     fn is_staged(&self, user: &Repo, tree: ObjectId) -> bool {
         let stamp = index::stamp(user);
-        let facts = Table::facts_of(&self.state.cache());
+        let facts = ScanTable::facts_of(&self.state.cache());
         facts.is_some_and(|facts| {
             facts.index == stamp
                 && stamp != Stamp::default()

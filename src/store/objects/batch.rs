@@ -14,8 +14,8 @@ use std::{
 };
 
 use super::{
-    Held, Objects, PERMISSIONS, Taken, hash_of, id_names, id_of, names_in,
-    pack::{OBJECT_MAX_BYTES, Writer},
+    Objects, ObjectsGuard, PERMISSIONS, Taken, hash_of, id_names, id_of, names_in,
+    pack::{OBJECT_MAX_BYTES, PackWriter},
     packs::Packs,
 };
 use crate::{
@@ -39,31 +39,31 @@ pub struct Batch<'a> {
     packs: OnceLock<Packs>,
     /// The directories of objects with a file of their own at that time.
     fans: OnceLock<HashSet<OsString>>,
-    new: Mutex<New>,
+    new: Mutex<NewObjects>,
     /// Whether the file system may support reflinks.
     reflinks: AtomicBool,
 }
 
 /// Objects under temporary names, which are removed on drop.
 #[derive(Debug, Default)]
-struct New {
-    pack: Option<(PathBuf, Writer)>,
+struct NewObjects {
+    pack: Option<(PathBuf, PackWriter)>,
     large: HashMap<ContentId, PathBuf>,
 }
 
-impl New {
+impl NewObjects {
     fn contains(&self, id: &ContentId) -> bool {
         let in_pack = self.pack.as_ref().is_some_and(|(_, pack)| pack.contains(id));
         in_pack || self.large.contains_key(id)
     }
 
     /// The pack, begun if need be.
-    fn pack(&mut self, dir: &Path) -> Result<&mut (PathBuf, Writer)> {
+    fn pack(&mut self, dir: &Path) -> Result<&mut (PathBuf, PackWriter)> {
         let pack = if let Some(pack) = self.pack.take() {
             pack
         } else {
             let (path, file) = temporary(dir)?;
-            (path, Writer::new(file))
+            (path, PackWriter::new(file))
         };
         Ok(self.pack.insert(pack))
     }
@@ -73,7 +73,7 @@ impl New {
     }
 }
 
-impl Drop for New {
+impl Drop for NewObjects {
     fn drop(&mut self) {
         let pack = self.pack.iter().map(|(path, _)| path);
         pack.chain(self.large.values()).for_each(|path| discard(path));
@@ -154,7 +154,7 @@ impl<'a> Batch<'a> {
     /// # Errors
     ///
     /// Fails if the store cannot be written. Some objects may then exist without a record.
-    pub fn publish(self) -> Result<Held> {
+    pub fn publish(self) -> Result<ObjectsGuard> {
         let Self { objects, lock, new, .. } = self;
         let mut added = new.into_inner().unwrap_or_else(PoisonError::into_inner);
         let new = added.count();
@@ -168,7 +168,7 @@ impl<'a> Batch<'a> {
         if new > 0 {
             objects.remove_stale(false)?;
         }
-        Ok(Held { _lock: lock, new, pack })
+        Ok(ObjectsGuard { _lock: lock, new, pack })
     }
 
     /// The packs, listed once: only this process adds any that matter to it.
@@ -232,13 +232,13 @@ impl<'a> Batch<'a> {
         is_cloned
     }
 
-    fn added(&self) -> MutexGuard<'_, New> {
+    fn added(&self) -> MutexGuard<'_, NewObjects> {
         self.new.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Names a pack in `dir` once it is on the disk. An equal one may be damaged, so it is replaced.
-fn publish_pack(dir: &Path, path: &Path, pack: Writer) -> Result<PathBuf> {
+fn publish_pack(dir: &Path, path: &Path, pack: PackWriter) -> Result<PathBuf> {
     let is_first = !dir.is_dir();
     create_private_dirs(dir)?;
     crash::point("pack-write");
@@ -252,7 +252,7 @@ fn publish_pack(dir: &Path, path: &Path, pack: Writer) -> Result<PathBuf> {
     Ok(to)
 }
 
-impl New {
+impl NewObjects {
     fn publish_large(&mut self, dir: &Path) -> Result<()> {
         let paths: Vec<&PathBuf> = self.large.values().collect();
         sync_each(dir, &paths, |path| {

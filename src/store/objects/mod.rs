@@ -27,7 +27,7 @@ use sha2::{Digest, Sha256};
 pub use self::batch::Batch;
 pub(crate) use self::pack::read_any;
 use self::packs::Packs;
-pub(super) use self::rewrite::Contents;
+pub(super) use self::rewrite::PackContents;
 use crate::{
     error::{Error, Result},
     fs::{Lock, create_private_dirs, now_ns, open_options},
@@ -53,7 +53,7 @@ pub struct Objects {
 /// is on the disk.
 #[derive(Debug)]
 #[must_use = "objects may go as soon as it is dropped"]
-pub struct Held {
+pub struct ObjectsGuard {
     _lock: Lock,
     /// How many objects were new.
     pub new: usize,
@@ -203,7 +203,7 @@ impl Objects {
 
     fn open_loose(&self, id: &ContentId) -> Result<Box<dyn Read>> {
         let file = self.open_file(id)?;
-        Ok(Box::new(Checked { file, hash: Sha256::new(), id: *id }))
+        Ok(Box::new(ContentReader { file, hash: Sha256::new(), id: *id }))
     }
 
     /// Removes the file of an object and returns the space it took; 0 if it is gone already. The
@@ -265,13 +265,13 @@ impl Objects {
 }
 
 /// A reader that fails at the end if the content does not match the id.
-struct Checked {
+struct ContentReader {
     file: File,
     hash: Sha256,
     id: ContentId,
 }
 
-impl Read for Checked {
+impl Read for ContentReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(buffer)?;
         self.hash.update(&buffer[..count]);

@@ -42,17 +42,17 @@ const LINES_MAX_BYTES: u64 = 1 << 30;
 const GUESSES_MAX: u32 = 4;
 
 /// An object in a pack, and where its bytes are.
-pub(super) type Row = (ContentId, Range<u64>);
+pub(super) type ObjectRange = (ContentId, Range<u64>);
 
 /// A pack being written. Its objects are in it once.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct PackWriter {
     file: BufWriter<File>,
     rows: HashMap<ContentId, Range<u64>>,
     length: u64,
 }
 
-impl Writer {
+impl PackWriter {
     /// Starts a pack in an empty file.
     pub(super) fn new(file: File) -> Self {
         Self { file: BufWriter::with_capacity(64 << 10, file), rows: HashMap::new(), length: 0 }
@@ -87,7 +87,7 @@ impl Writer {
     }
 }
 
-fn lines_of(mut rows: Vec<Row>) -> String {
+fn lines_of(mut rows: Vec<ObjectRange>) -> String {
     rows.sort_unstable_by_key(|(id, _)| *id);
     let mut lines = String::with_capacity(rows.len() * LINE_BYTES + LAST_LINE_BYTES);
     for row in &rows {
@@ -101,7 +101,7 @@ fn last_line(count: u64) -> String {
     format!("{LAST_LINE}{count:>13}\n")
 }
 
-fn put_line(out: &mut String, (id, range): &Row) {
+fn put_line(out: &mut String, (id, range): &ObjectRange) {
     let length = range.end - range.start;
     writeln!(out, "{id} {:>17} {length:>12}", range.start).expect("a string takes every write");
 }
@@ -120,7 +120,7 @@ pub(super) fn is_name(name: &str) -> bool {
 #[derive(Debug)]
 pub(super) struct Pack {
     path: PathBuf,
-    index: OnceLock<io::Result<Index>>,
+    index: OnceLock<io::Result<PackIndex>>,
 }
 
 impl Pack {
@@ -129,8 +129,8 @@ impl Pack {
         Self { path, index: OnceLock::new() }
     }
 
-    fn index(&self) -> Result<&Index, &io::Error> {
-        let open = || match Index::open(&self.path) {
+    fn index(&self) -> Result<&PackIndex, &io::Error> {
+        let open = || match PackIndex::open(&self.path) {
             Err(_) if is_in_the_way(&self.path) => Err(damaged("it is not a regular file")),
             index => index,
         };
@@ -186,7 +186,7 @@ impl Pack {
     pub(super) fn bytes(&self, range: &Range<u64>) -> io::Result<Vec<u8>> {
         let length = range.end.saturating_sub(range.start).min(OBJECT_MAX_BYTES);
         let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
-        if let Ok(Index { lines: Lines::In(file), .. }) = self.index() {
+        if let Ok(PackIndex { lines: IndexLines::In(file), .. }) = self.index() {
             read_at(file, &mut bytes, range.start)?;
         } else {
             let file = open_options().read(true).open(&self.path)?;
@@ -200,7 +200,7 @@ impl Pack {
     /// # Errors
     ///
     /// Fails if its lines cannot be read, or if they do not match its name.
-    pub(super) fn rows(&self) -> Result<Vec<Row>, Error> {
+    pub(super) fn rows(&self) -> Result<Vec<ObjectRange>, Error> {
         let Ok(index) = self.index() else {
             return self.fault().map_or(Ok(Vec::new()), Err);
         };
@@ -230,22 +230,22 @@ const CHANGED: &str = "its lines are not what its name says";
 
 /// Where a pack has which object.
 #[derive(Debug)]
-struct Index {
+struct PackIndex {
     /// How many bytes there are before the lines.
     data: u64,
     count: u64,
-    lines: Lines,
+    lines: IndexLines,
 }
 
 #[derive(Debug)]
-enum Lines {
+enum IndexLines {
     /// All of them, and the last one.
     Known(Vec<u8>),
     /// There are too many: they are read where they are.
     In(File),
 }
 
-impl Index {
+impl PackIndex {
     fn open(path: &Path) -> io::Result<Self> {
         let file = open_options().read(true).open(path)?;
         let found = file.metadata()?;
@@ -276,9 +276,9 @@ impl Index {
         let lines = match (unneeded, file) {
             (Some(unneeded), _) => {
                 drop(tail.drain(..usize::try_from(unneeded).unwrap_or_default()));
-                Lines::Known(tail)
+                IndexLines::Known(tail)
             }
-            (None, Some(file)) => Lines::In(file),
+            (None, Some(file)) => IndexLines::In(file),
             (None, None) => return Err(cut_off()),
         };
         Ok(Self { data, count, lines })
@@ -340,12 +340,12 @@ impl Index {
         let (from, to) = (lines.start * LINE_BYTES as u64, lines.end * LINE_BYTES as u64);
         let length = usize::try_from(to - from).map_err(|_| damaged("it is too long"))?;
         match &self.lines {
-            Lines::Known(text) => {
+            IndexLines::Known(text) => {
                 let from = usize::try_from(from).unwrap_or(usize::MAX);
                 let found = text.get(from..).and_then(|text| text.get(..length));
                 found.map(Cow::Borrowed).ok_or_else(|| damaged("its end is missing"))
             }
-            Lines::In(file) => {
+            IndexLines::In(file) => {
                 let mut text = vec![0; length];
                 read_at(file, &mut text, self.data + from)?;
                 Ok(Cow::Owned(text))
@@ -356,19 +356,19 @@ impl Index {
     /// All lines, and the last one.
     fn all_lines(&self, path: &Path) -> io::Result<Vec<u8>> {
         match &self.lines {
-            Lines::Known(text) => {
+            IndexLines::Known(text) => {
                 // A reader that has not looked for long may know a pack that is gone.
                 fs::symlink_metadata(path)?;
                 Ok(text.clone())
             }
-            Lines::In(_) => {
+            IndexLines::In(_) => {
                 let lines = self.read(0..self.count)?;
                 Ok([&lines, last_line(self.count).as_bytes()].concat())
             }
         }
     }
 
-    fn rows(&self, lines: &[u8]) -> io::Result<Vec<Row>> {
+    fn rows(&self, lines: &[u8]) -> io::Result<Vec<ObjectRange>> {
         let end = lines.len().saturating_sub(LAST_LINE_BYTES);
         let rows = lines[..end].chunks_exact(LINE_BYTES).map(|line| self.parse(line));
         let rows = rows.collect::<io::Result<Vec<_>>>()?;
@@ -380,7 +380,7 @@ impl Index {
     }
 
     /// Reads a line. There is one spelling of each.
-    fn parse(&self, line: &[u8]) -> io::Result<Row> {
+    fn parse(&self, line: &[u8]) -> io::Result<ObjectRange> {
         let parsed = || {
             let text = str::from_utf8(line).ok()?;
             let mut words = text.split_ascii_whitespace();
@@ -416,8 +416,8 @@ fn damaged(why: &str) -> io::Error {
 
 /// Reads everything that can be read of the index of a pack, for `fuzz/`.
 pub(crate) fn read_any(pack: &[u8]) {
-    let Ok(index) = Index::new(pack.len() as u64, pack.to_vec(), None) else { return };
-    let Lines::Known(lines) = &index.lines else { return };
+    let Ok(index) = PackIndex::new(pack.len() as u64, pack.to_vec(), None) else { return };
+    let IndexLines::Known(lines) = &index.lines else { return };
     let rows = index.rows(lines).unwrap_or_default();
     for (id, range) in &rows {
         assert_eq!(index.find(id).ok().flatten().as_ref(), Some(range), "it is there");

@@ -20,12 +20,12 @@ use crate::{
 
 /// A pack and everything that is in it.
 #[derive(Debug)]
-pub(in crate::store) struct Contents {
+pub(in crate::store) struct PackContents {
     pack: Arc<Pack>,
     rows: Vec<(ContentId, Range<u64>)>,
 }
 
-impl Contents {
+impl PackContents {
     /// The objects in the pack.
     pub(in crate::store) fn ids(&self) -> impl Iterator<Item = &ContentId> {
         self.rows.iter().map(|(id, _)| id)
@@ -57,10 +57,10 @@ impl Objects {
     }
 
     /// What is in each pack, or why that cannot be told.
-    pub(in crate::store) fn packs_read(&self) -> Result<Vec<Result<Contents>>> {
+    pub(in crate::store) fn packs_read(&self) -> Result<Vec<Result<PackContents>>> {
         let read = |pack: &Arc<Pack>| {
             let rows = pack.rows()?;
-            Ok(Contents { pack: Arc::clone(pack), rows })
+            Ok(PackContents { pack: Arc::clone(pack), rows })
         };
         Ok(self.list_packs()?.iter().map(read).collect())
     }
@@ -95,7 +95,7 @@ impl Objects {
     /// Fails if something cannot be read or written. Nothing is lost then.
     pub(in crate::store) fn copy_out(
         &self,
-        packs: &mut Vec<Contents>,
+        packs: &mut Vec<PackContents>,
         stays: impl Fn(&ContentId) -> bool,
         deadline: Instant,
     ) -> Result<u64> {
@@ -103,7 +103,7 @@ impl Objects {
             return Ok(0);
         }
         let (batch, mut damaged) = (self.batch(deadline)?, Vec::new());
-        for Contents { pack, rows } in packs.iter() {
+        for PackContents { pack, rows } in packs.iter() {
             let mut rows: Vec<_> = rows.iter().filter(|(id, _)| stays(id)).collect();
             rows.sort_unstable_by_key(|(_, range)| range.start);
             for (id, range) in rows {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::{pack::OBJECT_MAX_BYTES, *};
 
 /// An object directory that is removed on drop.
-struct Fixture(Objects, PathBuf);
+struct TempObjects(Objects, PathBuf);
 
-impl Fixture {
+impl TempObjects {
     fn new(name: &str) -> Self {
         let dir =
             std::env::temp_dir().join(format!("beforehand-obj-{name}-{}", std::process::id()));
@@ -15,7 +15,7 @@ impl Fixture {
     }
 }
 
-impl Drop for Fixture {
+impl Drop for TempObjects {
     #[expect(clippy::disallowed_methods, reason = "a directory of the test's own")]
     fn drop(&mut self) {
         fs::remove_dir_all(&self.1).unwrap();
@@ -26,12 +26,12 @@ fn soon() -> Instant {
     Instant::now() + Duration::from_millis(50)
 }
 
-fn packs(fixture: &Fixture) -> Vec<PathBuf> {
+fn packs(fixture: &TempObjects) -> Vec<PathBuf> {
     let names = names_in(&fixture.0.packs_dir()).unwrap();
     names.iter().map(|name| fixture.0.packs_dir().join(name)).collect()
 }
 
-fn put(fixture: &Fixture, all: &[&[u8]]) -> Vec<ContentId> {
+fn put(fixture: &TempObjects, all: &[&[u8]]) -> Vec<ContentId> {
     let batch = fixture.0.batch(soon()).unwrap();
     let ids = all.iter().map(|bytes| batch.put_bytes(bytes).unwrap()).collect();
     drop(batch.publish().unwrap());
@@ -39,7 +39,7 @@ fn put(fixture: &Fixture, all: &[&[u8]]) -> Vec<ContentId> {
 }
 
 /// An object with a file of its own, as they all had once.
-fn put_loose(fixture: &Fixture, bytes: &[u8]) -> ContentId {
+fn put_loose(fixture: &TempObjects, bytes: &[u8]) -> ContentId {
     let id = id_of(bytes);
     let path = fixture.0.path(&id);
     create_private_dirs(path.parent().unwrap()).unwrap();
@@ -55,7 +55,7 @@ fn spoil(pack: &Path, right: &[u8], wrong: &[u8]) {
     crate::fs::replace(pack, &bytes).unwrap();
 }
 
-fn file_of(fixture: &Fixture, bytes: &[u8]) -> File {
+fn file_of(fixture: &TempObjects, bytes: &[u8]) -> File {
     let path = fixture.1.join("file");
     crate::fs::replace(&path, bytes).unwrap();
     File::open(path).unwrap()
@@ -63,7 +63,7 @@ fn file_of(fixture: &Fixture, bytes: &[u8]) -> File {
 
 #[test]
 fn bytes_and_files_of_every_size_come_back() {
-    let fixture = Fixture::new("sizes");
+    let fixture = TempObjects::new("sizes");
     for size in [0, 1, OBJECT_MAX_BYTES, OBJECT_MAX_BYTES + 1, 3 << 20] {
         let bytes = vec![7; usize::try_from(size).unwrap()];
         let batch = fixture.0.batch(soon()).unwrap();
@@ -85,7 +85,7 @@ fn bytes_and_files_of_every_size_come_back() {
 
 #[test]
 fn what_is_not_published_leaves_nothing() {
-    let fixture = Fixture::new("dropped");
+    let fixture = TempObjects::new("dropped");
     let batch = fixture.0.batch(soon()).unwrap();
     batch.put_bytes(b"x").unwrap();
     assert_eq!(names_in(&fixture.0.dir).unwrap().len(), 1);
@@ -95,7 +95,7 @@ fn what_is_not_published_leaves_nothing() {
 
 #[test]
 fn equal_bytes_are_written_once() {
-    let fixture = Fixture::new("equal");
+    let fixture = TempObjects::new("equal");
     for new in [1, 0] {
         let batch = fixture.0.batch(soon()).unwrap();
         batch.put_bytes(b"x").unwrap();
@@ -106,7 +106,7 @@ fn equal_bytes_are_written_once() {
 
 #[test]
 fn no_sweep_runs_while_a_save_does() {
-    let fixture = Fixture::new("locks");
+    let fixture = TempObjects::new("locks");
     let batch = fixture.0.batch(soon()).unwrap();
     let second = fixture.0.batch(soon()).unwrap();
     assert!(matches!(fixture.0.lock_exclusive(soon()), Err(Error::Busy { .. })));
@@ -121,7 +121,7 @@ fn no_sweep_runs_while_a_save_does() {
 
 #[test]
 fn a_changed_or_missing_object_is_damage() {
-    let fixture = Fixture::new("damage");
+    let fixture = TempObjects::new("damage");
     let id = put_loose(&fixture, b"right");
     let path = fixture.0.path(&id);
     fixture.0.verify(&id).unwrap();
@@ -138,7 +138,7 @@ fn a_changed_or_missing_object_is_damage() {
 
 #[test]
 fn a_damaged_object_of_a_pack_names_it_and_is_written_again() {
-    let fixture = Fixture::new("again");
+    let fixture = TempObjects::new("again");
     let id = put(&fixture, &[b"right", b"other"])[0];
     let pack = packs(&fixture).remove(0);
     spoil(&pack, b"right", b"wrong");
@@ -166,7 +166,7 @@ fn a_damaged_object_of_a_pack_names_it_and_is_written_again() {
 
 #[test]
 fn a_pack_whose_lines_are_damaged_is_named_where_an_object_is_missing() {
-    let fixture = Fixture::new("lines");
+    let fixture = TempObjects::new("lines");
     let id = put(&fixture, &[b"in it"])[0];
     let pack = packs(&fixture).remove(0);
     let bytes = fs::read(&pack).unwrap();
@@ -185,7 +185,7 @@ fn a_pack_whose_lines_are_damaged_is_named_where_an_object_is_missing() {
 
 #[test]
 fn an_object_with_a_file_of_its_own_is_read_and_not_written_again() {
-    let fixture = Fixture::new("loose");
+    let fixture = TempObjects::new("loose");
     let id = put_loose(&fixture, b"from before");
     assert_eq!(fixture.0.read(&id).unwrap(), b"from before");
     let batch = fixture.0.batch(soon()).unwrap();
@@ -199,7 +199,7 @@ fn an_object_with_a_file_of_its_own_is_read_and_not_written_again() {
 
 #[test]
 fn a_reader_finds_what_was_moved_to_another_pack() {
-    let fixture = Fixture::new("moved");
+    let fixture = TempObjects::new("moved");
     let ids = put(&fixture, &[b"one", b"two"]);
     let reader = Objects::new(fixture.1.join("objects"));
     assert_eq!(reader.read(&ids[0]).unwrap(), b"one");
@@ -213,7 +213,7 @@ fn a_reader_finds_what_was_moved_to_another_pack() {
 
 #[test]
 fn what_is_moved_stays_as_it_is_unless_it_is_there_intact() {
-    let fixture = Fixture::new("moved-damage");
+    let fixture = TempObjects::new("moved-damage");
     let ids = put(&fixture, &[b"right", b"alone"]);
     let pack = packs(&fixture).remove(0);
     spoil(&pack, b"right", b"wrong");
@@ -240,7 +240,7 @@ fn a_sweep_creates_nothing_that_was_removed() {
 
 #[test]
 fn temporary_files_of_the_dead_are_reclaimed() {
-    let fixture = Fixture::new("stale");
+    let fixture = TempObjects::new("stale");
     create_private_dirs(&fixture.0.dir).unwrap();
     let path = fixture.0.dir.join("tmp-1-1");
     crate::fs::replace(&path, b"half").unwrap();

@@ -7,7 +7,7 @@ use super::{
     repo::Repo,
     tree::{entries, parse},
 };
-use crate::{error::Result, fs::read_small, model::Head, store::Since};
+use crate::{error::Result, fs::read_small, model::Head, store::HeadDistance};
 
 /// Enough for a symbolic ref and its target.
 const HEAD_MAX_BYTES: u64 = 64 << 10;
@@ -43,7 +43,7 @@ pub(in crate::store) fn read(repo: &Repo) -> Head {
 const COMMITS_MAX: u64 = 1_000;
 
 /// The position of HEAD relative to `then`.
-pub(in crate::store) fn since(repo: &Repo, then: &Head) -> Option<Since> {
+pub(in crate::store) fn since(repo: &Repo, then: &Head) -> Option<HeadDistance> {
     let now = read(repo);
     let goal = ObjectId::from_hex(then.commit.as_deref()?.as_bytes()).ok()?;
     let mut here = ObjectId::from_hex(now.commit.as_deref()?.as_bytes()).ok();
@@ -53,7 +53,7 @@ pub(in crate::store) fn since(repo: &Repo, then: &Head) -> Option<Since> {
         here = first_parent(repo, commit);
     }
     let is_found = here == Some(goal);
-    Some(Since { branch: now.branch, count: is_found.then_some(count) })
+    Some(HeadDistance { branch: now.branch, count: is_found.then_some(count) })
 }
 
 fn first_parent(repo: &Repo, commit: ObjectId) -> Option<ObjectId> {
@@ -84,7 +84,7 @@ pub(in crate::store) fn count_staged(
     repo: &Repo,
     head: &Head,
     staged: ObjectId,
-    new: &New<'_>,
+    new: &NewTrees<'_>,
 ) -> Option<u64> {
     let committed = match &head.commit {
         Some(commit) => tree_of(repo, ObjectId::from_hex(commit.as_bytes()).ok()?).ok()??,
@@ -105,12 +105,12 @@ pub(in crate::store) fn count_staged(
 }
 
 /// Returns the body of a tree that is not in the repository yet.
-pub(in crate::store) type New<'a> = dyn Fn(&ObjectId) -> Option<Vec<u8>> + 'a;
+pub(in crate::store) type NewTrees<'a> = dyn Fn(&ObjectId) -> Option<Vec<u8>> + 'a;
 
 fn entries_of(
     repo: &Repo,
     id: ObjectId,
-    new: &New<'_>,
+    new: &NewTrees<'_>,
 ) -> Result<Vec<(Vec<u8>, EntryKind, ObjectId)>> {
     match new(&id) {
         Some(body) => parse(repo.hash, &id, &body),
@@ -129,7 +129,7 @@ fn compare(
     repo: &Repo,
     left: Option<ObjectId>,
     right: Option<ObjectId>,
-    new: &New<'_>,
+    new: &NewTrees<'_>,
     pairs: &mut Vec<(Option<ObjectId>, Option<ObjectId>)>,
 ) -> Result<u64> {
     let mut names = std::collections::BTreeMap::<_, [Option<_>; 2]>::new();

@@ -19,7 +19,7 @@ use gix::{
 use super::{
     refs::own,
     repo::Repo,
-    tree::{Builder, entries},
+    tree::{TreeBuilder, entries},
 };
 use crate::{
     error::{Error, Result},
@@ -201,7 +201,7 @@ pub(in crate::store) fn build(
     }
     let is_plain = kept.len() == index.entries().len();
     let cached = index.tree().filter(|_| believes && is_plain);
-    let tree = Trees { repo, add }.build(&kept, 0, cached, 0)?;
+    let tree = TreeAdder { repo, add }.build(&kept, 0, cached, 0)?;
     Ok(Staged { tree, extra })
 }
 
@@ -228,12 +228,12 @@ fn check_path(path: &[u8]) -> Result<()> {
     if names.clone().any(bad) || names.count() > DEPTH_MAX { Err(refuse()) } else { Ok(()) }
 }
 
-struct Trees<'a, 'r> {
+struct TreeAdder<'a, 'r> {
     repo: &'r Repo,
     add: &'a mut dyn FnMut(&[u8]) -> Result<ObjectId>,
 }
 
-impl Trees<'_, '_> {
+impl TreeAdder<'_, '_> {
     /// Builds the tree of `entries`, which all lie in the directory with the first `prefix` bytes
     /// of their paths.
     fn build(
@@ -255,7 +255,7 @@ impl Trees<'_, '_> {
         }
         let below: HashMap<&[u8], &Cached> =
             cached.iter().flat_map(|tree| &tree.children).map(|c| (&c.name[..], c)).collect();
-        let mut tree = Builder::default();
+        let mut tree = TreeBuilder::default();
         let mut rest = entries;
         while let Some((path, entry)) = rest.first() {
             let name = &path[prefix..];

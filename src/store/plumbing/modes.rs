@@ -8,15 +8,15 @@
 use std::io::Write as _;
 
 use crate::{
-    cache::Row,
+    cache::TableRow,
     error::{Error, Result},
-    model::{Found, Kind, RelPath, Usual, in_tree_order},
+    model::{Kind, RelPath, ScanEntry, Usual, in_tree_order},
     scan::Scan,
 };
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::store) struct Record {
+pub(in crate::store) struct ModeRecord {
     pub(in crate::store) path: RelPath,
     pub(in crate::store) kind: Kind,
     pub(in crate::store) permissions: u32,
@@ -27,9 +27,9 @@ pub(in crate::store) struct Record {
 #[derive(Default)]
 pub(in crate::store) struct Summary {
     /// Files that need a record, sorted by path.
-    pub(in crate::store) odd: Vec<(Vec<u8>, Found)>,
+    pub(in crate::store) odd: Vec<(Vec<u8>, ScanEntry)>,
     /// Files with their content in the private store.
-    pub(in crate::store) private: Vec<(Vec<u8>, Found)>,
+    pub(in crate::store) private: Vec<(Vec<u8>, ScanEntry)>,
 }
 
 /// Goes through a scan once its files have been read.
@@ -65,7 +65,7 @@ impl Summary {
     }
 }
 
-fn is_odd(kind: Kind, row: &Row<'_>, usual: &Usual) -> bool {
+fn is_odd(kind: Kind, row: &TableRow<'_>, usual: &Usual) -> bool {
     let permissions = row.stamp.permissions();
     match kind {
         Kind::File if permissions & 0o100 != 0 => permissions != usual.executable,
@@ -98,7 +98,7 @@ pub(in crate::store) fn put(
 /// # Errors
 ///
 /// [`Error::Damaged`] for anything that we do not write.
-pub(in crate::store) fn parse(blob: &[u8]) -> Result<Vec<Record>> {
+pub(in crate::store) fn parse(blob: &[u8]) -> Result<Vec<ModeRecord>> {
     let records = parse_in_git_dir(blob)?;
     if records.iter().any(|it| it.path.names().any(|name| name == b".git")) {
         return Err(Error::damaged("modes", "one is for a place of git's own"));
@@ -111,7 +111,7 @@ pub(in crate::store) fn parse(blob: &[u8]) -> Result<Vec<Record>> {
 /// # Errors
 ///
 /// As [`parse`].
-pub(in crate::store) fn parse_in_git_dir(blob: &[u8]) -> Result<Vec<Record>> {
+pub(in crate::store) fn parse_in_git_dir(blob: &[u8]) -> Result<Vec<ModeRecord>> {
     let damaged = || Error::damaged("modes", "not a list of modes and paths");
     let Some(blob) = blob.strip_suffix(&[0]) else {
         return if blob.is_empty() { Ok(Vec::new()) } else { Err(damaged()) };
@@ -119,7 +119,7 @@ pub(in crate::store) fn parse_in_git_dir(blob: &[u8]) -> Result<Vec<Record>> {
     blob.split(|&byte| byte == 0).map(|record| parse_record(record).ok_or_else(damaged)).collect()
 }
 
-fn parse_record(record: &[u8]) -> Option<Record> {
+fn parse_record(record: &[u8]) -> Option<ModeRecord> {
     let space = record.iter().position(|&byte| byte == b' ')?;
     let head = str::from_utf8(&record[..space]).ok()?;
     let path = RelPath::from_bytes(&record[space + 1..]).ok()?;
@@ -129,7 +129,7 @@ fn parse_record(record: &[u8]) -> Option<Record> {
     };
     let mode = u32::from_str_radix(mode, 8).ok()?;
     let kind = Kind::of_mode(mode)?;
-    Some(Record { path, kind, permissions: mode & 0o7777, device })
+    Some(ModeRecord { path, kind, permissions: mode & 0o7777, device })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Adds objects to a private repository: a few as loose objects, many as one pack.
 //!
-//! Nothing is visible before [`Writer::finish`], and everything is on the disk after it. Existing
+//! Nothing is visible before [`ObjectWriter::finish`], and everything is on the disk after it. Existing
 //! objects are not written again: the save holds the repository's lock shared, so none can be
 //! deleted meanwhile.
 
@@ -25,7 +25,7 @@ use gix::{
 use super::{
     files::{Temporary, durable_rename, subdir},
     loose::LooseObjects,
-    pack::{Deflater, Pack, Packed},
+    pack::{Deflater, GitPackWriter, Packed},
     repo::{Odb, Repo, name},
 };
 use crate::{
@@ -44,12 +44,12 @@ const TREES_MAX_BYTES: usize = 256 << 10;
 pub(in crate::store) const LARGE_BYTES: u64 = 4 << 20;
 
 /// Collects new objects. Threads share it.
-pub(in crate::store) struct Writer {
+pub(in crate::store) struct ObjectWriter {
     objects: PathBuf,
     hash: HashKind,
     /// The borrowed loose objects.
     borrowed: LooseObjects,
-    state: Mutex<State>,
+    state: Mutex<WriterState>,
     packing: AtomicBool,
     /// Idle compressors. Creating one costs more than compressing ten files, because its tables are
     /// zeroed.
@@ -65,18 +65,18 @@ fn is_itself(hash: HashKind, id: &ObjectId, odb: &Odb) -> bool {
 }
 
 #[derive(Default)]
-struct State {
+struct WriterState {
     seen: HashSet<ObjectId>,
     held: Vec<(Kind, ObjectId, Vec<u8>)>,
     held_bytes: usize,
     /// New trees, which can be compared before they are on the disk.
     trees: HashMap<ObjectId, Vec<u8>>,
     trees_bytes: usize,
-    pack: Option<Pack>,
+    pack: Option<GitPackWriter>,
     large: Vec<(ObjectId, Temporary, File)>,
 }
 
-impl Writer {
+impl ObjectWriter {
     /// A writer that adds to `repo`.
     pub(in crate::store) fn new(repo: &Repo) -> Self {
         let packing = AtomicBool::new(false);
@@ -166,7 +166,7 @@ impl Writer {
         if are_few && state.held_bytes <= HELD_MAX_BYTES {
             return Ok(());
         }
-        state.pack = Some(Pack::begin(&self.objects, self.hash)?);
+        state.pack = Some(GitPackWriter::begin(&self.objects, self.hash)?);
         self.packing.store(true, Ordering::Relaxed);
         for (kind, id, body) in std::mem::take(&mut state.held) {
             state.push(&self.squeezed(|deflater| Packed::new(kind, id, &body, deflater)))?;
@@ -216,7 +216,7 @@ impl Writer {
         let state = std::mem::take(&mut *self.lock());
         let objects = &self.objects;
         let failed = |err| Error::io("add objects to", objects)(err);
-        let pack = state.pack.map(Pack::finish).transpose().map_err(failed)?;
+        let pack = state.pack.map(GitPackWriter::finish).transpose().map_err(failed)?;
         let mut loose = state.large;
         for (kind, id, body) in &state.held {
             let loosed = self.squeezed(|deflater| write_loose(objects, *kind, *id, body, deflater));
@@ -226,7 +226,7 @@ impl Writer {
         Ok(new + usize::from(pack.is_some()))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, WriterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -235,7 +235,7 @@ impl Writer {
     }
 }
 
-impl State {
+impl WriterState {
     fn remember_tree(&mut self, id: ObjectId, body: &[u8]) {
         if self.trees_bytes + body.len() <= TREES_MAX_BYTES {
             self.trees_bytes += body.len();

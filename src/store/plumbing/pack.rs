@@ -98,7 +98,7 @@ fn put_header(kind: Kind, mut size: u64, out: &mut Vec<u8>) {
 }
 
 /// A pack being written.
-pub(in crate::store) struct Pack {
+pub(in crate::store) struct GitPackWriter {
     dir: PathBuf,
     file: BufWriter<File>,
     temporary: Temporary,
@@ -107,7 +107,7 @@ pub(in crate::store) struct Pack {
     hash: HashKind,
 }
 
-impl Pack {
+impl GitPackWriter {
     /// Starts a pack in the object directory `objects`.
     pub(in crate::store) fn begin(objects: &Path, hash: HashKind) -> io::Result<Self> {
         let dir = super::files::subdir(objects, "pack")?;
@@ -277,7 +277,7 @@ mod tests {
         let objects = std::env::temp_dir().join(format!("beforehand-packs-{}", std::process::id()));
         std::fs::create_dir(&objects).unwrap();
         let add = || {
-            let mut pack = Pack::begin(&objects, HashKind::Sha1).unwrap();
+            let mut pack = GitPackWriter::begin(&objects, HashKind::Sha1).unwrap();
             let named = super::super::repo::name(HashKind::Sha1, Kind::Blob, b"x").unwrap();
             pack.push(&Packed::new(Kind::Blob, named, b"x", &mut Deflater::new())).unwrap();
             pack.finish().unwrap()

@@ -130,14 +130,14 @@ impl Refs {
     ) -> Result<()> {
         let mut new = vec![(self.name(id), tree)];
         new.extend(anchor.map(|anchor| (self.anchor_name(), anchor)));
-        let written = new.iter().map(|(name, id)| Written::new(repo, name, *id));
+        let written = new.iter().map(|(name, id)| PendingRef::new(repo, name, *id));
         let written = written.collect::<Result<Vec<_>>>()?;
-        let waits: Vec<Option<&Written>> =
+        let waits: Vec<Option<&PendingRef>> =
             [None].into_iter().chain(written.iter().map(Some)).collect();
-        all_at_once(&waits, |wait| wait.map_or_else(&beside, Written::sync))?;
+        all_at_once(&waits, |wait| wait.map_or_else(&beside, PendingRef::sync))?;
         let dirs: BTreeSet<PathBuf> =
             written.iter().filter_map(|it| it.path.parent().map(Path::to_owned)).collect();
-        written.into_iter().rev().try_for_each(Written::publish)?;
+        written.into_iter().rev().try_for_each(PendingRef::publish)?;
         all_at_once(&dirs.iter().collect::<Vec<_>>(), |dir| sync_dir(dir))
     }
 
@@ -186,14 +186,14 @@ impl Refs {
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// A ref file that has been written but not renamed yet.
-struct Written {
+struct PendingRef {
     path: PathBuf,
     lock: PathBuf,
     file: fs::File,
     is_done: bool,
 }
 
-impl Written {
+impl PendingRef {
     fn new(repo: &Repo, name: &str, id: ObjectId) -> Result<Self> {
         let path = repo.common_dir.join(name);
         if let Some(dir) = path.parent() {
@@ -234,7 +234,7 @@ impl Written {
     }
 }
 
-impl Drop for Written {
+impl Drop for PendingRef {
     fn drop(&mut self) {
         if !self.is_done {
             let _gone = fs::remove_file(&self.lock);
@@ -244,7 +244,7 @@ impl Drop for Written {
 
 /// Points a ref of ours at a tree; on the disk when it returns.
 pub(in crate::store) fn set(repo: &Repo, name: &str, id: ObjectId) -> Result<()> {
-    let written = Written::new(repo, name, id)?;
+    let written = PendingRef::new(repo, name, id)?;
     written.sync()?;
     let dir = written.path.parent().map(Path::to_owned);
     written.publish()?;

@@ -19,7 +19,7 @@ use gix::{
 use super::borrowed::{ALTERNATES_MAX_BYTES, alternates_of, open_up};
 use crate::{
     error::{Error, Result},
-    model::{Content, ContentId, Place, Root, RootKind},
+    model::{Content, ContentId, Root, RootKind, Storage},
     root::{GitDirs, inspect},
 };
 
@@ -255,7 +255,7 @@ pub(in crate::store) fn content_id(id: &oid) -> ContentId {
 
 /// The content of an object in the repository.
 pub(in crate::store) fn content(id: &oid) -> Content {
-    Content { id: content_id(id), place: Place::Store }
+    Content { id: content_id(id), place: Storage::Store }
 }
 
 /// Computes the id of an object without storing it.

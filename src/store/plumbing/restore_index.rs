@@ -47,7 +47,7 @@ pub(in crate::store) fn write(repo: &Repo, entries: &[IndexEntry]) -> Result<Ind
     if !differs(repo, entries) {
         return Ok(IndexOutcome::Unchanged);
     }
-    let lock = Lock::take(repo)?;
+    let lock = IndexLock::take(repo)?;
     let known = present(repo);
     if is_same(&known, entries) {
         return Ok(IndexOutcome::Unchanged);
@@ -74,7 +74,7 @@ pub(in crate::store) fn index_bytes(
 fn state_of(
     hash: gix::hash::Kind,
     entries: &[IndexEntry],
-    seen_before: &HashMap<Key<'_>, Stat>,
+    seen_before: &HashMap<EntryKey<'_>, Stat>,
 ) -> Result<State> {
     let mut new = State::new(hash);
     for entry in entries {
@@ -120,9 +120,9 @@ fn stage_of(stage: u8) -> Stage {
     }
 }
 
-type Key<'a> = (&'a [u8], u8, ObjectId, u32);
+type EntryKey<'a> = (&'a [u8], u8, ObjectId, u32);
 
-fn stats_of(index: &State) -> HashMap<Key<'_>, Stat> {
+fn stats_of(index: &State) -> HashMap<EntryKey<'_>, Stat> {
     let key = |entry: &gix::index::Entry| {
         let stage = u8::try_from(entry.stage_raw()).unwrap_or(0);
         (entry.path(index).as_bytes(), stage, entry.id, entry.mode.bits())
@@ -174,13 +174,13 @@ fn busy(path: &Path) -> Error {
 
 /// `index.lock`, which prevents git from changing the index. Removed on drop, unless it was renamed
 /// to the index.
-struct Lock {
+struct IndexLock {
     path: PathBuf,
     beside: PathBuf,
     file: Option<fs::File>,
 }
 
-impl Lock {
+impl IndexLock {
     fn take(repo: &Repo) -> Result<Self> {
         let (beside, path) = (own(repo, BESIDE), own(repo, "index.lock"));
         sweep(repo)?;
@@ -237,7 +237,7 @@ impl Lock {
     }
 }
 
-impl Drop for Lock {
+impl Drop for IndexLock {
     fn drop(&mut self) {
         if !self.path.as_os_str().is_empty() {
             let _gone = fs::remove_file(&self.path);

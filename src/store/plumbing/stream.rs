@@ -52,20 +52,20 @@ fn open_loose(repo: &Repo, id: &oid) -> Result<Option<Box<dyn Read>>> {
         return Ok(None);
     }
     let hasher = gix::hash::hasher(repo.hash);
-    let mut checked = Checked { reader, hasher: Some(hasher), left: size, id: id.to_owned() };
+    let mut checked = ObjectReader { reader, hasher: Some(hasher), left: size, id: id.to_owned() };
     checked.update(&header);
     Ok(Some(Box::new(checked)))
 }
 
 /// A reader that fails at the end if the content does not match the id.
-struct Checked<R> {
+struct ObjectReader<R> {
     reader: R,
     hasher: Option<gix::hash::Hasher>,
     left: u64,
     id: gix::ObjectId,
 }
 
-impl<R> Checked<R> {
+impl<R> ObjectReader<R> {
     fn update(&mut self, bytes: &[u8]) {
         if let Some(hasher) = &mut self.hasher {
             hasher.update(bytes);
@@ -73,7 +73,7 @@ impl<R> Checked<R> {
     }
 }
 
-impl<R: Read> Read for Checked<R> {
+impl<R: Read> Read for ObjectReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let wrong = || io::Error::new(io::ErrorKind::InvalidData, "not what its name says");
         let count = self.reader.read(buffer)?;

@@ -14,14 +14,16 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    model::{ContentId, DirPath, Directory, Entry, Found, Fresh, Kind, SkipReason, Skipped, Usual},
+    model::{
+        ContentId, DirPath, Directory, Entry, Fresh, Kind, ScanEntry, SkipReason, Skipped, Usual,
+    },
 };
 
 /// The entries of one tree object, sorted into git's order at the end.
 #[derive(Default)]
-pub(in crate::store) struct Builder(Vec<(Vec<u8>, EntryKind, ObjectId)>);
+pub(in crate::store) struct TreeBuilder(Vec<(Vec<u8>, EntryKind, ObjectId)>);
 
-impl Builder {
+impl TreeBuilder {
     /// Adds an entry. Each name may be added once.
     pub(in crate::store) fn add(&mut self, name: &[u8], kind: EntryKind, id: ObjectId) {
         self.0.push((name.to_vec(), kind, id));
@@ -66,12 +68,12 @@ pub(in crate::store) fn build_fresh(
     repo: &Repo,
     fresh: &mut BTreeMap<DirPath, Fresh>,
     skipped: &mut Vec<Skipped>,
-    mut each: impl FnMut(Vec<u8>, &[Found]) -> Result<ObjectId>,
+    mut each: impl FnMut(Vec<u8>, &[ScanEntry]) -> Result<ObjectId>,
 ) -> Result<()> {
     let paths: Vec<_> = fresh.keys().rev().cloned().collect();
     for path in paths {
         let Some(mut dir) = fresh.remove(&path) else { continue };
-        let mut tree = Builder::default();
+        let mut tree = TreeBuilder::default();
         for found in &mut dir.found {
             if found.kind() == Some(Kind::Directory)
                 && let Some(below) = fresh.get(&DirPath(path.join(&found.name)))
@@ -89,8 +91,8 @@ pub(in crate::store) fn build_fresh(
 fn add_found(
     repo: &Repo,
     path: &DirPath,
-    found: &Found,
-    tree: &mut Builder,
+    found: &ScanEntry,
+    tree: &mut TreeBuilder,
     skipped: &mut Vec<Skipped>,
 ) {
     let Some(kind) = entry_kind(found) else { return };
@@ -105,8 +107,8 @@ fn add_found(
 }
 
 /// The entries of a directory as they will be read back.
-pub(in crate::store) fn directory_of(repo: &Repo, all: &[Found]) -> Directory {
-    let held = |found: &Found| {
+pub(in crate::store) fn directory_of(repo: &Repo, all: &[ScanEntry]) -> Directory {
+    let held = |found: &ScanEntry| {
         let id = repo.object_id(&found.content?);
         Some((found.name.clone(), entry(entry_kind(found)?, &id)))
     };
@@ -114,7 +116,7 @@ pub(in crate::store) fn directory_of(repo: &Repo, all: &[Found]) -> Directory {
 }
 
 /// The kind of tree entry for a file; `None` if a tree cannot hold it.
-fn entry_kind(found: &Found) -> Option<EntryKind> {
+fn entry_kind(found: &ScanEntry) -> Option<EntryKind> {
     if !found.is_held() || found.marks.private {
         return None;
     }

@@ -27,7 +27,7 @@ use crate::{
     crash,
     error::{Error, Result},
     fs::{Lock, create_private_dirs, nature, read_small, replace_synced, sync_dir},
-    state::{State, hash_name},
+    state::{StateDir, hash_name},
     store::escape::{escape_path, parse_path},
 };
 
@@ -65,7 +65,7 @@ pub enum Likeness {
 
 /// How the entry of a directory was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum IdentityMatch {
     /// By its path.
     ByPath,
     /// The directory was at `from` before. Its entry is now under its new path.
@@ -99,7 +99,7 @@ pub struct Registry {
 
 /// An entry of a [`Registry`].
 #[derive(Clone, Debug)]
-struct Entry {
+struct RegistryEntry {
     /// The name of its directory.
     name: OsString,
     /// The path it is recorded under.
@@ -166,7 +166,7 @@ impl Registry {
     }
 
     /// The registry of all roots.
-    pub fn roots(state: &State) -> Self {
+    pub fn roots(state: &StateDir) -> Self {
         let objects_lock = state.objects().with_file_name("objects.lock");
         Self::new(state.roots(), "root.json").with_deletions_under(objects_lock)
     }
@@ -180,30 +180,32 @@ impl Registry {
     ///
     /// Fails if the entries cannot be listed, if one cannot be renamed, or if another process uses
     /// it for too long. Nothing is changed then.
-    pub fn resolve(&self, path: &Path) -> Result<Found> {
+    pub fn resolve(&self, path: &Path) -> Result<IdentityMatch> {
         let place = self.place_of(path);
         match fs::read_link(&place) {
             // Not a symlink: the usual case.
-            Err(err) if err.kind() == io::ErrorKind::InvalidInput => return Ok(Found::ByPath),
+            Err(err) if err.kind() == io::ErrorKind::InvalidInput => {
+                return Ok(IdentityMatch::ByPath);
+            }
             Err(err) if err.kind() == io::ErrorKind::NotFound => (),
             Err(err) => return Err(Error::io("look at", &place)(err)),
             Ok(name) => match self.aliased(&name, path) {
-                Some(of) => return Ok(Found::Alias { of }),
+                Some(of) => return Ok(IdentityMatch::Alias { of }),
                 // The bind mount is gone, or the first path has moved on.
                 None => fs::remove_file(&place).map_err(Error::io("remove", &place))?,
             },
         }
         // A path without a directory has no identity.
-        let Ok(now) = Identity::of(path) else { return Ok(Found::Nowhere) };
+        let Ok(now) = Identity::of(path) else { return Ok(IdentityMatch::Nowhere) };
         match self.search(path, &now)? {
             Some((entry, Match::Moved)) => self.adopt(&entry, path, &now),
             Some((entry, Match::Alias)) => alias(&entry, &place),
-            Some((entry, Match::Perhaps)) => Ok(Found::Perhaps { from: entry.path }),
+            Some((entry, Match::Perhaps)) => Ok(IdentityMatch::Perhaps { from: entry.path }),
             // The entry now belongs to another directory; or another process renamed it to this
             // path while we searched.
             Some((_, Match::Former)) | None => {
                 let is_here = fs::symlink_metadata(&place).is_ok_and(|found| found.is_dir());
-                Ok(if is_here { Found::ByPath } else { Found::Nowhere })
+                Ok(if is_here { IdentityMatch::ByPath } else { IdentityMatch::Nowhere })
             }
         }
     }
@@ -262,9 +264,9 @@ impl Registry {
     }
 
     /// Searches the other entries for the one of the directory now at `path`.
-    fn search(&self, path: &Path, now: &Identity) -> Result<Option<(Entry, Match)>> {
+    fn search(&self, path: &Path, now: &Identity) -> Result<Option<(RegistryEntry, Match)>> {
         let own = self.place_of(path);
-        let mut best: Option<(Entry, Match)> = None;
+        let mut best: Option<(RegistryEntry, Match)> = None;
         for name in names(&self.dir)? {
             let is_own = own.file_name() == Some(&name);
             let entry = if is_own { None } else { self.read(&name) };
@@ -278,10 +280,10 @@ impl Registry {
     }
 
     /// Reads an entry. One that cannot be read, or that a newer version wrote, is not moved.
-    fn read(&self, name: &OsStr) -> Option<Entry> {
+    fn read(&self, name: &OsStr) -> Option<RegistryEntry> {
         let bytes = read_small(&self.dir.join(name).join(self.file), SIZE_MAX_BYTES).ok()??;
         let file: EntryFile = from_json(self.file, &bytes).ok()?;
-        Some(Entry {
+        Some(RegistryEntry {
             name: name.to_owned(),
             path: parse_path(&file.path).ok()?,
             identity: file.identity,
@@ -303,23 +305,23 @@ impl Registry {
     /// The file is updated first. An entry with its old name and the new path is still found by
     /// identity and gives the correct path. In the other order, the entry would seem to belong to a
     /// directory that is gone, and would be removed in time.
-    fn adopt(&self, entry: &Entry, path: &Path, now: &Identity) -> Result<Found> {
+    fn adopt(&self, entry: &RegistryEntry, path: &Path, now: &Identity) -> Result<IdentityMatch> {
         let (old, new) = (self.dir.join(&entry.name), self.place_of(path));
         let is_done = || new.symlink_metadata().is_ok();
         let deadline = Instant::now() + LOCK_WAIT;
         let _ignored_saves = match Lock::acquire(&old.join("lock"), deadline) {
             Ok(lock) => lock,
             // Another process was faster, and the old entry no longer exists.
-            Err(_) if is_done() => return Ok(Found::ByPath),
+            Err(_) if is_done() => return Ok(IdentityMatch::ByPath),
             Err(err) => return Err(err),
         };
         let deletions = self.deletions.as_deref();
         let _ignored_deletes = deletions.map(|path| Lock::share(path, deadline)).transpose()?;
         if is_done() {
-            return Ok(Found::ByPath);
+            return Ok(IdentityMatch::ByPath);
         }
         let again = self.read(&entry.name).filter(|again| again.identity == entry.identity);
-        let Some(again) = again else { return Ok(Found::Nowhere) };
+        let Some(again) = again else { return Ok(IdentityMatch::Nowhere) };
         let file = old.join(self.file);
         crash::point("adopt-describe");
         replace_synced(&file, &moved(&file, &again.path, path, now)?)?;
@@ -327,7 +329,7 @@ impl Registry {
         fs::rename(&old, &new).map_err(Error::io("rename", &old))?;
         crash::point("adopt-sync");
         sync_dir(&self.dir)?;
-        Ok(Found::Moved { from: entry.path.clone() })
+        Ok(IdentityMatch::Moved { from: entry.path.clone() })
     }
 }
 
@@ -344,7 +346,7 @@ enum Match {
     Alias,
 }
 
-impl Entry {
+impl RegistryEntry {
     fn compare(&self, path: &Path, now: &Identity) -> Option<Match> {
         if self.identity.likeness(now) == Likeness::Different {
             let is_it = |then: &Identity| then.likeness(now) == Likeness::Same;
@@ -366,14 +368,14 @@ impl Entry {
 }
 
 /// Makes `place` a second name of an entry.
-fn alias(entry: &Entry, place: &Path) -> Result<Found> {
+fn alias(entry: &RegistryEntry, place: &Path) -> Result<IdentityMatch> {
     match symlink(&entry.name, place) {
         Ok(()) => (),
         // Another process was faster.
         Err(err) if err.kind() == io::ErrorKind::AlreadyExists => (),
         Err(err) => return Err(Error::io("link", place)(err)),
     }
-    Ok(Found::Alias { of: entry.path.clone() })
+    Ok(IdentityMatch::Alias { of: entry.path.clone() })
 }
 
 /// The names of all entries in `dir`, without the symlinks that stand for second paths.

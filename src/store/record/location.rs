@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     SIZE_MAX_BYTES,
-    identity::{Found, Identity, Registry},
+    identity::{Identity, IdentityMatch, Registry},
     version::{VERSION, Versioned, from_json, moment, to_json},
     wire::store_name,
 };
 use crate::{
     error::{Error, Result},
     fs::{create_private_dirs, read_small, replace_synced},
-    journal::{self, Line, LineKind},
+    journal::{self, JournalLine, LineKind},
     model::{Root, RootKind},
-    state::{RootState, State},
+    state::{RootState, StateDir},
     store::escape::{escape_path, parse_path},
 };
 
@@ -96,12 +96,12 @@ pub fn write_location(
 ///
 /// Fails if the state directory cannot be listed or renamed, or if another process saves for too
 /// long. The root then counts as new.
-pub fn settle(state: &State, path: &Path, now: DateTime<Utc>) -> Result<Found> {
+pub fn settle(state: &StateDir, path: &Path, now: DateTime<Utc>) -> Result<IdentityMatch> {
     let found = Registry::roots(state).resolve(path)?;
-    if let Found::Moved { from } = &found {
+    if let IdentityMatch::Moved { from } = &found {
         let text = format!("the checkpoints of {} moved along", escape_path(from));
         let root = Some(path.to_string_lossy().into_owned());
-        journal::write(state, &Line { at: now, kind: LineKind::Deed, root, text });
+        journal::write(state, &JournalLine { at: now, kind: LineKind::Deed, root, text });
     }
     Ok(found)
 }

@@ -41,7 +41,7 @@ use crate::{
     error::{Error, Result},
     fs::{create_new_synced, create_private_dirs, is_short_of_means, now_ns, read_small, sync_dir},
     model::{Cause, Checkpoint, CheckpointId, ContentId},
-    state::{RootState, State},
+    state::{RootState, StateDir},
 };
 
 /// Enough for a hundred thousand skipped paths. It limits what a damaged length can make us
@@ -343,7 +343,7 @@ fn order_of(value: &serde_json::Value) -> (u64, DateTime<Utc>) {
 /// # Errors
 ///
 /// Fails if they cannot be listed.
-pub fn all_roots(state: &State) -> Result<Vec<RootState>> {
+pub fn all_roots(state: &StateDir) -> Result<Vec<RootState>> {
     let names = identity::names(&state.roots())?;
     Ok(names.iter().map(|name| state.root_named(name)).collect())
 }
@@ -357,14 +357,14 @@ pub(crate) fn parse_any(bytes: &[u8]) {
 }
 
 /// Trees, each with the name of the private repository that has it.
-pub(super) type Trees = HashSet<(String, ContentId)>;
+pub(super) type TreeSet = HashSet<(String, ContentId)>;
 
 /// The trees in private repositories that records need now.
 ///
 /// # Errors
 ///
 /// Fails if a record cannot be read.
-pub(in crate::store) fn trees(state: &State) -> Result<Trees> {
+pub(in crate::store) fn trees(state: &StateDir) -> Result<TreeSet> {
     let mut trees = HashSet::new();
     for root in all_roots(state)? {
         for id in ids(&root)? {

@@ -22,7 +22,7 @@ pub(super) const UNKNOWN_MAX: usize = 8;
 /// The cached records of one root.
 pub(super) struct RecordCache {
     bytes: Vec<u8>,
-    known: HashMap<CheckpointId, Known>,
+    known: HashMap<CheckpointId, CachedRecord>,
     dir: Option<Dir>,
     /// The entries of the next cache file, in any order.
     stands: Vec<(CheckpointId, Stamp, Json)>,
@@ -36,7 +36,7 @@ enum Json {
 }
 
 /// The range of one record in the file, and its stamp.
-struct Known {
+struct CachedRecord {
     stamp: Stamp,
     json: std::ops::Range<usize>,
 }
@@ -103,7 +103,7 @@ fn push_line(lines: &mut Vec<u8>, id: CheckpointId, stamp: &Stamp, json: &[u8]) 
     lines.push(b'\n');
 }
 
-fn parse(bytes: &[u8]) -> Option<HashMap<CheckpointId, Known>> {
+fn parse(bytes: &[u8]) -> Option<HashMap<CheckpointId, CachedRecord>> {
     let head = bytes.iter().position(|&byte| byte == b'\n')? + 1;
     let sum = str::from_utf8(&bytes[..head - 1]).ok()?.strip_prefix(MAGIC)?.trim_start();
     if u32::from_str_radix(sum, 16).ok()? != crc32fast::hash(&bytes[head..]) {
@@ -126,7 +126,7 @@ fn parse(bytes: &[u8]) -> Option<HashMap<CheckpointId, Known>> {
         if bytes.get(to) != Some(&b'\n') {
             return None;
         }
-        known.insert(id, Known { stamp, json: from..to });
+        known.insert(id, CachedRecord { stamp, json: from..to });
         at = to + 1;
     }
     Some(known)
@@ -141,7 +141,7 @@ pub(super) fn parse_any(bytes: &[u8]) {
 mod tests {
     use super::*;
     use crate::{
-        state::State,
+        state::StateDir,
         store::record::{Record, ids, path_of, read_all, write},
     };
 
@@ -149,7 +149,7 @@ mod tests {
     fn place(name: &str, count: u64) -> RootState {
         let dir =
             std::env::temp_dir().join(format!("beforehand-recall-{name}-{}", std::process::id()));
-        let place = State::new(dir).root_at(std::path::Path::new("/x"));
+        let place = StateDir::new(dir).root_at(std::path::Path::new("/x"));
         for number in 0..count {
             write(&place, &record(number)).unwrap();
         }

@@ -19,7 +19,7 @@ use crate::{
     error::{Error, Result},
     fs::{create_private_dirs, read_small, replace_synced, sync_dir},
     model::{Checkpoint, CheckpointId, ContentId},
-    state::{RootState, State},
+    state::{RootState, StateDir},
     store::{
         Damage,
         objects::{Objects, names_in},
@@ -111,7 +111,7 @@ pub fn needs(state: &RootState, id: CheckpointId) -> Result<Option<Needs>> {
 /// # Errors
 ///
 /// Fails if the roots or the packs cannot be listed.
-pub fn gc_blocker(state: &State) -> Result<Option<(PathBuf, Unreadable)>> {
+pub fn gc_blocker(state: &StateDir) -> Result<Option<(PathBuf, Unreadable)>> {
     gc_blocker_among(state, |root| Ok(unreadable(root)?.into_keys().collect()))
 }
 
@@ -121,7 +121,7 @@ pub fn gc_blocker(state: &State) -> Result<Option<(PathBuf, Unreadable)>> {
 ///
 /// Fails if the roots or the packs cannot be listed, or if `unread` does.
 pub fn gc_blocker_among(
-    state: &State,
+    state: &StateDir,
     unread: impl Fn(&RootState) -> Result<Vec<CheckpointId>>,
 ) -> Result<Option<(PathBuf, Unreadable)>> {
     if let Some((path, err)) = Objects::new(state.objects()).damaged_packs()?.pop() {

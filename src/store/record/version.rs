@@ -3,18 +3,16 @@
 
 use std::cmp::Ordering;
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    state::version_of,
+};
 
 /// The newest version of our files that we can read, and the one we write.
 pub(super) const VERSION: u32 = 1;
-
-#[derive(Deserialize)]
-struct VersionOnly {
-    version: u32,
-}
 
 pub(super) fn to_json(file: &impl Serialize) -> Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec_pretty(file).map_err(|err| Error::Other {
@@ -40,7 +38,7 @@ pub(super) fn from_json<T: Versioned>(what: &str, bytes: &[u8]) -> Result<T> {
     {
         return Ok(file);
     }
-    let found = serde_json::from_slice::<VersionOnly>(bytes).map_err(damaged)?.version;
+    let found = version_of(bytes).map_err(damaged)?;
     match found.cmp(&VERSION) {
         Ordering::Greater => {
             Err(Error::FormatTooNew { what: what.to_owned(), found, known: VERSION })

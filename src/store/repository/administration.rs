@@ -24,10 +24,10 @@ use sha2::{Digest, Sha256};
 use super::super::plumbing::{
     modes,
     names::{Bearer, escape as escape_name},
-    objects::Writer,
+    objects::ObjectWriter,
     refs,
     repo::Repo,
-    tree::Builder,
+    tree::TreeBuilder,
 };
 use crate::{
     error::Result,
@@ -68,11 +68,11 @@ pub(super) struct Looked {
     pub(super) administration: Administration,
     /// Whether nothing had changed since the last look.
     pub(super) is_unchanged: bool,
-    rows: BTreeMap<Vec<u8>, Row>,
+    rows: BTreeMap<Vec<u8>, StampedBlob>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Row {
+struct StampedBlob {
     stamp: Stamp,
     racy: bool,
     /// The blob of a file or link. A directory has none, nor an index that was not asked for.
@@ -82,7 +82,7 @@ struct Row {
 /// The cache, as it was left by the last look.
 struct Cached {
     administration: Administration,
-    rows: BTreeMap<Vec<u8>, Row>,
+    rows: BTreeMap<Vec<u8>, StampedBlob>,
 }
 
 /// Looks at the git directory `common_dir` and gives what changed to `writer`, which writes into
@@ -96,7 +96,7 @@ pub(super) fn look(
     repo: &Repo,
     common_dir: &Path,
     own_index: &Path,
-    writer: &Writer,
+    writer: &ObjectWriter,
     name: &[u8],
     left_out: &mut Vec<Skipped>,
 ) -> Result<Looked> {
@@ -110,7 +110,17 @@ pub(super) fn look(
     }
     let known = cached.map(|cached| cached.rows).unwrap_or_default();
     let (rows, now) = (BTreeMap::new(), now_ns());
-    let mut walk = Walk { repo, common_dir, own_index, writer, name, left_out, known, rows, now };
+    let mut walk = AdministrationWalk {
+        repo,
+        common_dir,
+        own_index,
+        writer,
+        name,
+        left_out,
+        known,
+        rows,
+        now,
+    };
     walk.directory(common_dir, b"", 0)?;
     let rows = walk.rows;
     let administration = build(repo, &rows, own_index, writer)?;
@@ -125,8 +135,8 @@ pub(super) fn look(
 /// Fails if the objects of `repo` cannot be opened.
 pub(super) fn files(repo: &Repo, common_dir: &Path) -> Result<BTreeMap<Vec<u8>, ObjectId>> {
     let known = Cached::load(repo).map(|cached| cached.rows).unwrap_or_default();
-    let (writer, mut left_out) = (Writer::new(repo), Vec::new());
-    let mut walk = Walk {
+    let (writer, mut left_out) = (ObjectWriter::new(repo), Vec::new());
+    let mut walk = AdministrationWalk {
         repo,
         common_dir,
         own_index: NO_INDEX,
@@ -155,12 +165,12 @@ pub(super) fn unchanged(
     stands.then_some(cached.administration)
 }
 
-fn is_as_it_was(common_dir: &Path, path: &[u8], row: &Row, own_index: &[u8]) -> bool {
+fn is_as_it_was(common_dir: &Path, path: &[u8], row: &StampedBlob, own_index: &[u8]) -> bool {
     if path == own_index {
         return true;
     }
     let is_held = row.blob.is_some() || !row.stamp.kind().is_some_and(Kind::has_content);
-    // A directory of objects: see `Walk::objects`.
+    // A directory of objects: see `AdministrationWalk::objects`.
     let is_mode_only = row.stamp.inode == 0;
     let is_same = || {
         stat_path(&common_dir.join(OsStr::from_bytes(path)))
@@ -178,7 +188,7 @@ impl Looked {
         let Administration { tree, modes, digest } = &self.administration;
         let text = |id: &Option<ObjectId>| id.map_or("-".to_owned(), |id| id.to_string());
         let mut cache = format!("{CACHE_MAGIC}\n{tree} {} {digest}\n", text(modes));
-        for (path, Row { stamp, racy, blob }) in &self.rows {
+        for (path, StampedBlob { stamp, racy, blob }) in &self.rows {
             let Stamp { mtime_ns, ctime_ns, inode, size, mode } = stamp;
             let (racy, blob) = (u8::from(*racy), text(blob));
             cache.push_str(&format!(
@@ -197,7 +207,7 @@ impl Cached {
     /// Whether everything is as it was. If `trusts_directories`, the directories speak for very many
     /// refs: git gives each a new file when it moves.
     fn stands(&self, common_dir: &Path, own_index: &[u8], trusts_directories: bool) -> bool {
-        let is_ref = |path: &[u8], row: &Row| {
+        let is_ref = |path: &[u8], row: &StampedBlob| {
             row.blob.is_some() && path.split(|&byte| byte == b'/').any(|name| name == b"refs")
         };
         let are_many = trusts_directories
@@ -236,7 +246,7 @@ fn parse_id(text: &str) -> Option<ObjectId> {
     ObjectId::from_hex(text.as_bytes()).ok()
 }
 
-fn parse_row(line: &str) -> Option<(Vec<u8>, Row)> {
+fn parse_row(line: &str) -> Option<(Vec<u8>, StampedBlob)> {
     let mut fields = line.split(' ');
     let stamp = Stamp {
         mtime_ns: fields.next()?.parse().ok()?,
@@ -247,22 +257,22 @@ fn parse_row(line: &str) -> Option<(Vec<u8>, Row)> {
     };
     let racy = fields.next()? == "1";
     let blob = parse_id(fields.next()?);
-    Some((unescape(fields.next()?)?, Row { stamp, racy, blob }))
+    Some((unescape(fields.next()?)?, StampedBlob { stamp, racy, blob }))
 }
 
-struct Walk<'a> {
+struct AdministrationWalk<'a> {
     repo: &'a Repo,
     common_dir: &'a Path,
     own_index: &'a [u8],
-    writer: &'a Writer,
+    writer: &'a ObjectWriter,
     name: &'a [u8],
     left_out: &'a mut Vec<Skipped>,
-    known: BTreeMap<Vec<u8>, Row>,
-    rows: BTreeMap<Vec<u8>, Row>,
+    known: BTreeMap<Vec<u8>, StampedBlob>,
+    rows: BTreeMap<Vec<u8>, StampedBlob>,
     now: i64,
 }
 
-impl Walk<'_> {
+impl AdministrationWalk<'_> {
     /// Everything in the directory at `dir`, whose path below the git directory is `path`.
     fn directory(&mut self, dir: &Path, path: &[u8], depth: usize) -> Result<()> {
         let Ok(stamp) = stat_path(dir) else { return Ok(()) };
@@ -275,7 +285,7 @@ impl Walk<'_> {
             return Ok(());
         }
         let racy = is_racy(&stamp, self.now);
-        self.rows.insert(path.to_vec(), Row { stamp, racy, blob: None });
+        self.rows.insert(path.to_vec(), StampedBlob { stamp, racy, blob: None });
         for name in names {
             let bytes = name.as_bytes();
             let below = if path.is_empty() { bytes.to_vec() } else { [path, b"/", bytes].concat() };
@@ -293,12 +303,12 @@ impl Walk<'_> {
         if let Ok(stamp) = stat_path(dir) {
             // Objects come and go; only its permissions count.
             let stamp = Stamp { mode: stamp.mode, ..Stamp::default() };
-            self.rows.insert(path.to_vec(), Row { stamp, racy: false, blob: None });
+            self.rows.insert(path.to_vec(), StampedBlob { stamp, racy: false, blob: None });
         }
         let (info, below) = (dir.join("info"), [path, b"/info"].concat());
         let Ok(stamp) = stat_path(&info) else { return Ok(()) };
         let racy = is_racy(&stamp, self.now);
-        self.rows.insert(below.clone(), Row { stamp, racy, blob: None });
+        self.rows.insert(below.clone(), StampedBlob { stamp, racy, blob: None });
         self.entry(&info.join("alternates"), &[&below[..], b"/alternates"].concat(), 0)
     }
 
@@ -307,7 +317,7 @@ impl Walk<'_> {
         match stamp.kind() {
             Some(Kind::Directory) => self.directory(place, path, depth),
             Some(Kind::File) if path == self.own_index => {
-                self.rows.insert(path.to_vec(), Row { stamp, racy: true, blob: None });
+                self.rows.insert(path.to_vec(), StampedBlob { stamp, racy: true, blob: None });
                 Ok(())
             }
             Some(Kind::File | Kind::Link) => self.hold(place, path, stamp),
@@ -335,13 +345,13 @@ impl Walk<'_> {
             let odb = self.repo.odb()?;
             blob = Some(self.writer.add(ObjectKind::Blob, &bytes, odb)?);
         }
-        self.rows.insert(path.to_vec(), Row { stamp, racy, blob });
+        self.rows.insert(path.to_vec(), StampedBlob { stamp, racy, blob });
         Ok(())
     }
 
     /// Names what is not held. As long as it is there every look is a whole one, and names it again.
     fn leave_out(&mut self, path: &[u8], reason: SkipReason, stamp: Stamp) {
-        self.rows.insert(path.to_vec(), Row { stamp, racy: true, blob: None });
+        self.rows.insert(path.to_vec(), StampedBlob { stamp, racy: true, blob: None });
         let is_dir = stamp.kind() == Some(Kind::Directory);
         let size = if is_dir { 0 } else { stamp.size };
         let path = [self.name, b"/", path].concat();
@@ -422,12 +432,13 @@ fn usual(kind: Kind) -> u32 {
 
 fn build(
     repo: &Repo,
-    rows: &BTreeMap<Vec<u8>, Row>,
+    rows: &BTreeMap<Vec<u8>, StampedBlob>,
     own_index: &[u8],
-    writer: &Writer,
+    writer: &ObjectWriter,
 ) -> Result<Administration> {
     let (mut digest, mut odd) = (Sha256::new(), Vec::new());
-    let mut dirs: BTreeMap<&[u8], Builder> = BTreeMap::from([(&b""[..], Builder::default())]);
+    let mut dirs: BTreeMap<&[u8], TreeBuilder> =
+        BTreeMap::from([(&b""[..], TreeBuilder::default())]);
     for (path, row) in rows {
         let Some(kind) = row.stamp.kind() else { continue };
         let is_dir = kind == Kind::Directory;

@@ -12,14 +12,14 @@ use flate2::read::ZlibDecoder;
 use gix::{ObjectId, hash::Kind as HashKind, objs::Kind as ObjectKind, objs::tree::EntryKind};
 
 use super::{
-    Held, Private, borrowed_dirs,
-    history::{self, Lost},
+    Held, PrivateRepository, borrowed_dirs,
+    history::{self, MissingObject},
     names_of,
 };
 use crate::{
     fs::stat_path,
     model::{CheckpointId, ContentId},
-    state::State,
+    state::StateDir,
     store::{
         Damage,
         plumbing::{refs, repo::Repo, tree},
@@ -28,22 +28,22 @@ use crate::{
 };
 
 /// What is damaged, and how.
-type Fault = (String, String);
+type FaultText = (String, String);
 
 /// What was checked already: checkpoints share most of it.
 #[derive(Default)]
-pub(in crate::store) struct Checked {
-    trees: HashMap<(String, ContentId), (Vec<Fault>, Vec<Lost>)>,
-    stores: HashMap<String, Borrowed>,
-    history: history::Seen,
-    lost: Vec<Told>,
+pub(in crate::store) struct CheckedObjects {
+    trees: HashMap<(String, ContentId), (Vec<FaultText>, Vec<MissingObject>)>,
+    stores: HashMap<String, BorrowDamage>,
+    history: history::WalkedHistory,
+    lost: Vec<MissingHistory>,
 }
 
 /// What is damaged of the objects that a private repository borrows. It belongs to every checkpoint
 /// that needs it.
 #[derive(Default)]
-struct Borrowed {
-    faults: Vec<Fault>,
+struct BorrowDamage {
+    faults: Vec<FaultText>,
     /// The damaged objects, as far as they are known by name.
     objects: BTreeSet<ObjectId>,
     /// Whether a file with many objects is damaged: which of them is not known.
@@ -51,33 +51,33 @@ struct Borrowed {
 }
 
 /// A missing part of a checkpoint's history.
-struct Told {
+struct MissingHistory {
     checkpoint: CheckpointId,
     sequence: u64,
     store: String,
     object: ObjectId,
-    fault: Fault,
+    fault: FaultText,
     /// Why it could not be held when the checkpoint was taken, if that is known.
     excuse: Option<&'static str>,
 }
 
-impl Checked {
+impl CheckedObjects {
     /// The missing history, after what is damaged of borrowed objects. What the oldest affected
     /// checkpoint could not hold is not blamed on later ones either.
     pub(in crate::store) fn lost(mut self) -> Vec<Damage> {
         self.lost.sort_by_key(|told| told.sequence);
         let mut first = HashMap::new();
-        for Told { store, object, excuse, .. } in &mut self.lost {
+        for MissingHistory { store, object, excuse, .. } in &mut self.lost {
             let was_excused = *first.entry((store.clone(), *object)).or_insert(excuse.is_some());
             if was_excused && excuse.is_none() {
                 *excuse = Some("an earlier checkpoint could not have it either");
             }
         }
-        let damage = |Told { checkpoint, fault: (what, why), excuse, .. }| match excuse {
+        let damage = |MissingHistory { checkpoint, fault: (what, why), excuse, .. }| match excuse {
             Some(excuse) => Damage::note(Some(checkpoint), what, format!("{why}; {excuse}")),
             None => Damage::new(Some(checkpoint), what, why),
         };
-        let mut stores: Vec<(String, Borrowed)> = self.stores.into_iter().collect();
+        let mut stores: Vec<(String, BorrowDamage)> = self.stores.into_iter().collect();
         stores.sort_by(|a, b| a.0.cmp(&b.0));
         let borrowed = stores.into_iter().flat_map(|(_, borrowed)| borrowed.faults);
         let borrowed = borrowed.map(|(what, why)| Damage::new(None, what, why));
@@ -86,8 +86,8 @@ impl Checked {
 }
 
 /// A check of the repositories in one checkpoint.
-pub(in crate::store) struct Look<'a> {
-    pub(in crate::store) state: &'a State,
+pub(in crate::store) struct RepositoryCheck<'a> {
+    pub(in crate::store) state: &'a StateDir,
     /// Where the root is, or was.
     pub(in crate::store) root: &'a Path,
     pub(in crate::store) record: &'a Record,
@@ -95,13 +95,13 @@ pub(in crate::store) struct Look<'a> {
     pub(in crate::store) read_data: bool,
 }
 
-impl Look<'_> {
+impl RepositoryCheck<'_> {
     /// Everything wrong with the repositories in the checkpoint, except missing history, which
-    /// [`Checked::lost`] returns. What several checkpoints share is reported once.
-    pub(in crate::store) fn check(&self, checked: &mut Checked) -> Vec<Fault> {
+    /// [`CheckedObjects::lost`] returns. What several checkpoints share is reported once.
+    pub(in crate::store) fn check(&self, checked: &mut CheckedObjects) -> Vec<FaultText> {
         let mut faults = Vec::new();
         for held in &self.record.repositories {
-            let private = Private::named(self.state, &held.store);
+            let private = PrivateRepository::named(self.state, &held.store);
             let key = (held.store.clone(), held.tree);
             let borrowed = checked.stores.entry(held.store.clone());
             let borrowed = borrowed.or_insert_with(|| self.private(&private, &mut faults));
@@ -111,7 +111,7 @@ impl Look<'_> {
             };
             checked.trees.insert(key, found.clone());
             faults.extend(found.0);
-            checked.lost.extend(found.1.iter().map(|lost| Told {
+            checked.lost.extend(found.1.iter().map(|lost| MissingHistory {
                 checkpoint: self.record.checkpoint.id,
                 sequence: self.record.checkpoint.sequence,
                 store: held.store.clone(),
@@ -126,11 +126,11 @@ impl Look<'_> {
     /// Checks what is held of one git directory.
     fn held(
         &self,
-        private: &Private,
+        private: &PrivateRepository,
         held: &Held,
-        borrowed: &Borrowed,
-        seen: &mut history::Seen,
-    ) -> (Vec<Fault>, Vec<Lost>) {
+        borrowed: &BorrowDamage,
+        seen: &mut history::WalkedHistory,
+    ) -> (Vec<FaultText>, Vec<MissingObject>) {
         let (repo, mut faults) = (private.repo(), Vec::new());
         if borrowed.is_pack {
             let name = format!("{}/objects", shown(&held.path));
@@ -157,7 +157,12 @@ impl Look<'_> {
     }
 
     /// Why part of the history could not be held when the checkpoint was taken.
-    fn excuse(&self, private: &Private, held: &Held, lost: &Lost) -> Option<&'static str> {
+    fn excuse(
+        &self,
+        private: &PrivateRepository,
+        held: &Held,
+        lost: &MissingObject,
+    ) -> Option<&'static str> {
         if lost.is_damaged {
             return None;
         }
@@ -173,8 +178,8 @@ impl Look<'_> {
     }
 
     /// Checks what all checkpoints in a private repository share.
-    fn private(&self, private: &Private, faults: &mut Vec<Fault>) -> Borrowed {
-        let mut borrowed = Borrowed::default();
+    fn private(&self, private: &PrivateRepository, faults: &mut Vec<FaultText>) -> BorrowDamage {
+        let mut borrowed = BorrowDamage::default();
         let odd = private.odd_files().into_iter();
         faults.extend(odd.map(|(name, why)| {
             (format!("repositories/{}/{name}", private.name()), why.to_owned())
@@ -220,7 +225,7 @@ fn files(repo: &Repo, held: &Held) -> Result<(), String> {
     Ok(())
 }
 
-impl Borrowed {
+impl BorrowDamage {
     /// Verifies the packs and loose objects in one borrowed object directory.
     fn check(&mut self, objects: &Path) {
         let packs = objects.join("pack");

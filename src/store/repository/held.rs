@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::{Administration, Held, Private, RepositoryLocation, path_for, pointers_for};
+use super::{Administration, Held, PrivateRepository, RepositoryLocation, path_for, pointers_for};
 use crate::{fs::stat_path, model::ContentId, store::record::identity::Identity};
 
 /// The description of a repository for the record.
 pub(in crate::store) fn held(
     root: &Path,
     place: &RepositoryLocation,
-    private: &Private,
+    private: &PrivateRepository,
     tree: ContentId,
     administration: &Administration,
     is_usable: bool,

@@ -17,10 +17,10 @@ use gix::{
     odb::Header as _,
 };
 
-use super::{Held, Private, rebuild::Step};
+use super::{Held, PrivateRepository, rebuild::RepositoryStep};
 use crate::{
     error::Result,
-    state::State,
+    state::StateDir,
     store::{
         plumbing::{head, names::unescape, refs, repo::Repo, tree},
         record::identity::{Identity, Likeness},
@@ -29,7 +29,7 @@ use crate::{
 
 /// An object that a repository needs and that is not held.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Lost {
+pub(super) struct MissingObject {
     /// The git directory, relative to that of the repository.
     below: Vec<u8>,
     /// The ref that leads to it, or `HEAD`.
@@ -42,7 +42,7 @@ pub(super) struct Lost {
     pub(super) is_damaged: bool,
 }
 
-impl Lost {
+impl MissingObject {
     /// The place and the missing object, in words.
     pub(super) fn words(&self, held: &Held) -> (String, String) {
         let mut path = held.path.clone();
@@ -69,7 +69,12 @@ impl Lost {
 
     /// Whether the original repository still exists and lacks the same object: it then probably
     /// lacked it when the checkpoint was taken.
-    pub(super) fn is_lost_there(&self, root: &Path, held: &Held, private: &Private) -> bool {
+    pub(super) fn is_lost_there(
+        &self,
+        root: &Path,
+        held: &Held,
+        private: &PrivateRepository,
+    ) -> bool {
         let place = root.join(OsStr::from_bytes(&held.path));
         let now = Identity::of(&place).ok();
         let likeness = held.identity.zip(now).map(|(then, now)| then.likeness(&now));
@@ -88,7 +93,7 @@ impl Lost {
 
 /// What was walked already. Checkpoints share nearly all of their history.
 #[derive(Default)]
-pub(super) struct Seen(HashMap<(String, Vec<u8>, BTreeSet<ObjectId>), History>);
+pub(super) struct WalkedHistory(HashMap<(String, Vec<u8>, BTreeSet<ObjectId>), History>);
 
 /// The missing objects of a held repository: of its refs only or, with `deep`, of all history that
 /// the repository had, where those named by it count as missing: they are damaged. `commit` is where
@@ -98,20 +103,26 @@ pub(super) struct Seen(HashMap<(String, Vec<u8>, BTreeSet<ObjectId>), History>);
 ///
 /// Fails if the held git directory cannot be read.
 pub(super) fn lost(
-    private: &Private,
+    private: &PrivateRepository,
     held: &Held,
     commit: Option<&str>,
     deep: Option<&BTreeSet<ObjectId>>,
-    seen: &mut Seen,
-) -> Result<Vec<Lost>> {
-    let mut lost: Vec<Lost> = Vec::new();
+    seen: &mut WalkedHistory,
+) -> Result<Vec<MissingObject>> {
+    let mut lost: Vec<MissingObject> = Vec::new();
     for part in parts(private, held, commit)? {
         let key = (private.name().to_owned(), part.below.clone(), part.shallow.clone());
         let history = seen.0.entry(key).or_insert_with(|| History::open(private, &part, deep));
         // Several refs can lead to the same missing object, which is reported once.
         let mut add = |name: String, tip, object, is_damaged| {
             if lost.iter().all(|known| known.object != object) {
-                lost.push(Lost { below: part.below.clone(), name, tip, object, is_damaged });
+                lost.push(MissingObject {
+                    below: part.below.clone(),
+                    name,
+                    tip,
+                    object,
+                    is_damaged,
+                });
             }
         };
         let tips = part.tips(private.hash).into_iter();
@@ -128,13 +139,13 @@ pub(super) fn lost(
     Ok(lost)
 }
 
-impl Step {
+impl RepositoryStep {
     /// What the repository will lack after a restore, in words; `None` if nothing is known to be
     /// missing. Checks only what its refs name, not their history.
-    pub fn lacks(&self, state: &State) -> Option<String> {
+    pub fn lacks(&self, state: &StateDir) -> Option<String> {
         let held = self.held.as_ref()?;
-        let private = Private::named(state, &held.store);
-        let lost = lost(&private, held, None, None, &mut Seen::default()).ok()?;
+        let private = PrivateRepository::named(state, &held.store);
+        let lost = lost(&private, held, None, None, &mut WalkedHistory::default()).ok()?;
         let first = lost.first()?;
         let more = match lost.len() - 1 {
             0 => String::new(),
@@ -146,7 +157,7 @@ impl Step {
 
 /// One git directory: the repository's, or that of a submodule.
 #[derive(Default)]
-struct Part {
+struct GitDirRefs {
     below: Vec<u8>,
     /// The ref that HEAD points at.
     head: Option<String>,
@@ -159,15 +170,19 @@ struct Part {
     is_partial: bool,
 }
 
-fn parts(private: &Private, held: &Held, commit: Option<&str>) -> Result<Vec<Part>> {
+fn parts(
+    private: &PrivateRepository,
+    held: &Held,
+    commit: Option<&str>,
+) -> Result<Vec<GitDirRefs>> {
     let files = files(&private.repo(), held)?;
     let submodules = files.iter().filter_map(|(path, _)| path.strip_suffix(b"/HEAD"));
     let mut dirs: Vec<&[u8]> = submodules.filter(|dir| is_submodule(dir)).collect();
     // The innermost first.
     dirs.sort_by_key(|dir| std::cmp::Reverse(dir.len()));
     dirs.push(b"");
-    let part = |dir: &&[u8]| Part { below: dir.to_vec(), ..Part::default() };
-    let mut parts: Vec<Part> = dirs.iter().map(part).collect();
+    let part = |dir: &&[u8]| GitDirRefs { below: dir.to_vec(), ..GitDirRefs::default() };
+    let mut parts: Vec<GitDirRefs> = dirs.iter().map(part).collect();
     for (path, bytes) in &files {
         let within = parts.iter_mut().find_map(|part| {
             let rest = path.strip_prefix(&part.below[..])?;
@@ -227,7 +242,7 @@ fn is_telling(path: &[u8]) -> bool {
     is_ref || matches!(last, b"HEAD" | b"packed-refs" | b"shallow" | b"config")
 }
 
-impl Part {
+impl GitDirRefs {
     /// Reads one file. Ignores what it cannot parse. A loose ref comes after its packed value.
     fn add(&mut self, path: &[u8], bytes: &[u8]) {
         let mut lines =
@@ -281,14 +296,18 @@ struct History {
 }
 
 /// An object on the stack of the walk.
-struct Open {
+struct OpenObject {
     id: ObjectId,
     left: std::vec::IntoIter<(ObjectId, ObjectKind)>,
     missing: Option<ObjectId>,
 }
 
 impl History {
-    fn open(private: &Private, part: &Part, damaged: Option<&BTreeSet<ObjectId>>) -> Self {
+    fn open(
+        private: &PrivateRepository,
+        part: &GitDirRefs,
+        damaged: Option<&BTreeSet<ObjectId>>,
+    ) -> Self {
         // A submodule with alternates finds those objects among all that are borrowed.
         let mut repos = vec![private.repo()];
         if !part.below.is_empty() {
@@ -312,11 +331,11 @@ impl History {
         let kind = self.repos.iter().find_map(|repo| repo.odb().ok()?.try_header(&tip).ok()?);
         let Some(kind) = kind.map(|header| header.kind()) else { return Some(tip) };
         let start = vec![(tip, kind)].into_iter();
-        let mut open = vec![Open { id: tip, left: start, missing: None }];
+        let mut open = vec![OpenObject { id: tip, left: start, missing: None }];
         loop {
             let last = open.last_mut()?;
             let Some((id, kind)) = last.left.next() else {
-                let Open { id, missing, .. } = open.pop()?;
+                let OpenObject { id, missing, .. } = open.pop()?;
                 let Some(above) = open.last_mut() else { return missing };
                 self.known.insert(id, missing);
                 above.missing = above.missing.or(missing);
@@ -334,7 +353,7 @@ impl History {
                 self.known.insert(id, needs.is_none().then_some(id));
                 match needs {
                     Some(needs) => {
-                        open.push(Open { id, left: needs.into_iter(), missing: None });
+                        open.push(OpenObject { id, left: needs.into_iter(), missing: None });
                     }
                     None => last.missing = last.missing.or(Some(id)),
                 }

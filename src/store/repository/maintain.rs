@@ -26,17 +26,17 @@ use self::{
 };
 pub(in crate::store) use self::{sweep::sweep, usage::Weights};
 use super::{
-    Private, alternates_of, borrow, borrow::Limits, borrowed_dirs, damaged_packs, is_extension,
-    names_of,
+    PrivateRepository, alternates_of, borrow, borrow::BorrowLimits, borrowed_dirs, damaged_packs,
+    is_extension, names_of,
 };
 use crate::{
     crash,
     error::{Error, Result},
     fs::{Lock, read_small, stat_path},
-    state::State,
+    state::StateDir,
     store::{
-        plumbing::{pack::Pack, refs, repo::Repo, tree},
-        record::{self, Record, Trees},
+        plumbing::{pack::GitPackWriter, refs, repo::Repo, tree},
+        record::{self, Record, TreeSet},
     },
 };
 
@@ -55,7 +55,7 @@ const DEPTH_MAX: usize = 100;
 /// # Errors
 ///
 /// Fails if a repository cannot be read or written. Nothing is lost then.
-pub fn maintain(state: &State, room_bytes: u64) -> Result<bool> {
+pub fn maintain(state: &StateDir, room_bytes: u64) -> Result<bool> {
     let (mut room, mut is_whole) = (room_bytes, true);
     each(state, |one| {
         is_whole &= one.run(&mut room)?;
@@ -65,9 +65,9 @@ pub fn maintain(state: &State, room_bytes: u64) -> Result<bool> {
 }
 
 /// Runs `work` on every private repository, even if it fails on one.
-fn each(state: &State, mut work: impl FnMut(&Maintenance<'_>) -> Result<()>) -> Result<()> {
+fn each(state: &StateDir, mut work: impl FnMut(&Maintenance<'_>) -> Result<()>) -> Result<()> {
     let mut done = Ok(());
-    for private in Private::all(state)?.into_iter().filter(Private::exists) {
+    for private in PrivateRepository::all(state)?.into_iter().filter(PrivateRepository::exists) {
         done = done.and(work(&Maintenance { state, private }));
     }
     done
@@ -80,7 +80,7 @@ fn each(state: &State, mut work: impl FnMut(&Maintenance<'_>) -> Result<()>) -> 
 /// # Errors
 ///
 /// Fails as [`maintain`] does.
-pub fn give_up_history(state: &State) -> Result<u64> {
+pub fn give_up_history(state: &StateDir) -> Result<u64> {
     let before = crate::fs::own_bytes(&state.repositories());
     each(state, |one| {
         one.alone_at_it(|| match one.origin() {
@@ -92,7 +92,7 @@ pub fn give_up_history(state: &State) -> Result<u64> {
     Ok(before.saturating_sub(crate::fs::own_bytes(&state.repositories())))
 }
 
-impl Private {
+impl PrivateRepository {
     /// Whether [`maintain`] has enough to do: many packs, or checkpoints newer than its last run.
     pub(in crate::store) fn is_due(&self) -> bool {
         let maintained = stat_path(&self.marker()).map(|stamp| stamp.mtime_ns);
@@ -116,8 +116,8 @@ impl Private {
 }
 
 struct Maintenance<'a> {
-    state: &'a State,
-    private: Private,
+    state: &'a StateDir,
+    private: PrivateRepository,
 }
 
 impl Maintenance<'_> {
@@ -146,7 +146,7 @@ impl Maintenance<'_> {
         let shared = self.private.share(None)?;
         if let Some(origin) = &origin {
             let budget_bytes = Some(borrow::BACKGROUND_MAX_BYTES.min(*room));
-            let limits = Limits { budget_bytes, deadline: None };
+            let limits = BorrowLimits { budget_bytes, deadline: None };
             self.private.borrow(origin, false, limits)?;
         }
         let is_whole = self.make_own(room)?;
@@ -168,8 +168,8 @@ impl Maintenance<'_> {
     }
 
     /// Marks everything that checkpoints need in this repository.
-    fn marks(&self, repo: &Repo) -> Result<Marks> {
-        let mut marks = Marks::default();
+    fn marks(&self, repo: &Repo) -> Result<ReachableObjects> {
+        let mut marks = ReachableObjects::default();
         marks.look(repo)?;
         marks.add(repo, self.private.name(), &record::trees(self.state)?)?;
         Ok(marks)
@@ -188,7 +188,7 @@ impl Maintenance<'_> {
     fn copy_borrowed(
         &self,
         repo: &Repo,
-        marks: &Marks,
+        marks: &ReachableObjects,
         wanted: impl Fn(&ObjectId) -> bool,
         room: &mut u64,
     ) -> Result<bool> {
@@ -205,7 +205,7 @@ impl Maintenance<'_> {
         if sizes > *room {
             return Ok(false);
         }
-        let mut pack = Pack::begin(&repo.objects(), repo.hash).map_err(self.failed())?;
+        let mut pack = GitPackWriter::begin(&repo.objects(), repo.hash).map_err(self.failed())?;
         for id in &borrowed {
             copy.add(*id, &mut pack)?;
         }
@@ -232,7 +232,7 @@ impl Maintenance<'_> {
         let old: Vec<&PathBuf> = packs[chosen].iter().map(|(_, path)| path).collect();
         let hash = self.private.repo().hash;
         let merge = || -> io::Result<()> {
-            let mut pack = Pack::begin(&self.private.dir().join("objects"), hash)?;
+            let mut pack = GitPackWriter::begin(&self.private.dir().join("objects"), hash)?;
             let mut seen = HashSet::new();
             for path in &old {
                 copy_rows(path, hash, &mut pack, |id| seen.insert(*id))?;
@@ -461,7 +461,7 @@ fn superseded(
 fn rescue(pack: &Path, ours: &Path, repo: &Repo, only: &[ObjectId]) -> Result<(PathBuf, bool)> {
     let mut copy = Copy::new(repo)?;
     let failed = |err| Error::io("rescue what only an old pack has from", pack)(err);
-    let mut rescued = Pack::begin(ours, repo.hash).map_err(failed)?;
+    let mut rescued = GitPackWriter::begin(ours, repo.hash).map_err(failed)?;
     let mut is_whole = true;
     for id in only {
         is_whole &= copy.add(*id, &mut rescued)?;
@@ -471,11 +471,11 @@ fn rescue(pack: &Path, ours: &Path, repo: &Repo, only: &[ObjectId]) -> Result<(P
 
 /// Every object that a ref or a record needs.
 #[derive(Default)]
-struct Marks {
+struct ReachableObjects {
     seen: HashSet<ObjectId>,
 }
 
-impl Marks {
+impl ReachableObjects {
     /// Marks what new refs need.
     fn look(&mut self, repo: &Repo) -> Result<()> {
         for name in refs::all(repo)? {
@@ -491,7 +491,7 @@ impl Marks {
 
     /// Marks what the trees in records need, even if their refs are gone. `name` is that of the
     /// private repository.
-    fn add(&mut self, repo: &Repo, name: &str, needed: &Trees) -> Result<()> {
+    fn add(&mut self, repo: &Repo, name: &str, needed: &TreeSet) -> Result<()> {
         for (_, tree) in needed.iter().filter(|(store, _)| store == name) {
             let tree = repo.object_id(tree);
             if repo.has(&tree) {

@@ -33,24 +33,24 @@ use gix::{
 };
 
 pub(in crate::store) use administration::Administration;
-use borrow::Limits;
-pub(in crate::store) use check::{Checked, Look};
+use borrow::BorrowLimits;
+pub(in crate::store) use check::{CheckedObjects, RepositoryCheck};
 pub(in crate::store) use held::held;
 pub(super) use maintain::{PACKS_MAX, has_room, is_worth_rewriting, rows, which};
 pub use maintain::{Swept, give_up_history, maintain};
 pub(in crate::store) use maintain::{Weights, sweep};
 pub use rebuild::{
-    Ends, Losing, Lost, Opened, SetAside, Step, StepKind, Stood, carry_out, heads, is_reftable,
-    lost, others, remove_unfinished, steps,
+    Ends, Losing, LostRepository, Opened, RepositoryStep, SetAside, StepKind, Stood, carry_out,
+    heads, is_reftable, lost, others, remove_unfinished, steps,
 };
 
 use super::{
     plumbing::{
         borrowed::{alternates_of, borrowed_dirs, names_of, open_up},
-        objects::Writer,
+        objects::ObjectWriter,
         refs,
         repo::{Repo, content_id},
-        tree::Builder,
+        tree::TreeBuilder,
     },
     record::{self, Held},
 };
@@ -60,7 +60,7 @@ use crate::{
     fs::{Lock, all_at_once, create_private_dirs, replace, replace_synced},
     model::{SkipReason, Skipped},
     root,
-    state::{RootState, State, hash_name},
+    state::{RootState, StateDir, hash_name},
     store::objects::names_in,
 };
 
@@ -76,7 +76,7 @@ const HEAD: &[u8] = b"ref: refs/heads/none\n";
 
 /// A private repository.
 #[derive(Clone)]
-pub(in crate::store) struct Private {
+pub(in crate::store) struct PrivateRepository {
     name: String,
     dir: PathBuf,
     hash: HashKind,
@@ -93,7 +93,7 @@ pub(in crate::store) struct RepositoryLocation {
 
 /// What a set of `.git` paths leads to.
 #[derive(Default)]
-struct Places {
+struct GitPathTargets {
     /// The repositories, each once.
     places: Vec<RepositoryLocation>,
     /// The `.git` files of the known repository, which is not among `places`: absolute, with their
@@ -104,8 +104,8 @@ struct Places {
 }
 
 /// Finds the repositories that `.git` paths lead to.
-fn places(dot_gits: impl Iterator<Item = PathBuf>, known: Option<&Path>) -> Places {
-    let mut found = Places::default();
+fn places(dot_gits: impl Iterator<Item = PathBuf>, known: Option<&Path>) -> GitPathTargets {
+    let mut found = GitPathTargets::default();
     for dot_git in dot_gits {
         let Some((common_dir, text)) = root::repository_at(&dot_git) else {
             found.dangling.extend(root::dangling(&dot_git).map(|text| (dot_git, text)));
@@ -132,9 +132,9 @@ fn pointers_for(root: &Path, pointers: &[(PathBuf, Vec<u8>)]) -> Vec<(Vec<u8>, V
     pointers.iter().map(|(path, text)| (path_for(root, path), text.clone())).collect()
 }
 
-impl Private {
+impl PrivateRepository {
     /// The private repository called `name`.
-    pub(in crate::store) fn named(state: &State, name: &str) -> Self {
+    pub(in crate::store) fn named(state: &StateDir, name: &str) -> Self {
         let hash = if name.ends_with(SHA256) { HashKind::Sha256 } else { HashKind::Sha1 };
         Self { name: name.to_owned(), dir: state.repositories().join(name), hash }
     }
@@ -144,7 +144,7 @@ impl Private {
     /// # Errors
     ///
     /// Fails if they cannot be listed.
-    pub(in crate::store) fn all(state: &State) -> Result<Vec<Self>> {
+    pub(in crate::store) fn all(state: &StateDir) -> Result<Vec<Self>> {
         let names = names_in(&state.repositories())?;
         let is_name = |name: &&str| name.len() >= hash_name(&[]).len() && !name.contains('.');
         let names = names.iter().filter_map(|name| name.to_str()).filter(is_name);
@@ -191,7 +191,7 @@ impl Private {
         Lock::acquire(&self.dir.join("lock"), deadline)
     }
 
-    /// Creates the repository if necessary, and takes the lock as [`Private::share`] does.
+    /// Creates the repository if necessary, and takes the lock as [`PrivateRepository::share`] does.
     ///
     /// # Errors
     ///
@@ -291,14 +291,14 @@ impl Private {
         &self,
         repo: &Repo,
         theirs: &Theirs<'_>,
-        writer: &Writer,
+        writer: &ObjectWriter,
         left_out: &mut Vec<Skipped>,
     ) -> Result<HeldRepository> {
         let Theirs { common_dir, own_index, name, deadline } = *theirs;
         self.follow(common_dir);
         // Refs first: the objects they name are borrowed afterwards.
         let looked = administration::look(repo, common_dir, own_index, writer, name, left_out)?;
-        let limits = Limits { deadline, ..Limits::default() };
+        let limits = BorrowLimits { deadline, ..BorrowLimits::default() };
         let borrowed = self.borrow(common_dir, looked.is_unchanged, limits)?;
         Ok(HeldRepository { looked, left_out: borrowed.left_out, new: borrowed.new })
     }
@@ -307,8 +307,8 @@ impl Private {
         &self,
         common_dir: &Path,
         is_quiet: bool,
-        limits: Limits,
-    ) -> Result<borrow::Borrowed> {
+        limits: BorrowLimits,
+    ) -> Result<borrow::BorrowReport> {
         let linked = self.linked();
         let had = names_of(&linked.join("alternates")).map_or(0, |names| names.len());
         let borrowed = borrow::borrow(common_dir, &linked, is_quiet, limits)?;
@@ -326,7 +326,7 @@ impl Private {
     }
 }
 
-/// The user's repository, as input for [`Private::hold`].
+/// The user's repository, as input for [`PrivateRepository::hold`].
 pub(in crate::store) struct Theirs<'a> {
     /// The git directory that all its worktrees share.
     pub(in crate::store) common_dir: &'a Path,
@@ -379,7 +379,7 @@ pub(in crate::store) struct Others {
 ///
 /// Fails if a private repository cannot be written.
 pub(in crate::store) fn hold_others(
-    state: &State,
+    state: &StateDir,
     root: &Path,
     dot_gits: &[PathBuf],
     known: Option<&Path>,
@@ -391,10 +391,10 @@ pub(in crate::store) fn hold_others(
     for place in &found.places {
         let path = path_for(root, &place.common_dir);
         let hash = root::hash_kind_of(&place.common_dir);
-        let private = Private::of(state, &place.common_dir, hash);
+        let private = PrivateRepository::of(state, &place.common_dir, hash);
         locks.push(private.open_shared(Some(&place.common_dir), deadline)?);
         let repo = private.repo();
-        let writer = Writer::new(&repo);
+        let writer = ObjectWriter::new(&repo);
         // Each index is held as it is: no index here has an owner.
         let nothing = Path::new(OsStr::from_bytes(administration::NO_INDEX));
         let (common_dir, own_index) = (&*place.common_dir, nothing);
@@ -425,8 +425,8 @@ pub(in crate::store) fn history_left_out(path: &[u8], holding: &HeldRepository) 
 
 /// A note on how safely the history of a repository is held; `None` if there is nothing to say.
 /// Files and index of a checkpoint do not depend on it.
-pub fn history_words(state: &State, held: &Held, commit: Option<&str>) -> Option<String> {
-    let private = Private::named(state, &held.store);
+pub fn history_words(state: &StateDir, held: &Held, commit: Option<&str>) -> Option<String> {
+    let private = PrivateRepository::named(state, &held.store);
     let id = commit.and_then(|commit| ObjectId::from_hex(commit.as_bytes()).ok());
     if id.is_some_and(|id| private.repo().read(&id, ObjectKind::Commit).is_err()) {
         return Some("its history is not held any more".to_owned());
@@ -446,8 +446,8 @@ pub fn history_words(state: &State, held: &Held, commit: Option<&str>) -> Option
 /// # Errors
 ///
 /// Fails if a ref cannot be written.
-fn repair_repository_ref(state: &State, held: &Held) -> Result<Option<String>> {
-    let private = Private::named(state, &held.store);
+fn repair_repository_ref(state: &StateDir, held: &Held) -> Result<Option<String>> {
+    let private = PrivateRepository::named(state, &held.store);
     let repo = private.repo();
     let tree = repo.object_id(&held.tree);
     if check::is_kept(&repo, held) || !private.exists() || !repo.has(&tree) {
@@ -490,8 +490,12 @@ pub(in crate::store) fn path_for(root: &Path, path: &Path) -> Vec<u8> {
 }
 
 /// Writes the tree that holds a repository other than the root's own.
-fn add_tree(repo: &Repo, writer: &Writer, administration: &Administration) -> Result<ObjectId> {
-    let mut tree = Builder::default();
+fn add_tree(
+    repo: &Repo,
+    writer: &ObjectWriter,
+    administration: &Administration,
+) -> Result<ObjectId> {
+    let mut tree = TreeBuilder::default();
     tree.add(b"repository", EntryKind::Tree, administration.tree);
     if let Some(modes) = administration.modes {
         tree.add(b"repository.modes", EntryKind::Blob, modes);

@@ -10,11 +10,11 @@ use std::{
 use gix::hash::Kind as HashKind;
 use serde::{Deserialize, Serialize};
 
-use super::{Private, SHA256};
+use super::{PrivateRepository, SHA256};
 use crate::{
     error::{Error, Result},
     fs::{read_small, replace},
-    state::{State, hash_name},
+    state::{StateDir, hash_name},
     store::{
         escape::{escape, unescape},
         record::identity::{Identity, Likeness},
@@ -28,7 +28,7 @@ const ORIGIN_MAX_BYTES: u64 = 1 << 20;
 
 /// `origin.json`.
 #[derive(Serialize, Deserialize)]
-struct Origin {
+struct OriginFile {
     version: u32,
     path: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ struct Rebuilt {
     from: Identity,
 }
 
-impl Origin {
+impl OriginFile {
     /// The path of the repository when it was last held.
     fn path(&self) -> Option<PathBuf> {
         let bytes = unescape(&self.path)?;
@@ -66,10 +66,10 @@ impl Origin {
     }
 }
 
-impl Private {
+impl PrivateRepository {
     /// The private repository for the git directory `common_dir`: found by that path, or by the
     /// directory's identity if it has moved. It need not exist yet.
-    pub(in crate::store) fn of(state: &State, common_dir: &Path, hash: HashKind) -> Self {
+    pub(in crate::store) fn of(state: &StateDir, common_dir: &Path, hash: HashKind) -> Self {
         let of_path = match Self::of_path(state, common_dir, hash) {
             private if private.exists() => return private,
             private => private,
@@ -97,7 +97,7 @@ impl Private {
 
     /// The private repository recorded for a path, or the first free name for it. One that moved
     /// away keeps its name, because records contain it.
-    fn of_path(state: &State, common_dir: &Path, hash: HashKind) -> Self {
+    fn of_path(state: &StateDir, common_dir: &Path, hash: HashKind) -> Self {
         let path = common_dir.as_os_str().as_encoded_bytes();
         let mut number = 0_u64;
         loop {
@@ -129,7 +129,7 @@ impl Private {
         (then.likeness(&now) != Likeness::Different).then_some(path)
     }
 
-    fn read_origin(&self) -> Option<Origin> {
+    fn read_origin(&self) -> Option<OriginFile> {
         let json = read_small(&self.dir().join("origin.json"), ORIGIN_MAX_BYTES).ok()??;
         serde_json::from_slice(&json).ok()
     }
@@ -173,7 +173,7 @@ impl Private {
     fn write_origin(&self, common_dir: &Path, rebuilt: Vec<Rebuilt>) -> Result<()> {
         let path = escape(common_dir.as_os_str().as_encoded_bytes());
         let identity = Identity::of(common_dir).ok();
-        let origin = Origin { version: 1, path, identity, rebuilt };
+        let origin = OriginFile { version: 1, path, identity, rebuilt };
         let json = serde_json::to_vec_pretty(&origin).map_err(|err| Error::Other {
             message: format!("cannot write origin.json: {err}"),
             hint: None,
@@ -188,7 +188,7 @@ impl Private {
         if direct != Likeness::Different {
             return direct;
         }
-        let ancestors = |origin: Origin| origin.ancestor(then).likeness(&origin.ancestor(now));
+        let ancestors = |origin: OriginFile| origin.ancestor(then).likeness(&origin.ancestor(now));
         self.read_origin().map_or(direct, ancestors)
     }
 }

@@ -21,18 +21,18 @@ use std::{
 };
 
 pub use self::{
-    lost::{Losing, Lost, Stood, heads, lost},
+    lost::{Losing, LostRepository, Stood, heads, lost},
     retire::{Ends, SetAside, remove_unfinished},
-    steps::{Step, StepKind, is_reftable, others, steps},
+    steps::{RepositoryStep, StepKind, is_reftable, others, steps},
 };
-use super::{Held, Private, alternates_of, borrow, damaged_packs, names_of, open_up};
+use super::{Held, PrivateRepository, alternates_of, borrow, damaged_packs, names_of, open_up};
 use crate::{
     error::{Error, Result},
     fs::{Dir, exchange, is_unsupported, read_small, remove_tree, rename_exclusive},
     model::Kind,
     root,
     scan::TEMPORARY_PREFIX,
-    state::State,
+    state::StateDir,
     store::{
         plumbing::{
             head,
@@ -71,13 +71,13 @@ const OLD: &str = ".beforehand-tmp-repository-old";
 /// Fails if the private repository lacks something, or if the target cannot be written. What was
 /// there is unchanged then.
 pub fn carry_out(
-    state: &State,
+    state: &StateDir,
     root: &Path,
     record: &Record,
-    step: &Step,
+    step: &RepositoryStep,
     ends: &Ends<'_>,
 ) -> Result<Option<SetAside>> {
-    let Step { place, kind, held, .. } = step;
+    let RepositoryStep { place, kind, held, .. } = step;
     let temporary = temporary_beside(place);
     let held = match (kind, held) {
         (StepKind::Pointer(text), _) => return write_pointer(place, text).map(|()| None),
@@ -88,7 +88,7 @@ pub fn carry_out(
             return ends.retire(state, root, place, &temporary);
         }
         (StepKind::Part(below), Some(held)) => {
-            let private = Private::named(state, &held.store);
+            let private = PrivateRepository::named(state, &held.store);
             let repo = private.repo();
             let build = Build::new(&private, &repo, held)?;
             return build.part(place, below, root, record).map(|()| None);
@@ -96,7 +96,7 @@ pub fn carry_out(
         (StepKind::Recreate | StepKind::Replace(_), Some(held)) => held,
         (StepKind::Part(_) | StepKind::Recreate | StepKind::Replace(_), None) => return Ok(None),
     };
-    let private = Private::named(state, &held.store);
+    let private = PrivateRepository::named(state, &held.store);
     let parent = place.parent().unwrap_or(root);
     fs::create_dir_all(parent).map_err(Error::io("make the directory", parent))?;
     remove_tree(&temporary).map_err(Error::io("remove", &temporary))?;
@@ -162,13 +162,13 @@ fn put_in_place(new: &Path, place: &Path) -> io::Result<()> {
 type Each<'a> = dyn FnMut(&[u8], EntryKind, ObjectId) -> Result<()> + 'a;
 
 /// The held files of a git directory.
-struct Tree<'a> {
+struct HeldFiles<'a> {
     repo: &'a Repo,
     top: ObjectId,
     modes: Option<ObjectId>,
 }
 
-impl<'a> Tree<'a> {
+impl<'a> HeldFiles<'a> {
     fn open(repo: &'a Repo, held: &Held) -> Result<Self> {
         let id = repo.object_id(&held.tree);
         let (mut top, mut modes) = (None, None);
@@ -255,16 +255,16 @@ impl<'a> Tree<'a> {
 }
 
 struct Build<'a> {
-    private: &'a Private,
+    private: &'a PrivateRepository,
     repo: &'a Repo,
-    files: Tree<'a>,
+    files: HeldFiles<'a>,
     /// The permissions of the git directory itself.
     permissions: u32,
 }
 
 impl<'a> Build<'a> {
-    fn new(private: &'a Private, repo: &'a Repo, held: &Held) -> Result<Self> {
-        let files = Tree::open(repo, held)?;
+    fn new(private: &'a PrivateRepository, repo: &'a Repo, held: &Held) -> Result<Self> {
+        let files = HeldFiles::open(repo, held)?;
         Ok(Self { private, repo, files, permissions: held.permissions })
     }
 

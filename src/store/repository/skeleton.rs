@@ -5,14 +5,14 @@ use std::fs;
 
 use gix::hash::Kind as HashKind;
 
-use super::{HEAD, Private, borrowed_dirs};
+use super::{HEAD, PrivateRepository, borrowed_dirs};
 use crate::{
     error::{Error, Result},
     fs::{read_small, replace, replace_synced},
     store::plumbing::repo::pipes_in,
 };
 
-impl Private {
+impl PrivateRepository {
     /// A configuration with which git reads the repository and leaves it alone.
     pub(super) fn config(&self) -> String {
         let sha256 = if self.hash == HashKind::Sha256 { "\tobjectFormat = sha256\n" } else { "" };

@@ -8,14 +8,14 @@ use crate::ui::number;
 
 /// Numbers of added and deleted lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lines {
+pub struct LineCounts {
     /// Added lines.
     pub added: u64,
     /// Deleted lines.
     pub removed: u64,
 }
 
-impl fmt::Display for Lines {
+impl fmt::Display for LineCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A minus sign as wide as the plus sign.
         write!(f, "+{} −{}", number(self.added), number(self.removed))
@@ -48,8 +48,8 @@ pub(super) fn compare(old: &[&[u8]], new: &[&[u8]], deadline: Option<Instant>) -
     capture_diff_slices_deadline(Algorithm::Myers, old, new, deadline)
 }
 
-pub(super) fn tally(ops: &[DiffOp]) -> Lines {
-    let mut lines = Lines::default();
+pub(super) fn tally(ops: &[DiffOp]) -> LineCounts {
+    let mut lines = LineCounts::default();
     for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
         lines.added += op.new_range().len() as u64;
         lines.removed += op.old_range().len() as u64;
@@ -58,7 +58,7 @@ pub(super) fn tally(ops: &[DiffOp]) -> Lines {
 }
 
 /// Counts each line's occurrences on both sides, wherever they are.
-pub(super) fn counted(old: &[u8], new: &[u8]) -> Lines {
+pub(super) fn counted(old: &[u8], new: &[u8]) -> LineCounts {
     let mut counts: HashMap<&[u8], i64> = HashMap::new();
     for line in new.split_inclusive(|byte| *byte == b'\n') {
         *counts.entry(line).or_default() += 1;
@@ -66,7 +66,7 @@ pub(super) fn counted(old: &[u8], new: &[u8]) -> Lines {
     for line in old.split_inclusive(|byte| *byte == b'\n') {
         *counts.entry(line).or_default() -= 1;
     }
-    let mut lines = Lines::default();
+    let mut lines = LineCounts::default();
     for count in counts.into_values() {
         if count > 0 {
             lines.added += count.unsigned_abs();

@@ -14,7 +14,7 @@ use std::{
 
 use similar::{DiffOp, group_diff_ops};
 
-pub use lines::Lines;
+pub use lines::LineCounts;
 use lines::{compare, counted, is_binary, is_large, split, tally};
 
 use super::{Style, count, escape, escape_line, size};
@@ -22,18 +22,18 @@ use crate::model::Kind;
 
 /// One file before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change<'a> {
+pub struct FileDiff<'a> {
     /// Its path, not yet escaped.
     pub path: &'a [u8],
     /// The old state.
-    pub old: Side<'a>,
+    pub old: DiffSide<'a>,
     /// The new state.
-    pub new: Side<'a>,
+    pub new: DiffSide<'a>,
 }
 
 /// The state of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side<'a> {
+pub enum DiffSide<'a> {
     /// Nothing.
     Missing,
     /// A regular file.
@@ -51,7 +51,7 @@ pub enum Side<'a> {
 
 /// Options for showing a difference.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct DiffOptions {
     /// With or without colour.
     pub style: Style,
     /// When to stop looking for the shortest difference and show the one found so far.
@@ -64,10 +64,10 @@ const AROUND: usize = 3;
 /// A longer line is cut, because a line of a minified file is not readable.
 const LINE_MAX: usize = 2000;
 
-impl Change<'_> {
+impl FileDiff<'_> {
     /// The numbers of added and deleted lines; `None` where there are no lines: a binary file, a
     /// symlink, a device. Exact for small texts; for large ones moved lines do not count.
-    pub fn lines(&self, deadline: Option<Instant>) -> Option<Lines> {
+    pub fn lines(&self, deadline: Option<Instant>) -> Option<LineCounts> {
         let (old, new) = self.texts()?;
         if is_large(old) || is_large(new) {
             return Some(counted(old, new));
@@ -76,7 +76,7 @@ impl Change<'_> {
     }
 
     /// The difference in full, each line ended; nothing if there is none.
-    pub fn show(&self, look: Look) -> String {
+    pub fn show(&self, look: DiffOptions) -> String {
         let mut shown = self.words();
         if let Some((old, new)) = self.texts().filter(|(old, new)| old != new) {
             if is_large(old) || is_large(new) {
@@ -92,7 +92,7 @@ impl Change<'_> {
     /// Both texts, if both sides are text; a missing file counts as empty.
     fn texts(&self) -> Option<(&[u8], &[u8])> {
         match (self.old, self.new) {
-            (Side::Missing, Side::Missing) => None,
+            (DiffSide::Missing, DiffSide::Missing) => None,
             (old, new) => Some((old.text()?, new.text()?)),
         }
     }
@@ -101,29 +101,31 @@ impl Change<'_> {
     fn words(&self) -> String {
         let mut shown = String::new();
         match (self.old, self.new) {
-            (Side::File { permissions: old, .. }, Side::File { permissions: new, .. })
+            (DiffSide::File { permissions: old, .. }, DiffSide::File { permissions: new, .. })
                 if old != new =>
             {
                 self.say(&mut shown, &format!("mode {old:o} → {new:o}"));
             }
-            (Side::Missing, Side::File { bytes: [], .. }) => {
+            (DiffSide::Missing, DiffSide::File { bytes: [], .. }) => {
                 self.say(&mut shown, "empty file added");
             }
-            (Side::File { bytes: [], .. }, Side::Missing) => {
+            (DiffSide::File { bytes: [], .. }, DiffSide::Missing) => {
                 self.say(&mut shown, "empty file removed");
             }
             (_, _) => (),
         }
         let said = match (self.old, self.new) {
             (old, new) if old == new || self.texts().is_some() => return shown,
-            (Side::File { bytes: old, .. }, Side::File { bytes: new, .. }) if old == new => {
+            (DiffSide::File { bytes: old, .. }, DiffSide::File { bytes: new, .. })
+                if old == new =>
+            {
                 return shown;
             }
-            (Side::File { bytes: old, .. }, Side::File { bytes: new, .. }) => {
+            (DiffSide::File { bytes: old, .. }, DiffSide::File { bytes: new, .. }) => {
                 format!("binary files differ ({} → {})", size_of(old), size_of(new))
             }
-            (Side::Missing, new) => format!("{new} added"),
-            (old, Side::Missing) => format!("{old} removed"),
+            (DiffSide::Missing, new) => format!("{new} added"),
+            (old, DiffSide::Missing) => format!("{old} removed"),
             (old, new) => format!("{old} → {new}"),
         };
         self.say(&mut shown, &said);
@@ -134,12 +136,12 @@ impl Change<'_> {
         writeln!(shown, "{}: {words}", escape(self.path)).expect("a string takes every write");
     }
 
-    fn hunks(&self, shown: &mut String, old: &[u8], new: &[u8], look: Look) {
+    fn hunks(&self, shown: &mut String, old: &[u8], new: &[u8], look: DiffOptions) {
         let (old, new) = (split(old), split(new));
         let style = look.style;
         // If every line ends in CRLF, that is the file's own style and not mentioned.
         let is_crlf = old.iter().chain(&new).all(|line| line.ends_with(b"\r\n"));
-        let mut sheet = Sheet { shown, style, is_crlf };
+        let mut sheet = HunkWriter { shown, style, is_crlf };
         sheet.put(&style.bold(&format!("--- {}", self.name(self.old, 'a'))));
         sheet.put(&style.bold(&format!("+++ {}", self.name(self.new, 'b'))));
         for group in group_diff_ops(compare(&old, &new, look.deadline), AROUND) {
@@ -147,20 +149,20 @@ impl Change<'_> {
             for op in group {
                 let (minus, plus) = (&old[op.old_range()], &new[op.new_range()]);
                 if matches!(op, DiffOp::Equal { .. }) {
-                    sheet.lines(Mark::Same, plus);
+                    sheet.lines(LineMark::Same, plus);
                 } else {
-                    sheet.lines(Mark::Removed, minus);
-                    sheet.lines(Mark::Added, plus);
+                    sheet.lines(LineMark::Removed, minus);
+                    sheet.lines(LineMark::Added, plus);
                 }
             }
         }
     }
 
     /// The path for a header; a missing side has a special name.
-    fn name(&self, side: Side<'_>, letter: char) -> String {
+    fn name(&self, side: DiffSide<'_>, letter: char) -> String {
         match side {
-            Side::Missing => "/dev/null".to_owned(),
-            Side::File { .. } | Side::Link(_) | Side::Other(_) => {
+            DiffSide::Missing => "/dev/null".to_owned(),
+            DiffSide::File { .. } | DiffSide::Link(_) | DiffSide::Other(_) => {
                 format!("{letter}/{}", escape(self.path))
             }
         }
@@ -168,7 +170,7 @@ impl Change<'_> {
 }
 
 /// Receives the lines of a hunk.
-struct Sheet<'a> {
+struct HunkWriter<'a> {
     shown: &'a mut String,
     style: Style,
     is_crlf: bool,
@@ -176,19 +178,19 @@ struct Sheet<'a> {
 
 /// Whether a line was kept, added or deleted.
 #[derive(Clone, Copy)]
-enum Mark {
+enum LineMark {
     Same,
     Removed,
     Added,
 }
 
-impl Sheet<'_> {
+impl HunkWriter<'_> {
     fn put(&mut self, line: &str) {
         self.shown.push_str(line);
         self.shown.push('\n');
     }
 
-    fn lines(&mut self, mark: Mark, lines: &[&[u8]]) {
+    fn lines(&mut self, mark: LineMark, lines: &[&[u8]]) {
         for line in lines {
             let (text, is_ended) = match line.strip_suffix(b"\n") {
                 Some(text) => (text, true),
@@ -197,9 +199,9 @@ impl Sheet<'_> {
             let text = text.strip_suffix(b"\r").filter(|_| self.is_crlf).unwrap_or(text);
             let text = cut(text);
             match mark {
-                Mark::Same => self.put(&format!(" {text}")),
-                Mark::Removed => self.put(&self.style.red(&format!("-{text}"))),
-                Mark::Added => self.put(&self.style.green(&format!("+{text}"))),
+                LineMark::Same => self.put(&format!(" {text}")),
+                LineMark::Removed => self.put(&self.style.red(&format!("-{text}"))),
+                LineMark::Added => self.put(&self.style.green(&format!("+{text}"))),
             }
             if !is_ended {
                 self.put(&self.style.dim("\\ no newline at the end"));
@@ -208,7 +210,7 @@ impl Sheet<'_> {
     }
 }
 
-impl<'a> Side<'a> {
+impl<'a> DiffSide<'a> {
     /// The content, if it is text.
     fn text(self) -> Option<&'a [u8]> {
         match self {
@@ -219,7 +221,7 @@ impl<'a> Side<'a> {
     }
 }
 
-impl fmt::Display for Side<'_> {
+impl fmt::Display for DiffSide<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("nothing"),

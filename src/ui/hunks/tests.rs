@@ -2,17 +2,17 @@
 
 use super::{lines::LINES_MAX, *};
 
-fn file(bytes: &[u8]) -> Side<'_> {
-    Side::File { bytes, permissions: 0o644 }
+fn file(bytes: &[u8]) -> DiffSide<'_> {
+    DiffSide::File { bytes, permissions: 0o644 }
 }
 
-fn show(old: Side<'_>, new: Side<'_>) -> String {
-    let change = Change { path: b"src/a\n\x1b.ts", old, new };
-    change.show(Look { style: Style::PLAIN, deadline: None })
+fn show(old: DiffSide<'_>, new: DiffSide<'_>) -> String {
+    let change = FileDiff { path: b"src/a\n\x1b.ts", old, new };
+    change.show(DiffOptions { style: Style::PLAIN, deadline: None })
 }
 
 fn lines(old: &[u8], new: &[u8]) -> Option<(u64, u64)> {
-    let change = Change { path: b"x", old: file(old), new: file(new) };
+    let change = FileDiff { path: b"x", old: file(old), new: file(new) };
     change.lines(None).map(|lines| (lines.added, lines.removed))
 }
 
@@ -54,13 +54,13 @@ fn a_line_cannot_draw_on_the_terminal() {
 
 #[test]
 fn files_come_and_go() {
-    insta::assert_snapshot!(show(Side::Missing, file(b"new\n")), @r"
+    insta::assert_snapshot!(show(DiffSide::Missing, file(b"new\n")), @r"
     --- /dev/null
     +++ b/src/a\n\u{1b}.ts
     @@ -0,0 +1 @@
     +new
     ");
-    insta::assert_snapshot!(show(file(b"old\n"), Side::Missing), @r"
+    insta::assert_snapshot!(show(file(b"old\n"), DiffSide::Missing), @r"
     --- a/src/a\n\u{1b}.ts
     +++ /dev/null
     @@ -1 +0,0 @@
@@ -72,18 +72,18 @@ fn files_come_and_go() {
 fn what_has_no_lines_is_said_in_words() {
     let name = "src/a\\n\\u{1b}.ts: ";
     let (blob, bigger) = (vec![0; 12_000], vec![0; 14_000]);
-    let run = |bytes| Side::File { bytes, permissions: 0o755 };
+    let run = |bytes| DiffSide::File { bytes, permissions: 0o755 };
     for (old, new, said) in [
         (file(&blob), file(&bigger), "binary files differ (12 KB → 14 KB)"),
-        (Side::Missing, file(&blob), "binary file (12 KB) added"),
-        (file(&blob), Side::Missing, "binary file (12 KB) removed"),
+        (DiffSide::Missing, file(&blob), "binary file (12 KB) added"),
+        (file(&blob), DiffSide::Missing, "binary file (12 KB) removed"),
         (file(b"x"), file(&blob), "binary files differ (1 byte → 12 KB)"),
-        (Side::Link(b"a"), Side::Link(b"b\n"), "symlink to a → symlink to b\\n"),
-        (file(b"text"), Side::Link(b"b"), "file (4 bytes) → symlink to b"),
-        (Side::Other(Kind::Fifo), Side::Missing, "named pipe removed"),
-        (Side::Other(Kind::Directory), file(b"x"), "directory → file (1 byte)"),
-        (Side::Missing, file(b""), "empty file added"),
-        (file(b""), Side::Missing, "empty file removed"),
+        (DiffSide::Link(b"a"), DiffSide::Link(b"b\n"), "symlink to a → symlink to b\\n"),
+        (file(b"text"), DiffSide::Link(b"b"), "file (4 bytes) → symlink to b"),
+        (DiffSide::Other(Kind::Fifo), DiffSide::Missing, "named pipe removed"),
+        (DiffSide::Other(Kind::Directory), file(b"x"), "directory → file (1 byte)"),
+        (DiffSide::Missing, file(b""), "empty file added"),
+        (file(b""), DiffSide::Missing, "empty file removed"),
         (file(b"same"), run(b"same"), "mode 644 → 755"),
         (file(&blob), run(&blob), "mode 644 → 755"),
     ] {
@@ -91,7 +91,7 @@ fn what_has_no_lines_is_said_in_words() {
     }
     assert_eq!(show(file(b"same"), file(b"same")), "");
     assert_eq!(show(file(&blob), file(&blob)), "");
-    assert_eq!(show(Side::Missing, Side::Missing), "");
+    assert_eq!(show(DiffSide::Missing, DiffSide::Missing), "");
     let both = show(file(b"a"), run(b"b"));
     assert!(both.starts_with("src/a\\n\\u{1b}.ts: mode 644 → 755\n--- a/"), "{both}");
 }
@@ -108,7 +108,7 @@ fn lines_are_counted() {
     assert_eq!(lines(b"", b"a"), Some((1, 0)));
     assert_eq!(lines(b"a", b"a\n"), Some((1, 1)));
     assert_eq!(lines(b"\0", b"a"), None);
-    assert_eq!(Lines { added: 1_204, removed: 0 }.to_string(), "+1,204 −0");
+    assert_eq!(LineCounts { added: 1_204, removed: 0 }.to_string(), "+1,204 −0");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn large_texts_are_counted_and_not_compared() {
 #[test]
 fn a_line_too_long_to_read_is_cut() {
     let long = b"x".repeat(LINE_MAX + 1_500);
-    let shown = show(Side::Missing, file(&long));
+    let shown = show(DiffSide::Missing, file(&long));
     assert!(shown.contains("… (1,500 bytes more)"), "{shown}");
 }
 
@@ -132,7 +132,7 @@ fn the_deadline_gives_a_coarser_difference_and_never_a_wrong_one() {
         (0..50_000).flat_map(|n| format!("{}\n", n * 7 % 911).into_bytes()).collect();
     let new: Vec<u8> =
         (0..50_000).flat_map(|n| format!("{}\n", n * 5 % 877).into_bytes()).collect();
-    let change = Change { path: b"x", old: file(&old), new: file(&new) };
+    let change = FileDiff { path: b"x", old: file(&old), new: file(&new) };
     let counted = change.lines(Some(Instant::now())).unwrap();
     assert_eq!(counted.added, counted.removed);
     assert!(counted.added <= 50_000);
@@ -140,8 +140,8 @@ fn the_deadline_gives_a_coarser_difference_and_never_a_wrong_one() {
 
 #[test]
 fn red_and_green_are_for_lines_only() {
-    let change = Change { path: b"x", old: file(b"a\nb\n"), new: file(b"a\nc\n") };
-    let shown = change.show(Look { style: Style::COLOUR, deadline: None });
+    let change = FileDiff { path: b"x", old: file(b"a\nb\n"), new: file(b"a\nc\n") };
+    let shown = change.show(DiffOptions { style: Style::COLOUR, deadline: None });
     insta::assert_snapshot!(shown.escape_debug().to_string().replace("\\n", "\n"), @r"
     \u{1b}[1m--- a/x\u{1b}[0m
     \u{1b}[1m+++ b/x\u{1b}[0m

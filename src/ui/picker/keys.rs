@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// What a person pressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Key {
+pub enum KeyPress {
     /// A character.
     Char(char),
     /// Text that was pasted.
@@ -62,9 +62,9 @@ const SEQUENCE_MAX_BYTES: usize = 64;
 const PASTE_MAX_BYTES: usize = 64 << 10;
 
 /// What the buffered bytes start with.
-enum Read {
+enum KeyRead {
     /// This key, or an unknown one, and its length in bytes.
-    Whole(Option<Key>, usize),
+    Whole(Option<KeyPress>, usize),
     /// An incomplete key.
     Half,
 }
@@ -79,9 +79,9 @@ impl Keys {
     }
 
     /// The next key, if it is complete.
-    pub(super) fn next(&mut self) -> Option<Key> {
+    pub(super) fn next(&mut self) -> Option<KeyPress> {
         while !self.bytes.is_empty() {
-            let Read::Whole(key, length) = read(&self.bytes) else { return None };
+            let KeyRead::Whole(key, length) = read(&self.bytes) else { return None };
             drop(self.bytes.drain(..length));
             if key.is_some() {
                 return key;
@@ -97,18 +97,18 @@ impl Keys {
     }
 
     /// The rest did not come: each Esc counts as a key, and anything else is dropped.
-    pub(super) fn settle(&mut self) -> Option<Key> {
+    pub(super) fn settle(&mut self) -> Option<KeyPress> {
         if !self.is_half() {
             return None;
         }
         match self.bytes[..] {
             [ESC] => {
                 self.bytes.clear();
-                Some(Key::Esc)
+                Some(KeyPress::Esc)
             }
             [ESC, ESC, ..] => {
                 self.bytes.remove(0);
-                Some(Key::Esc)
+                Some(KeyPress::Esc)
             }
             _ => {
                 self.bytes.clear();
@@ -118,109 +118,112 @@ impl Keys {
     }
 }
 
-fn read(bytes: &[u8]) -> Read {
+fn read(bytes: &[u8]) -> KeyRead {
     match bytes {
         [ESC, rest @ ..] => sequence(bytes, rest),
-        [b'\r' | b'\n', ..] => Read::Whole(Some(Key::Enter), 1),
-        [first, ..] if *first < 0x20 || *first == 0x7f => Read::Whole(control(*first), 1),
+        [b'\r' | b'\n', ..] => KeyRead::Whole(Some(KeyPress::Enter), 1),
+        [first, ..] if *first < 0x20 || *first == 0x7f => KeyRead::Whole(control(*first), 1),
         _ => character(bytes),
     }
 }
 
-fn control(byte: u8) -> Option<Key> {
+fn control(byte: u8) -> Option<KeyPress> {
     Some(match byte {
-        0x02 => Key::PageUp,
-        0x03 => Key::Interrupt,
-        0x06 => Key::PageDown,
-        0x08 | 0x7f => Key::Backspace,
-        0x0c => Key::Redraw,
-        0x0e => Key::Down,
-        0x10 => Key::Up,
-        0x15 => Key::BackAll,
-        0x17 => Key::BackWord,
-        0x1a => Key::Suspend,
+        0x02 => KeyPress::PageUp,
+        0x03 => KeyPress::Interrupt,
+        0x06 => KeyPress::PageDown,
+        0x08 | 0x7f => KeyPress::Backspace,
+        0x0c => KeyPress::Redraw,
+        0x0e => KeyPress::Down,
+        0x10 => KeyPress::Up,
+        0x15 => KeyPress::BackAll,
+        0x17 => KeyPress::BackWord,
+        0x1a => KeyPress::Suspend,
         _ => return None,
     })
 }
 
 /// Decodes a sequence that begins with Esc; `rest` follows it.
-fn sequence(bytes: &[u8], rest: &[u8]) -> Read {
+fn sequence(bytes: &[u8], rest: &[u8]) -> KeyRead {
     match rest {
-        [] | [ESC] => Read::Half,
+        [] | [ESC] => KeyRead::Half,
         // With Alt held down, many terminals send an additional Esc first.
         [ESC, b'[' | b'O', ..] => match sequence(rest, &rest[1..]) {
-            Read::Whole(key, length) => Read::Whole(key, length + 1),
-            Read::Half => Read::Half,
+            KeyRead::Whole(key, length) => KeyRead::Whole(key, length + 1),
+            KeyRead::Half => KeyRead::Half,
         },
-        [ESC, ..] => Read::Whole(Some(Key::Esc), 1),
+        [ESC, ..] => KeyRead::Whole(Some(KeyPress::Esc), 1),
         [b'[', ..] if bytes.starts_with(PASTE_BEGINS) => pasted(bytes),
-        [b'[', b'[', tail @ ..] => tail.first().map_or(Read::Half, |_| Read::Whole(None, 4)),
+        [b'[', b'[', tail @ ..] => tail.first().map_or(KeyRead::Half, |_| KeyRead::Whole(None, 4)),
         [b'[', tail @ ..] => csi(tail),
-        [b'O', last, ..] => Read::Whole(named(*last, b""), 3),
-        [b'O'] => Read::Half,
+        [b'O', last, ..] => KeyRead::Whole(named(*last, b""), 3),
+        [b'O'] => KeyRead::Half,
         // A letter with Alt, which has no meaning here.
         _ => match character(rest) {
-            Read::Whole(_, length) => Read::Whole(None, length + 1),
-            Read::Half => Read::Half,
+            KeyRead::Whole(_, length) => KeyRead::Whole(None, length + 1),
+            KeyRead::Half => KeyRead::Half,
         },
     }
 }
 
 /// `ESC [`, numbers, and a byte that says which key it is.
-fn csi(tail: &[u8]) -> Read {
+fn csi(tail: &[u8]) -> KeyRead {
     let Some(end) = tail.iter().position(|byte| matches!(byte, 0x40..=0x7e)) else {
         return if tail.len() < SEQUENCE_MAX_BYTES {
-            Read::Half
+            KeyRead::Half
         } else {
-            Read::Whole(None, tail.len() + 2)
+            KeyRead::Whole(None, tail.len() + 2)
         };
     };
-    Read::Whole(named(tail[end], &tail[..end]), end + 3)
+    KeyRead::Whole(named(tail[end], &tail[..end]), end + 3)
 }
 
-fn named(last: u8, numbers: &[u8]) -> Option<Key> {
+fn named(last: u8, numbers: &[u8]) -> Option<KeyPress> {
     let first = numbers.split(|byte| *byte == b';').next().unwrap_or_default();
     Some(match (last, first) {
-        (b'A', _) => Key::Up,
-        (b'B', _) => Key::Down,
-        (b'C', _) => Key::Right,
-        (b'D', _) => Key::Left,
-        (b'H', _) | (b'~', b"1" | b"7") => Key::Home,
-        (b'F', _) | (b'~', b"4" | b"8") => Key::End,
-        (b'~', b"5") => Key::PageUp,
-        (b'~', b"6") => Key::PageDown,
-        (b'M', b"") => Key::Enter,
-        (b'u', b"27") => Key::Esc,
+        (b'A', _) => KeyPress::Up,
+        (b'B', _) => KeyPress::Down,
+        (b'C', _) => KeyPress::Right,
+        (b'D', _) => KeyPress::Left,
+        (b'H', _) | (b'~', b"1" | b"7") => KeyPress::Home,
+        (b'F', _) | (b'~', b"4" | b"8") => KeyPress::End,
+        (b'~', b"5") => KeyPress::PageUp,
+        (b'~', b"6") => KeyPress::PageDown,
+        (b'M', b"") => KeyPress::Enter,
+        (b'u', b"27") => KeyPress::Esc,
         _ => return None,
     })
 }
 
-fn pasted(bytes: &[u8]) -> Read {
+fn pasted(bytes: &[u8]) -> KeyRead {
     let text = &bytes[PASTE_BEGINS.len()..];
     let end = text.windows(PASTE_ENDS.len()).position(|window| window == PASTE_ENDS);
     match end {
         Some(end) => {
             let text = String::from_utf8_lossy(&text[..end]).into_owned();
-            Read::Whole(Some(Key::Pasted(text)), PASTE_BEGINS.len() + end + PASTE_ENDS.len())
+            KeyRead::Whole(
+                Some(KeyPress::Pasted(text)),
+                PASTE_BEGINS.len() + end + PASTE_ENDS.len(),
+            )
         }
-        None if text.len() > PASTE_MAX_BYTES => Read::Whole(None, bytes.len()),
-        None => Read::Half,
+        None if text.len() > PASTE_MAX_BYTES => KeyRead::Whole(None, bytes.len()),
+        None => KeyRead::Half,
     }
 }
 
 /// Decodes one UTF-8 character; skips invalid bytes.
-fn character(bytes: &[u8]) -> Read {
+fn character(bytes: &[u8]) -> KeyRead {
     let length = match bytes[0] {
         0x00..0x80 => 1,
         0xc2..0xe0 => 2,
         0xe0..0xf0 => 3,
         0xf0..0xf5 => 4,
-        _ => return Read::Whole(None, 1),
+        _ => return KeyRead::Whole(None, 1),
     };
-    let Some(bytes) = bytes.get(..length) else { return Read::Half };
+    let Some(bytes) = bytes.get(..length) else { return KeyRead::Half };
     match str::from_utf8(bytes).ok().and_then(|text| text.chars().next()) {
-        Some(c) => Read::Whole(Some(Key::Char(c)), length),
-        None => Read::Whole(None, 1),
+        Some(c) => KeyRead::Whole(Some(KeyPress::Char(c)), length),
+        None => KeyRead::Whole(None, 1),
     }
 }
 
@@ -231,7 +234,7 @@ mod tests {
     use super::*;
 
     /// Decodes all keys in these bytes, given that no more will come.
-    fn keys(bytes: &[u8]) -> Vec<Key> {
+    fn keys(bytes: &[u8]) -> Vec<KeyPress> {
         let mut keys = Keys::default();
         keys.push(bytes);
         let mut found = Vec::new();
@@ -247,29 +250,29 @@ mod tests {
     #[test]
     fn every_terminal_has_its_own_arrow_keys() {
         for (bytes, key) in [
-            (&b"\x1b[A"[..], Key::Up),
-            (b"\x1bOB", Key::Down),
-            (b"\x1b[1;3C", Key::Right),
-            (b"\x1b\x1b[D", Key::Left),
-            (b"\x1b[5~", Key::PageUp),
-            (b"\x1b[6;2~", Key::PageDown),
-            (b"\x1b[7~", Key::Home),
-            (b"\x1bOF", Key::End),
-            (b"\r", Key::Enter),
-            (b"\x1bOM", Key::Enter),
-            (b"\x1b", Key::Esc),
-            (b"\x7f", Key::Backspace),
-            (b"\x03", Key::Interrupt),
-            ("é".as_bytes(), Key::Char('é')),
-            ("本".as_bytes(), Key::Char('本')),
+            (&b"\x1b[A"[..], KeyPress::Up),
+            (b"\x1bOB", KeyPress::Down),
+            (b"\x1b[1;3C", KeyPress::Right),
+            (b"\x1b\x1b[D", KeyPress::Left),
+            (b"\x1b[5~", KeyPress::PageUp),
+            (b"\x1b[6;2~", KeyPress::PageDown),
+            (b"\x1b[7~", KeyPress::Home),
+            (b"\x1bOF", KeyPress::End),
+            (b"\r", KeyPress::Enter),
+            (b"\x1bOM", KeyPress::Enter),
+            (b"\x1b", KeyPress::Esc),
+            (b"\x7f", KeyPress::Backspace),
+            (b"\x03", KeyPress::Interrupt),
+            ("é".as_bytes(), KeyPress::Char('é')),
+            ("本".as_bytes(), KeyPress::Char('本')),
         ] {
             assert_eq!(keys(bytes), [key], "{}", bytes.escape_ascii());
         }
         for nothing in [&b"\x1bx"[..], b"\x1b[[A", b"\x1b[15~", b"\xff", b"\x00", b"\x1b[9999"] {
             assert_eq!(keys(nothing), [], "{}", nothing.escape_ascii());
         }
-        assert_eq!(keys(b"\x1b\x1b"), [Key::Esc, Key::Esc]);
-        assert_eq!(keys(b"\x1b\x1bj"), [Key::Esc]);
+        assert_eq!(keys(b"\x1b\x1b"), [KeyPress::Esc, KeyPress::Esc]);
+        assert_eq!(keys(b"\x1b\x1bj"), [KeyPress::Esc]);
     }
 
     #[test]
@@ -281,8 +284,8 @@ mod tests {
         keys.push(b"[");
         assert_eq!(keys.next(), None);
         keys.push(b"Bj");
-        assert_eq!(keys.next(), Some(Key::Down));
-        assert_eq!(keys.next(), Some(Key::Char('j')));
+        assert_eq!(keys.next(), Some(KeyPress::Down));
+        assert_eq!(keys.next(), Some(KeyPress::Char('j')));
         assert_eq!(keys.settle(), None);
     }
 
@@ -292,8 +295,8 @@ mod tests {
         keys.push(b"\x1b[200~a\r\x1b");
         assert_eq!((keys.next(), keys.is_half()), (None, false), "the rest may take its time");
         keys.push(b"[Ab\x1b[201~\r");
-        assert_eq!(keys.next(), Some(Key::Pasted("a\r\x1b[Ab".to_owned())));
-        assert_eq!(keys.next(), Some(Key::Enter));
+        assert_eq!(keys.next(), Some(KeyPress::Pasted("a\r\x1b[Ab".to_owned())));
+        assert_eq!(keys.next(), Some(KeyPress::Enter));
     }
 
     proptest! {

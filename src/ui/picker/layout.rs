@@ -21,7 +21,7 @@ pub(super) const PLAN_STEP: usize = 5;
 
 /// The areas of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct ScreenLayout {
     /// Which project, how many turns.
     pub(super) title: Rect,
     /// What is searched for.
@@ -37,7 +37,7 @@ pub(super) struct Layout {
 }
 
 /// The layout for a terminal of this size; `None` if it is too small.
-pub(super) fn layout((columns, rows): (u16, u16)) -> Option<Layout> {
+pub(super) fn layout((columns, rows): (u16, u16)) -> Option<ScreenLayout> {
     if columns < COLUMNS_MIN || rows < ROWS_MIN {
         return None;
     }
@@ -56,7 +56,7 @@ pub(super) fn layout((columns, rows): (u16, u16)) -> Option<Layout> {
     } else {
         (body, None)
     };
-    Some(Layout { title: line(0), search: line(1), turns, pane, body, keys: line(rows - 1) })
+    Some(ScreenLayout { title: line(0), search: line(1), turns, pane, body, keys: line(rows - 1) })
 }
 
 /// How many turns are on the screen at once.

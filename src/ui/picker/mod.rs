@@ -12,6 +12,6 @@ mod sheet;
 mod stage;
 mod view;
 
-pub use model::{Choice, Model, News, Planned, Turn};
+pub use model::{Choice, Model, News, PickerPlan, PickerTurn};
 pub use screen::Waker;
-pub use stage::{End, Picker, Wish};
+pub use stage::{DetailRequest, End, Picker};

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{keys::Key, sheet::Sheet};
-use crate::ui::{Lines, count, escape, number};
+use super::{keys::KeyPress, sheet::Sheet};
+use crate::ui::{LineCounts, count, escape, number};
 
 /// One turn in the list. The model makes texts printable when it receives them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Turn {
+pub struct PickerTurn {
     /// As in `beforehand list`: 1 is the newest.
     pub number: usize,
     /// As many digits of its id as are needed.
@@ -42,7 +42,7 @@ pub enum Choice {
 
 /// A request of the picker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum PickerEffect {
     /// Nothing; what is shown may have changed.
     Nothing,
     /// Compute the difference between this turn and now.
@@ -67,18 +67,18 @@ pub enum News {
     /// The difference between a turn and now follows.
     Begins(usize),
     /// The difference of one more file.
-    File(usize, String, Option<Lines>),
+    File(usize, String, Option<LineCounts>),
     /// The difference is complete, or as much as is shown; with the number of files omitted.
     Ends(usize, usize),
     /// The plan for restoring a turn.
-    Planned(usize, Planned),
+    Planned(usize, PickerPlan),
     /// A request failed.
     Trouble(usize, String),
 }
 
 /// The plan for restoring a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Planned {
+pub struct PickerPlan {
     /// The plan, a line for each path.
     pub text: String,
     /// How many paths are kept because others changed them.
@@ -89,11 +89,11 @@ pub struct Planned {
 
 /// What is known of one turn.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct TurnDetails {
     pub(super) did: Option<String>,
     pub(super) diff: Sheet,
     pub(super) files: u64,
-    pub(super) lines: Lines,
+    pub(super) lines: LineCounts,
     pub(super) is_whole: bool,
     pub(super) plan: Option<Sheet>,
     pub(super) conflicts: usize,
@@ -102,7 +102,7 @@ pub(super) struct Known {
 
 /// The current view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PickerView {
     /// Among the turns.
     Turns,
     /// In the difference of the chosen turn, with the scroll position.
@@ -115,8 +115,8 @@ pub(super) enum Step {
 #[derive(Debug)]
 pub struct Model {
     pub(super) title: String,
-    pub(super) turns: Vec<Turn>,
-    pub(super) step: Step,
+    pub(super) turns: Vec<PickerTurn>,
+    pub(super) step: PickerView,
     /// The search text; `None` while there is no search.
     pub(super) search: Option<String>,
     /// The turns that fit the search.
@@ -125,7 +125,7 @@ pub struct Model {
     pub(super) at: usize,
     /// Which of those is the first on the screen.
     pub(super) top: usize,
-    pub(super) known: BTreeMap<usize, Known>,
+    pub(super) known: BTreeMap<usize, TurnDetails>,
     /// A message that is shown until the next key.
     pub(super) note: Option<String>,
     /// Cells of the terminal: columns and rows.
@@ -139,13 +139,13 @@ const SEARCH_MAX_CHARS: usize = 200;
 
 impl Model {
     /// The picker as it opens, with the newest turn chosen.
-    pub fn new(title: &str, turns: &[Turn]) -> Self {
-        let turns: Vec<Turn> = turns.iter().map(printable).collect();
+    pub fn new(title: &str, turns: &[PickerTurn]) -> Self {
+        let turns: Vec<PickerTurn> = turns.iter().map(printable).collect();
         Self {
             title: escape(title.as_bytes()).into_owned(),
             fitting: (0..turns.len()).collect(),
             turns,
-            step: Step::Turns,
+            step: PickerView::Turns,
             search: None,
             at: 0,
             top: 0,
@@ -175,50 +175,54 @@ impl Model {
     }
 
     /// What a key does.
-    pub fn press(&mut self, key: Key) -> Effect {
+    pub fn press(&mut self, key: KeyPress) -> PickerEffect {
         self.note = None;
         let effect = match (&key, self.step) {
-            (Key::Interrupt, _) => Effect::Leave,
-            (Key::Suspend, _) => Effect::Suspend,
-            (Key::Redraw, _) => Effect::Redraw,
-            (_, Step::Turns) => self.among_turns(key),
-            (_, Step::Diff { top }) => self.in_diff(&key, top),
-            (_, Step::Choices { at, top }) => self.before_choices(&key, at, top),
+            (KeyPress::Interrupt, _) => PickerEffect::Leave,
+            (KeyPress::Suspend, _) => PickerEffect::Suspend,
+            (KeyPress::Redraw, _) => PickerEffect::Redraw,
+            (_, PickerView::Turns) => self.among_turns(key),
+            (_, PickerView::Diff { top }) => self.in_diff(&key, top),
+            (_, PickerView::Choices { at, top }) => self.before_choices(&key, at, top),
         };
         self.keep_in_sight();
         effect
     }
 
-    fn among_turns(&mut self, key: Key) -> Effect {
+    fn among_turns(&mut self, key: KeyPress) -> PickerEffect {
         let page = super::layout::turns_on(self.size);
         match key {
-            Key::Up => self.move_to(self.at.saturating_sub(1)),
-            Key::Down => self.move_to(self.at + 1),
-            Key::PageUp => self.move_to(self.at.saturating_sub(page)),
-            Key::PageDown => self.move_to(self.at + page),
-            Key::Home => self.move_to(0),
-            Key::End => self.move_to(usize::MAX),
-            Key::Right if self.chosen().is_some() => {
-                self.step = Step::Diff { top: 0 };
-                Effect::Nothing
+            KeyPress::Up => self.move_to(self.at.saturating_sub(1)),
+            KeyPress::Down => self.move_to(self.at + 1),
+            KeyPress::PageUp => self.move_to(self.at.saturating_sub(page)),
+            KeyPress::PageDown => self.move_to(self.at + page),
+            KeyPress::Home => self.move_to(0),
+            KeyPress::End => self.move_to(usize::MAX),
+            KeyPress::Right if self.chosen().is_some() => {
+                self.step = PickerView::Diff { top: 0 };
+                PickerEffect::Nothing
             }
-            Key::Enter => self.open_choices(),
-            Key::Esc if self.search.is_some() => self.look_for(None),
-            Key::Esc => Effect::Leave,
-            Key::Char('j') if self.search.is_none() => self.move_to(self.at + 1),
-            Key::Char('k') if self.search.is_none() => self.move_to(self.at.saturating_sub(1)),
-            Key::Char('/') if self.search.is_none() => self.look_for(Some(String::new())),
-            Key::Char(c) => self.type_more(&c.to_string()),
-            Key::Pasted(text) => self.type_more(&text),
-            Key::Backspace | Key::BackWord | Key::BackAll => self.type_less(&key),
-            Key::Left | Key::Right | Key::Interrupt | Key::Suspend | Key::Redraw => Effect::Nothing,
+            KeyPress::Enter => self.open_choices(),
+            KeyPress::Esc if self.search.is_some() => self.look_for(None),
+            KeyPress::Esc => PickerEffect::Leave,
+            KeyPress::Char('j') if self.search.is_none() => self.move_to(self.at + 1),
+            KeyPress::Char('k') if self.search.is_none() => self.move_to(self.at.saturating_sub(1)),
+            KeyPress::Char('/') if self.search.is_none() => self.look_for(Some(String::new())),
+            KeyPress::Char(c) => self.type_more(&c.to_string()),
+            KeyPress::Pasted(text) => self.type_more(&text),
+            KeyPress::Backspace | KeyPress::BackWord | KeyPress::BackAll => self.type_less(&key),
+            KeyPress::Left
+            | KeyPress::Right
+            | KeyPress::Interrupt
+            | KeyPress::Suspend
+            | KeyPress::Redraw => PickerEffect::Nothing,
         }
     }
 
-    fn move_to(&mut self, at: usize) -> Effect {
+    fn move_to(&mut self, at: usize) -> PickerEffect {
         let at = at.min(self.fitting.len().saturating_sub(1));
         if at == self.at {
-            return Effect::Nothing;
+            return PickerEffect::Nothing;
         }
         self.at = at;
         self.wanted()
@@ -226,48 +230,48 @@ impl Model {
 
     /// The difference between the chosen turn and now is computed each time, because files may have
     /// changed.
-    fn wanted(&self) -> Effect {
-        self.chosen().map_or(Effect::Nothing, Effect::Look)
+    fn wanted(&self) -> PickerEffect {
+        self.chosen().map_or(PickerEffect::Nothing, PickerEffect::Look)
     }
 
-    fn open_choices(&mut self) -> Effect {
-        let Some(chosen) = self.chosen() else { return Effect::Nothing };
-        self.step = Step::Choices { at: 0, top: 0 };
+    fn open_choices(&mut self) -> PickerEffect {
+        let Some(chosen) = self.chosen() else { return PickerEffect::Nothing };
+        self.step = PickerView::Choices { at: 0, top: 0 };
         // A confirmation must apply to the present state.
         if let Some(known) = self.known.get_mut(&chosen) {
             known.plan = None;
         }
-        Effect::Plan(chosen)
+        PickerEffect::Plan(chosen)
     }
 
-    fn type_more(&mut self, text: &str) -> Effect {
+    fn type_more(&mut self, text: &str) -> PickerEffect {
         let mut search = self.search.clone().unwrap_or_default();
         let text = text.replace(char::is_control, " ");
         search.extend(escape(text.as_bytes()).chars());
         self.look_for(Some(search.chars().take(SEARCH_MAX_CHARS).collect()))
     }
 
-    fn type_less(&mut self, key: &Key) -> Effect {
-        let Some(mut search) = self.search.clone() else { return Effect::Nothing };
+    fn type_less(&mut self, key: &KeyPress) -> PickerEffect {
+        let Some(mut search) = self.search.clone() else { return PickerEffect::Nothing };
         match key {
             // If there is nothing left to delete, this ends the search.
-            Key::Backspace if search.pop().is_none() => return self.look_for(None),
-            Key::BackWord => {
+            KeyPress::Backspace if search.pop().is_none() => return self.look_for(None),
+            KeyPress::BackWord => {
                 let word = search.trim_end().rfind(' ').map_or(0, |at| at + 1);
                 search.truncate(word);
             }
-            Key::BackAll => search.clear(),
+            KeyPress::BackAll => search.clear(),
             _ => (),
         }
         self.look_for(Some(search))
     }
 
     /// Narrows the list, and keeps the chosen turn chosen where it fits.
-    fn look_for(&mut self, search: Option<String>) -> Effect {
+    fn look_for(&mut self, search: Option<String>) -> PickerEffect {
         let chosen = self.chosen();
         let words = search.as_deref().unwrap_or_default().to_lowercase();
         let words: Vec<&str> = words.split_whitespace().collect();
-        let fits = |turn: &Turn| {
+        let fits = |turn: &PickerTurn| {
             let text = searched(turn).to_lowercase();
             words.iter().all(|word| text.contains(word))
         };
@@ -275,78 +279,80 @@ impl Model {
         self.fitting = all.filter(|(_, turn)| fits(turn)).map(|(n, _)| n).collect();
         self.search = search;
         self.at = self.fitting.iter().position(|n| Some(*n) == chosen).unwrap_or(0);
-        if self.chosen() == chosen { Effect::Nothing } else { self.wanted() }
+        if self.chosen() == chosen { PickerEffect::Nothing } else { self.wanted() }
     }
 
-    fn in_diff(&mut self, key: &Key, top: usize) -> Effect {
+    fn in_diff(&mut self, key: &KeyPress, top: usize) -> PickerEffect {
         let page = super::layout::diff_rows(self.size);
         let length = self.chosen().and_then(|n| self.known.get(&n)).map_or(0, |k| k.diff.len());
         let last = length.saturating_sub(page);
         let top = match key {
-            Key::Up | Key::Char('k') => top.saturating_sub(1),
-            Key::Down | Key::Char('j') => top + 1,
-            Key::PageUp | Key::Char('b') => top.saturating_sub(page),
-            Key::PageDown | Key::Char(' ') => top + page,
-            Key::Home | Key::Char('g') => 0,
-            Key::End | Key::Char('G') => last,
-            Key::Enter => return self.open_choices(),
-            Key::Esc | Key::Left | Key::Char('q') => {
-                self.step = Step::Turns;
-                return Effect::Nothing;
+            KeyPress::Up | KeyPress::Char('k') => top.saturating_sub(1),
+            KeyPress::Down | KeyPress::Char('j') => top + 1,
+            KeyPress::PageUp | KeyPress::Char('b') => top.saturating_sub(page),
+            KeyPress::PageDown | KeyPress::Char(' ') => top + page,
+            KeyPress::Home | KeyPress::Char('g') => 0,
+            KeyPress::End | KeyPress::Char('G') => last,
+            KeyPress::Enter => return self.open_choices(),
+            KeyPress::Esc | KeyPress::Left | KeyPress::Char('q') => {
+                self.step = PickerView::Turns;
+                return PickerEffect::Nothing;
             }
             _ => top,
         };
-        self.step = Step::Diff { top: top.min(last) };
-        Effect::Nothing
+        self.step = PickerView::Diff { top: top.min(last) };
+        PickerEffect::Nothing
     }
 
-    fn before_choices(&mut self, key: &Key, at: usize, top: usize) -> Effect {
+    fn before_choices(&mut self, key: &KeyPress, at: usize, top: usize) -> PickerEffect {
         let choices = self.choices();
         let last = choices.len() - 1;
         let digit = |c: &char| c.to_digit(10).map(|n| n as usize);
         let (at, top) = match key {
-            Key::Up | Key::Char('k') => (at.checked_sub(1).unwrap_or(last), top),
-            Key::Down | Key::Char('j') => (if at == last { 0 } else { at + 1 }, top),
-            Key::Home => (0, top),
-            Key::End => (last, top),
-            Key::PageUp => (at, top.saturating_sub(super::layout::PLAN_STEP)),
-            Key::PageDown => (at, top + super::layout::PLAN_STEP),
-            Key::Char(c) if digit(c).is_some_and(|n| (1..=last + 1).contains(&n)) => {
+            KeyPress::Up | KeyPress::Char('k') => (at.checked_sub(1).unwrap_or(last), top),
+            KeyPress::Down | KeyPress::Char('j') => (if at == last { 0 } else { at + 1 }, top),
+            KeyPress::Home => (0, top),
+            KeyPress::End => (last, top),
+            KeyPress::PageUp => (at, top.saturating_sub(super::layout::PLAN_STEP)),
+            KeyPress::PageDown => (at, top + super::layout::PLAN_STEP),
+            KeyPress::Char(c) if digit(c).is_some_and(|n| (1..=last + 1).contains(&n)) => {
                 (digit(c).unwrap_or(1) - 1, top)
             }
-            Key::Enter => return self.choose(choices[at]),
-            Key::Esc | Key::Left | Key::Char('q') => return self.choose(Choice::Cancel),
+            KeyPress::Enter => return self.choose(choices[at]),
+            KeyPress::Esc | KeyPress::Left | KeyPress::Char('q') => {
+                return self.choose(Choice::Cancel);
+            }
             _ => (at, top),
         };
         let plan =
             self.chosen().and_then(|n| self.known.get(&n)?.plan.as_ref()).map_or(0, Sheet::len);
-        self.step = Step::Choices { at, top: top.min(plan.saturating_sub(1)) };
-        Effect::Nothing
+        self.step = PickerView::Choices { at, top: top.min(plan.saturating_sub(1)) };
+        PickerEffect::Nothing
     }
 
-    fn choose(&mut self, choice: Choice) -> Effect {
-        let Some(chosen) = self.chosen() else { return Effect::Nothing };
+    fn choose(&mut self, choice: Choice) -> PickerEffect {
+        let Some(chosen) = self.chosen() else { return PickerEffect::Nothing };
         match choice {
-            Choice::Cancel => self.step = Step::Turns,
-            Choice::Diff => self.step = Step::Diff { top: 0 },
+            Choice::Cancel => self.step = PickerView::Turns,
+            Choice::Diff => self.step = PickerView::Diff { top: 0 },
             Choice::Files | Choice::Conversation => return self.agree(chosen, choice),
         }
         self.wanted()
     }
 
     /// A confirmation counts only for a plan that has been shown.
-    fn agree(&mut self, chosen: usize, choice: Choice) -> Effect {
+    fn agree(&mut self, chosen: usize, choice: Choice) -> PickerEffect {
         let known = self.known.get(&chosen);
         let Some(known) = known.filter(|known| known.plan.is_some()) else {
             self.note = Some("still finding out what that would do".to_owned());
-            return Effect::Nothing;
+            return PickerEffect::Nothing;
         };
         match (&known.no_conversation, choice) {
             (Some(why), Choice::Conversation) => {
                 self.note = Some(why.clone());
-                Effect::Nothing
+                PickerEffect::Nothing
             }
-            (_, _) => Effect::Do(chosen, choice),
+            (_, _) => PickerEffect::Do(chosen, choice),
         }
     }
 
@@ -360,7 +366,7 @@ impl Model {
                 self.forget_others(turn);
                 let known = self.known_of(turn);
                 let (did, plan, conflicts) = (known.did.take(), known.plan.take(), known.conflicts);
-                *known = Known { did, plan, conflicts, ..Known::default() };
+                *known = TurnDetails { did, plan, conflicts, ..TurnDetails::default() };
             }
             News::File(turn, text, lines) => {
                 let known = self.known_of(turn);
@@ -394,7 +400,7 @@ impl Model {
         self.keep_in_sight();
     }
 
-    fn known_of(&mut self, turn: usize) -> &mut Known {
+    fn known_of(&mut self, turn: usize) -> &mut TurnDetails {
         self.known.entry(turn).or_default()
     }
 
@@ -405,7 +411,7 @@ impl Model {
         for n in others.iter().take(others.len().saturating_sub(DIFFS_MAX)) {
             if let Some(known) = self.known.get_mut(n) {
                 let did = known.did.take();
-                *known = Known { did, ..Known::default() };
+                *known = TurnDetails { did, ..TurnDetails::default() };
             }
         }
     }
@@ -416,16 +422,16 @@ impl Model {
         let last = self.fitting.len().saturating_sub(page);
         self.top = self.top.min(self.at).max((self.at + 1).saturating_sub(page)).min(last);
         let Some(known) = self.chosen().and_then(|n| self.known.get(&n)) else { return };
-        if let Step::Diff { top } = self.step
+        if let PickerView::Diff { top } = self.step
             && known.is_whole
         {
             let last = known.diff.len().saturating_sub(super::layout::diff_rows(self.size));
-            self.step = Step::Diff { top: top.min(last) };
+            self.step = PickerView::Diff { top: top.min(last) };
         }
     }
 }
 
-impl Known {
+impl TurnDetails {
     /// How much lies between the turn and now, as far as it is known.
     pub(super) fn since(&self) -> String {
         match (self.files, self.is_whole) {
@@ -448,9 +454,9 @@ impl Known {
     }
 }
 
-fn printable(turn: &Turn) -> Turn {
+fn printable(turn: &PickerTurn) -> PickerTurn {
     let shown = |text: &str| escape(text.as_bytes()).into_owned();
-    Turn {
+    PickerTurn {
         number: turn.number,
         id: shown(&turn.id),
         when: shown(&turn.when),
@@ -463,7 +469,7 @@ fn printable(turn: &Turn) -> Turn {
 }
 
 /// Where words of a search may be.
-fn searched(turn: &Turn) -> String {
+fn searched(turn: &PickerTurn) -> String {
     let number = turn.number.to_string();
     let prompt = turn.prompt.as_deref().unwrap_or_default();
     let texts = [&number, &turn.id, &turn.when, &turn.who, prompt, &turn.trigger];

@@ -3,8 +3,8 @@
 use super::*;
 use crate::ui::picker::layout;
 
-fn turn(number: usize, prompt: Option<&str>, trigger: &str) -> Turn {
-    Turn {
+fn turn(number: usize, prompt: Option<&str>, trigger: &str) -> PickerTurn {
+    PickerTurn {
         number,
         id: format!("a{number:03}"),
         when: format!("{number} minutes ago"),
@@ -25,36 +25,44 @@ fn model() -> Model {
     Model::new("shop", &turns)
 }
 
-fn planned(text: &str) -> Planned {
-    Planned { text: text.to_owned(), ..Planned::default() }
+fn planned(text: &str) -> PickerPlan {
+    PickerPlan { text: text.to_owned(), ..PickerPlan::default() }
 }
 
 fn type_in(model: &mut Model, text: &str) {
     for c in text.chars() {
-        model.press(Key::Char(c));
+        model.press(KeyPress::Char(c));
     }
 }
 
 #[test]
 fn arrows_move_and_stop_at_the_ends() {
     let mut model = model();
-    assert_eq!(model.press(Key::Up), Effect::Nothing);
-    assert_eq!(model.press(Key::Down), Effect::Look(1));
-    assert_eq!(model.press(Key::Char('j')), Effect::Look(2));
-    assert_eq!(model.press(Key::Down), Effect::Nothing);
-    assert_eq!(model.press(Key::Home), Effect::Look(0));
-    assert_eq!(model.press(Key::PageDown), Effect::Look(2));
-    assert_eq!(model.press(Key::Char('k')), Effect::Look(1));
-    assert_eq!(model.press(Key::Esc), Effect::Leave);
+    assert_eq!(model.press(KeyPress::Up), PickerEffect::Nothing);
+    assert_eq!(model.press(KeyPress::Down), PickerEffect::Look(1));
+    assert_eq!(model.press(KeyPress::Char('j')), PickerEffect::Look(2));
+    assert_eq!(model.press(KeyPress::Down), PickerEffect::Nothing);
+    assert_eq!(model.press(KeyPress::Home), PickerEffect::Look(0));
+    assert_eq!(model.press(KeyPress::PageDown), PickerEffect::Look(2));
+    assert_eq!(model.press(KeyPress::Char('k')), PickerEffect::Look(1));
+    assert_eq!(model.press(KeyPress::Esc), PickerEffect::Leave);
 }
 
 #[test]
 fn the_chosen_turn_is_always_on_the_screen() {
-    let turns: Vec<Turn> = (1..=100).map(|n| turn(n, None, "x")).collect();
+    let turns: Vec<PickerTurn> = (1..=100).map(|n| turn(n, None, "x")).collect();
     let mut model = Model::new("shop", &turns);
     model.resize((80, 24));
     let page = layout::turns_on((80, 24));
-    for key in [Key::End, Key::Up, Key::PageUp, Key::Home, Key::PageDown, Key::Down, Key::End] {
+    for key in [
+        KeyPress::End,
+        KeyPress::Up,
+        KeyPress::PageUp,
+        KeyPress::Home,
+        KeyPress::PageDown,
+        KeyPress::Down,
+        KeyPress::End,
+    ] {
         model.press(key);
         assert!((model.top..model.top + page).contains(&model.at), "{} {}", model.top, model.at);
     }
@@ -70,15 +78,15 @@ fn what_is_typed_narrows_the_list_and_escape_widens_it() {
     assert_eq!((&model.fitting[..], model.chosen()), (&[1][..], Some(1)));
     // With a search, these are letters.
     type_in(&mut model, "jk");
-    assert_eq!((model.chosen(), model.press(Key::Enter)), (None, Effect::Nothing));
-    assert_eq!(model.press(Key::BackWord), Effect::Look(1));
-    assert_eq!(model.press(Key::Esc), Effect::Nothing, "the chosen turn stays chosen");
+    assert_eq!((model.chosen(), model.press(KeyPress::Enter)), (None, PickerEffect::Nothing));
+    assert_eq!(model.press(KeyPress::BackWord), PickerEffect::Look(1));
+    assert_eq!(model.press(KeyPress::Esc), PickerEffect::Nothing, "the chosen turn stays chosen");
     assert_eq!((model.search.as_ref(), model.chosen()), (None, Some(1)));
-    model.press(Key::Char('/'));
+    model.press(KeyPress::Char('/'));
     type_in(&mut model, "jk");
     assert!(model.fitting.is_empty());
     for _ in 0..3 {
-        model.press(Key::Backspace);
+        model.press(KeyPress::Backspace);
     }
     assert_eq!(model.search, None);
 }
@@ -86,42 +94,42 @@ fn what_is_typed_narrows_the_list_and_escape_widens_it() {
 #[test]
 fn a_pasted_text_is_searched_for_and_chooses_nothing() {
     let mut model = model();
-    model.press(Key::Pasted("cart\r\n\u{1b}[A\u{202e}".to_owned()));
+    model.press(KeyPress::Pasted("cart\r\n\u{1b}[A\u{202e}".to_owned()));
     assert_eq!(model.search.as_deref(), Some("cart   [A\\u{202e}"));
-    assert_eq!(model.step, Step::Turns);
+    assert_eq!(model.step, PickerView::Turns);
 }
 
 #[test]
 fn a_yes_counts_only_when_the_plan_has_been_shown() {
     let mut model = model();
-    assert_eq!(model.press(Key::Enter), Effect::Plan(0));
-    assert_eq!(model.press(Key::Enter), Effect::Nothing);
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Plan(0));
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Nothing);
     assert!(model.note.is_some());
     model.learn(News::Planned(1, planned("of another turn")));
-    assert_eq!(model.press(Key::Enter), Effect::Nothing);
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Nothing);
     model.learn(News::Planned(0, planned("restore a")));
-    assert_eq!(model.press(Key::Enter), Effect::Do(0, Choice::Files));
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Do(0, Choice::Files));
     // A plan from before is not the one to say yes to.
-    assert_eq!(model.press(Key::Esc), Effect::Look(0));
-    assert_eq!(model.press(Key::Enter), Effect::Plan(0));
-    assert_eq!(model.press(Key::Enter), Effect::Nothing);
+    assert_eq!(model.press(KeyPress::Esc), PickerEffect::Look(0));
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Plan(0));
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Nothing);
 }
 
 #[test]
 fn the_choices_are_four_or_three() {
     let mut model = model();
-    model.press(Key::Enter);
+    model.press(KeyPress::Enter);
     model.learn(News::Planned(0, planned("restore a")));
-    model.press(Key::Down);
-    assert_eq!(model.press(Key::Enter), Effect::Do(0, Choice::Conversation));
-    model.press(Key::Char('3'));
-    assert_eq!(model.press(Key::Enter), Effect::Look(0));
-    assert_eq!(model.step, Step::Diff { top: 0 });
-    assert_eq!(model.press(Key::Enter), Effect::Plan(0));
-    model.press(Key::Up);
-    assert_eq!(model.press(Key::Enter), Effect::Look(0));
-    assert_eq!(model.step, Step::Turns, "the last one is to cancel");
-    let by_hand = Turn { with_conversation: false, ..turn(1, None, "x") };
+    model.press(KeyPress::Down);
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Do(0, Choice::Conversation));
+    model.press(KeyPress::Char('3'));
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Look(0));
+    assert_eq!(model.step, PickerView::Diff { top: 0 });
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Plan(0));
+    model.press(KeyPress::Up);
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Look(0));
+    assert_eq!(model.step, PickerView::Turns, "the last one is to cancel");
+    let by_hand = PickerTurn { with_conversation: false, ..turn(1, None, "x") };
     let without = Model::new("shop", &[by_hand]);
     assert_eq!(without.choices(), [Choice::Files, Choice::Diff, Choice::Cancel]);
 }
@@ -129,30 +137,30 @@ fn the_choices_are_four_or_three() {
 #[test]
 fn a_conversation_that_cannot_be_cut_says_why() {
     let mut model = model();
-    model.press(Key::Enter);
+    model.press(KeyPress::Enter);
     let no_conversation = Some("its transcript is gone".to_owned());
-    model.learn(News::Planned(0, Planned { no_conversation, ..planned("restore a") }));
-    model.press(Key::Down);
-    assert_eq!(model.press(Key::Enter), Effect::Nothing);
+    model.learn(News::Planned(0, PickerPlan { no_conversation, ..planned("restore a") }));
+    model.press(KeyPress::Down);
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Nothing);
     assert_eq!(model.note.as_deref(), Some("its transcript is gone"));
-    model.press(Key::Up);
-    assert_eq!(model.press(Key::Enter), Effect::Do(0, Choice::Files));
+    model.press(KeyPress::Up);
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Do(0, Choice::Files));
 }
 
 #[test]
 fn escape_goes_back_one_step_at_a_time() {
     let mut model = model();
     type_in(&mut model, "cart");
-    model.press(Key::Right);
-    assert_eq!(model.step, Step::Diff { top: 0 });
-    model.press(Key::Esc);
-    assert_eq!(model.step, Step::Turns);
+    model.press(KeyPress::Right);
+    assert_eq!(model.step, PickerView::Diff { top: 0 });
+    model.press(KeyPress::Esc);
+    assert_eq!(model.step, PickerView::Turns);
     assert!(model.search.is_some());
-    model.press(Key::Enter);
-    model.press(Key::Esc);
-    model.press(Key::Esc);
+    model.press(KeyPress::Enter);
+    model.press(KeyPress::Esc);
+    model.press(KeyPress::Esc);
     assert!(model.search.is_none());
-    assert_eq!(model.press(Key::Esc), Effect::Leave);
+    assert_eq!(model.press(KeyPress::Esc), PickerEffect::Leave);
 }
 
 #[test]
@@ -162,21 +170,21 @@ fn a_difference_is_scrolled_to_its_end_and_no_further() {
     let text = format!("--- a\n+++ b\n@@ @@\n{}", "+x\n".repeat(97));
     model.learn(News::File(0, text, None));
     model.learn(News::Ends(0, 0));
-    model.press(Key::Right);
-    model.press(Key::End);
+    model.press(KeyPress::Right);
+    model.press(KeyPress::End);
     let last = 100 - layout::diff_rows((80, 24));
-    assert_eq!(model.step, Step::Diff { top: last });
-    model.press(Key::Down);
-    assert_eq!(model.step, Step::Diff { top: last });
+    assert_eq!(model.step, PickerView::Diff { top: last });
+    model.press(KeyPress::Down);
+    assert_eq!(model.step, PickerView::Diff { top: last });
     // Found out anew, it is shorter.
     model.learn(News::Begins(0));
     model.learn(News::Ends(0, 0));
-    assert_eq!(model.step, Step::Diff { top: 0 });
+    assert_eq!(model.step, PickerView::Diff { top: 0 });
 }
 
 #[test]
 fn what_is_known_of_many_turns_stays_bounded() {
-    let turns: Vec<Turn> = (1..=100).map(|n| turn(n, None, "x")).collect();
+    let turns: Vec<PickerTurn> = (1..=100).map(|n| turn(n, None, "x")).collect();
     let mut model = Model::new("shop", &turns);
     for n in 0..100 {
         model.learn(News::Did(n, "1 file".to_owned()));
@@ -190,9 +198,9 @@ fn what_is_known_of_many_turns_stays_bounded() {
 
 #[test]
 fn ctrl_c_leaves_from_anywhere() {
-    for before in [Key::Up, Key::Right, Key::Enter, Key::Char('x')] {
+    for before in [KeyPress::Up, KeyPress::Right, KeyPress::Enter, KeyPress::Char('x')] {
         let mut model = model();
         model.press(before);
-        assert_eq!(model.press(Key::Interrupt), Effect::Leave);
+        assert_eq!(model.press(KeyPress::Interrupt), PickerEffect::Leave);
     }
 }

@@ -45,15 +45,15 @@ pub(super) struct Screen {
     size: (u16, u16),
     style: Style,
     input: File,
-    given: Arc<Given>,
+    given: Arc<TerminalState>,
     /// The socket that wakes the loop for events other than keys.
     woken: UnixStream,
-    signals: Signals,
+    signals: SignalFlags,
     may_suspend: bool,
 }
 
 /// The terminal and its original settings.
-struct Given {
+struct TerminalState {
     output: OwnedFd,
     before: Termios,
     enter: Vec<u8>,
@@ -63,7 +63,7 @@ struct Given {
 }
 
 /// What signal handlers have noted.
-struct Signals {
+struct SignalFlags {
     /// To end, by this signal; 0 while there is none.
     end: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
@@ -107,9 +107,14 @@ impl Screen {
         waker.set_nonblocking(true)?;
         let is_back = Arc::new(AtomicBool::new(true));
         let (enter, leave) = switches()?;
-        let given =
-            Arc::new(Given { output: tty.output, before, enter, leave, is_back: is_back.clone() });
-        let signals = Signals::heed(&is_back, &waker)?;
+        let given = Arc::new(TerminalState {
+            output: tty.output,
+            before,
+            enter,
+            leave,
+            is_back: is_back.clone(),
+        });
+        let signals = SignalFlags::heed(&is_back, &waker)?;
         give_back_on_panic(&given, waker.try_clone()?);
         let size = given.size();
         let page = Page { given: given.clone(), bytes: Vec::new() };
@@ -227,7 +232,7 @@ pub(super) fn end_by(signal: i32) -> io::Result<()> {
     low_level::emulate_default_handler(signal)
 }
 
-impl Given {
+impl TerminalState {
     fn enter(&self, input: &File) -> io::Result<()> {
         self.is_back.store(false, SeqCst);
         let mut raw = termios::tcgetattr(input)?;
@@ -277,7 +282,7 @@ fn switches() -> io::Result<(Vec<u8>, Vec<u8>)> {
 }
 
 /// A panic's message belongs on the user's normal screen.
-fn give_back_on_panic(given: &Arc<Given>, waker: UnixStream) {
+fn give_back_on_panic(given: &Arc<TerminalState>, waker: UnixStream) {
     let given = given.clone();
     let usual = std::panic::take_hook();
     let waker = Waker(waker);
@@ -289,7 +294,7 @@ fn give_back_on_panic(given: &Arc<Given>, waker: UnixStream) {
     }));
 }
 
-impl Signals {
+impl SignalFlags {
     /// While the picker owns the terminal, the loop handles signals; otherwise they have their
     /// normal effect.
     fn heed(is_back: &Arc<AtomicBool>, waker: &UnixStream) -> io::Result<Self> {
@@ -317,7 +322,7 @@ fn area((columns, rows): (u16, u16)) -> Rect {
 /// Collects a frame and writes it at once. Unflushed output is dropped: after a panic it would
 /// appear on the user's normal screen.
 struct Page {
-    given: Arc<Given>,
+    given: Arc<TerminalState>,
     bytes: Vec<u8>,
 }
 

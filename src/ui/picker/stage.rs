@@ -4,7 +4,7 @@ use std::{io, sync::mpsc::Receiver};
 
 use super::{
     keys::Keys,
-    model::{Choice, Effect, Model, News},
+    model::{Choice, Model, News, PickerEffect},
     screen::{Screen, Waker, Woken, end_by},
 };
 use crate::{crash, process::Tty, ui::Style};
@@ -22,7 +22,7 @@ pub enum End {
 
 /// A request to the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum DetailRequest {
     /// The difference between this turn and now, and then the plan.
     Look(usize),
     /// The plan for restoring this turn, first.
@@ -56,7 +56,7 @@ impl Picker {
     /// # Errors
     ///
     /// Fails if the terminal can no longer be read or written.
-    pub fn run(self, wish: &dyn Fn(Wish), news: &Receiver<News>) -> io::Result<End> {
+    pub fn run(self, wish: &dyn Fn(DetailRequest), news: &Receiver<News>) -> io::Result<End> {
         let Self { mut screen, mut model } = self;
         let end = choose(&mut screen, &mut model, wish, news);
         drop(screen);
@@ -78,12 +78,12 @@ enum Ended {
 fn choose(
     screen: &mut Screen,
     model: &mut Model,
-    wish: &dyn Fn(Wish),
+    wish: &dyn Fn(DetailRequest),
     news: &Receiver<News>,
 ) -> io::Result<Ended> {
     let mut keys = Keys::default();
     if let Some(chosen) = model.chosen() {
-        wish(Wish::Look(chosen));
+        wish(DetailRequest::Look(chosen));
     }
     loop {
         for news in news.try_iter() {
@@ -104,13 +104,13 @@ fn choose(
         // Handles all pending keys before drawing; otherwise a slow line would fall behind.
         while let Some(key) = settled.take().or_else(|| keys.next()) {
             match model.press(key) {
-                Effect::Nothing => (),
-                Effect::Look(turn) => wish(Wish::Look(turn)),
-                Effect::Plan(turn) => wish(Wish::Plan(turn)),
-                Effect::Do(turn, choice) => return Ok(Ended::So(End::Do(turn, choice))),
-                Effect::Leave => return Ok(Ended::So(End::Left)),
-                Effect::Suspend => screen.suspend()?,
-                Effect::Redraw => screen.redraw()?,
+                PickerEffect::Nothing => (),
+                PickerEffect::Look(turn) => wish(DetailRequest::Look(turn)),
+                PickerEffect::Plan(turn) => wish(DetailRequest::Plan(turn)),
+                PickerEffect::Do(turn, choice) => return Ok(Ended::So(End::Do(turn, choice))),
+                PickerEffect::Leave => return Ok(Ended::So(End::Left)),
+                PickerEffect::Suspend => screen.suspend()?,
+                PickerEffect::Redraw => screen.redraw()?,
             }
         }
     }

@@ -8,8 +8,8 @@ use ratatui::{
 };
 
 use super::{
-    layout::{self, COLUMNS_MIN, Layout, ROWS_MIN, TURN_ROWS},
-    model::{Choice, Known, Model, Step, Turn},
+    layout::{self, COLUMNS_MIN, ROWS_MIN, ScreenLayout, TURN_ROWS},
+    model::{Choice, Model, PickerTurn, PickerView, TurnDetails},
     sheet::Sheet,
 };
 use crate::ui::{Align, Cut, Paint, Style, cells, count, fit, number, pad};
@@ -21,15 +21,15 @@ pub(super) fn view(frame: &mut Frame<'_>, model: &Model, style: Style) {
     canvas.title(layout.title, model);
     canvas.keys(layout.keys, model);
     match model.step {
-        Step::Turns => {
+        PickerView::Turns => {
             canvas.turns(layout.turns, model);
             if let Some(pane) = layout.pane {
                 canvas.divide(&layout, pane);
                 canvas.since(pane, model, 0);
             }
         }
-        Step::Diff { top } => canvas.since(layout.body, model, top),
-        Step::Choices { at, top } => match layout.pane {
+        PickerView::Diff { top } => canvas.since(layout.body, model, top),
+        PickerView::Choices { at, top } => match layout.pane {
             Some(pane) if pane.x > layout.turns.x && pane.width >= PLAN_COLUMNS => {
                 canvas.turns(layout.turns, model);
                 canvas.divide(&layout, pane);
@@ -39,7 +39,7 @@ pub(super) fn view(frame: &mut Frame<'_>, model: &Model, style: Style) {
         },
     }
     let caret = canvas.search(layout.search, model);
-    if let Some(caret) = caret.filter(|_| model.step == Step::Turns) {
+    if let Some(caret) = caret.filter(|_| model.step == PickerView::Turns) {
         frame.set_cursor_position(caret);
     }
 }
@@ -129,12 +129,16 @@ impl Canvas<'_> {
             return self.put(area, 0, Paint::Bold, note);
         }
         let said: &[&str] = match (model.step, &model.search) {
-            (Step::Turns, None) => {
+            (PickerView::Turns, None) => {
                 &["↑↓ move", "Enter choose", "Esc leave", "→ diff", "type to search"]
             }
-            (Step::Turns, Some(_)) => &["↑↓ move", "Enter choose", "Esc end search", "→ diff"],
-            (Step::Diff { .. }, _) => &["↑↓ scroll", "Enter choose", "Esc back", "Space page"],
-            (Step::Choices { .. }, _) => &["↑↓ move", "Enter do it", "Esc back", "PgDn more"],
+            (PickerView::Turns, Some(_)) => {
+                &["↑↓ move", "Enter choose", "Esc end search", "→ diff"]
+            }
+            (PickerView::Diff { .. }, _) => {
+                &["↑↓ scroll", "Enter choose", "Esc back", "Space page"]
+            }
+            (PickerView::Choices { .. }, _) => &["↑↓ move", "Enter do it", "Esc back", "PgDn more"],
         };
         // An item that does not fit is left out as a whole.
         let mut line = String::new();
@@ -149,7 +153,7 @@ impl Canvas<'_> {
     }
 
     /// The line between the turns and what stands beside or below them.
-    fn divide(&mut self, layout: &Layout, pane: Rect) {
+    fn divide(&mut self, layout: &ScreenLayout, pane: Rect) {
         let attributes = self.attributes(Paint::Dim);
         if pane.x > layout.turns.x {
             for y in pane.top()..pane.bottom() {
@@ -184,8 +188,8 @@ impl Canvas<'_> {
     fn turn(
         &mut self,
         area: Rect,
-        turn: &Turn,
-        known: Option<&Known>,
+        turn: &PickerTurn,
+        known: Option<&TurnDetails>,
         is_chosen: bool,
         digits: usize,
     ) {
@@ -225,7 +229,7 @@ impl Canvas<'_> {
         };
         let turn = &model.turns[chosen];
         let known = model.known.get(&chosen);
-        let since = known.map_or_else(|| "looking …".to_owned(), Known::since);
+        let since = known.map_or_else(|| "looking …".to_owned(), TurnDetails::since);
         let badges = badges(turn, known);
         self.put_both(area, 0, Paint::Bold, &format!("{} · {}", turn.who, turn.when), &turn.id);
         let mut row = 1;
@@ -286,12 +290,12 @@ impl Canvas<'_> {
 }
 
 /// The user's message if known, else what the checkpoint was taken before.
-fn words(turn: &Turn) -> &str {
+fn words(turn: &PickerTurn) -> &str {
     turn.prompt.as_deref().unwrap_or(&turn.trigger)
 }
 
-fn badges(turn: &Turn, known: Option<&Known>) -> Vec<String> {
-    let conflicts = known.and_then(Known::conflict_words);
+fn badges(turn: &PickerTurn, known: Option<&TurnDetails>) -> Vec<String> {
+    let conflicts = known.and_then(TurnDetails::conflict_words);
     turn.badges.iter().cloned().chain(conflicts).collect()
 }
 

@@ -4,15 +4,15 @@ use ratatui::{Terminal, backend::TestBackend};
 
 use super::*;
 use crate::ui::{
-    Lines,
+    LineCounts,
     picker::{
-        keys::Key,
-        model::{News, Planned},
+        keys::KeyPress,
+        model::{News, PickerPlan},
     },
 };
 
-fn turns() -> Vec<Turn> {
-    let turn = |number, when: &str, who: &str, prompt: Option<&str>, trigger: &str| Turn {
+fn turns() -> Vec<PickerTurn> {
+    let turn = |number, when: &str, who: &str, prompt: Option<&str>, trigger: &str| PickerTurn {
         number,
         id: ["c0e1", "b81c", "e07d"][number - 1].to_owned(),
         when: when.to_owned(),
@@ -45,7 +45,7 @@ fn known() -> Model {
     model.learn(News::Did(0, "4 files  +12 −230".to_owned()));
     model.learn(News::Did(1, "9 files  +88 −41".to_owned()));
     model.learn(News::Begins(0));
-    let lines = Lines { added: 2, removed: 1 };
+    let lines = LineCounts { added: 2, removed: 1 };
     model.learn(News::File(0, DIFF.to_owned(), Some(lines)));
     model.learn(News::File(0, "logo.png: binary file (3 KB) removed\n".to_owned(), None));
     model.learn(News::Ends(0, 0));
@@ -54,7 +54,7 @@ fn known() -> Model {
                 1 kept\n";
     model.learn(News::Planned(
         0,
-        Planned { text: text.to_owned(), conflicts: 1, ..Planned::default() },
+        PickerPlan { text: text.to_owned(), conflicts: 1, ..PickerPlan::default() },
     ));
     model
 }
@@ -112,11 +112,11 @@ fn a_tiny_terminal_says_so() {
 #[test]
 fn enter_shows_the_plan_and_the_choices() {
     let mut model = known();
-    model.press(Key::Enter);
+    model.press(KeyPress::Enter);
     insta::assert_snapshot!(shown(&mut model, 80, 24));
     let text = "  restore   src/cart.ts   +1 −2\n\n1 path would change\n".to_owned();
-    model.learn(News::Planned(0, Planned { text, ..Planned::default() }));
-    model.press(Key::Down);
+    model.learn(News::Planned(0, PickerPlan { text, ..PickerPlan::default() }));
+    model.press(KeyPress::Down);
     insta::assert_snapshot!(shown(&mut model, 80, 24));
     insta::assert_snapshot!(shown(&mut model, 40, 10));
 }
@@ -124,7 +124,7 @@ fn enter_shows_the_plan_and_the_choices() {
 #[test]
 fn a_difference_takes_the_whole_screen() {
     let mut model = known();
-    model.press(Key::Right);
+    model.press(KeyPress::Right);
     insta::assert_snapshot!(shown(&mut model, 80, 24));
     insta::assert_snapshot!(shown(&mut model, 40, 10));
 }
@@ -133,10 +133,10 @@ fn a_difference_takes_the_whole_screen() {
 fn a_search_says_how_many_fit() {
     let mut model = known();
     for c in "cart".chars() {
-        model.press(Key::Char(c));
+        model.press(KeyPress::Char(c));
     }
     insta::assert_snapshot!(shown(&mut model, 80, 10));
-    model.press(Key::Char('!'));
+    model.press(KeyPress::Char('!'));
     insta::assert_snapshot!(shown(&mut model, 80, 10));
 }
 
@@ -185,7 +185,7 @@ fn a_move_draws_only_what_differs() {
     let mut model = known();
     let before = frame(&mut model, 80, 24);
     let before = before.backend().buffer().clone();
-    model.press(Key::Char('/'));
+    model.press(KeyPress::Char('/'));
     let after = frame(&mut model, 80, 24);
     let drawn = before.diff(after.backend().buffer()).len();
     assert!(drawn < 80, "{drawn} cells");

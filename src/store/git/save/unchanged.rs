@@ -2,9 +2,9 @@
 
 use sha2::{Digest, Sha256};
 
-use super::{Made, own, repository};
+use super::{StoredParts, own, repository};
 use crate::{
-    cache::Table,
+    cache::ScanTable,
     model::{Checkpoint, CheckpointId, ContentId, Kind, Stamp},
     scan::Scan,
     store::{Draft, Store, git::GitStore, record, repository::Administration},
@@ -58,7 +58,7 @@ impl GitStore {
 
 /// Whether the index is the one for which the cache has the tree.
 fn is_index_known(scan: &Scan) -> bool {
-    let facts = scan.base.as_ref().map(Table::facts);
+    let facts = scan.base.as_ref().map(ScanTable::facts);
     facts.is_some_and(|facts| {
         facts.index == scan.index && (facts.staged.is_some() || scan.index == Stamp::default())
     })
@@ -69,7 +69,7 @@ fn is_index_known(scan: &Scan) -> bool {
 pub(super) fn latest(
     scan: &Scan,
     checkpoint: &Checkpoint,
-    made: &Made,
+    made: &StoredParts,
 ) -> Option<(CheckpointId, ContentId)> {
     let administration = made.own.as_ref().map(|own| own.held_repository.administration());
     let latest = (checkpoint.id, surroundings(administration, scan.index));

@@ -6,9 +6,9 @@ use super::*;
 use crate::store::objects::id_of;
 
 /// A directory that is removed on drop.
-struct Fixture(PathBuf);
+struct TempPackDir(PathBuf);
 
-impl Fixture {
+impl TempPackDir {
     fn new(name: &str) -> Self {
         let dir =
             std::env::temp_dir().join(format!("beforehand-pack-{name}-{}", std::process::id()));
@@ -19,7 +19,7 @@ impl Fixture {
     /// A pack of these objects.
     fn pack(&self, objects: &[Vec<u8>]) -> Pack {
         let path = self.0.join("new");
-        let mut pack = Writer::new(File::create_new(&path).unwrap());
+        let mut pack = PackWriter::new(File::create_new(&path).unwrap());
         for bytes in objects {
             pack.push(id_of(bytes), bytes).unwrap();
         }
@@ -35,7 +35,7 @@ impl Fixture {
     }
 }
 
-impl Drop for Fixture {
+impl Drop for TempPackDir {
     fn drop(&mut self) {
         crate::fs::remove_tree(&self.0).unwrap();
     }
@@ -47,7 +47,7 @@ fn distinct(count: usize) -> Vec<Vec<u8>> {
 
 #[test]
 fn every_object_is_found_in_packs_of_every_size() {
-    let fixture = Fixture::new("sizes");
+    let fixture = TempPackDir::new("sizes");
     for count in [1, 2, 127, 128, 129, 1000, 20_000] {
         let objects = distinct(count);
         let pack = fixture.pack(&objects);
@@ -66,7 +66,7 @@ fn every_object_is_found_in_packs_of_every_size() {
 
 #[test]
 fn a_shell_can_read_the_lines() {
-    let fixture = Fixture::new("lines");
+    let fixture = TempPackDir::new("lines");
     let pack = fixture.pack(&[b"first".to_vec(), b"second".to_vec()]);
     let text = fs::read_to_string(pack.path()).unwrap();
     let id = id_of(b"second");
@@ -80,7 +80,7 @@ fn a_shell_can_read_the_lines() {
 
 #[test]
 fn damage_anywhere_is_noticed() {
-    let fixture = Fixture::new("damage");
+    let fixture = TempPackDir::new("damage");
     let good = fixture.pack(&distinct(3));
     let bytes = fs::read(good.path()).unwrap();
     for at in 0..bytes.len() {
@@ -103,7 +103,7 @@ fn damage_anywhere_is_noticed() {
 
 #[test]
 fn what_is_no_file_is_no_pack() {
-    let fixture = Fixture::new("kinds");
+    let fixture = TempPackDir::new("kinds");
     let link = fixture.0.join("link");
     std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
     for path in [link, fixture.0.clone()] {
@@ -116,7 +116,7 @@ fn what_is_no_file_is_no_pack() {
 
 #[test]
 fn a_pack_that_goes_meanwhile_has_nothing() {
-    let fixture = Fixture::new("gone");
+    let fixture = TempPackDir::new("gone");
     let pack = fixture.pack(&distinct(3));
     assert_eq!(pack.size(&id_of(b"1")), Some(1));
     fs::remove_file(pack.path()).unwrap();
@@ -138,7 +138,7 @@ fn forged() -> impl Strategy<Value = (Vec<u8>, Vec<ContentId>)> {
     let row = (id, 0..40_u64, 0..20_u64);
     (prop::collection::vec(row, 0..400), any::<bool>(), 0..3_u64).prop_map(|(rows, sort, more)| {
         let rows = rows.into_iter().map(|(id, at, size)| (ContentId::new(&id), at..at + size));
-        let mut rows: Vec<Row> = rows.collect();
+        let mut rows: Vec<ObjectRange> = rows.collect();
         if sort {
             rows.sort_by_key(|(id, _)| *id);
             rows.dedup_by_key(|(id, _)| *id);
@@ -159,7 +159,7 @@ proptest! {
     fn a_forged_pack_is_read_or_refused((pack, ids) in forged(), cut in 0..3_usize) {
         read_any(&pack);
         read_any(&pack[cut..]);
-        let fixture = Fixture::new(&format!("forged-{:?}", std::thread::current().id()));
+        let fixture = TempPackDir::new(&format!("forged-{:?}", std::thread::current().id()));
         let opened = fixture.opened(&"0".repeat(64), &pack);
         for id in &ids {
             // Whatever it says: these bytes have other names.
@@ -177,7 +177,7 @@ proptest! {
     fn what_is_put_in_comes_back(objects in prop::collection::hash_set(
         prop::collection::vec(any::<u8>(), 0..300), 1..40,
     )) {
-        let fixture = Fixture::new(&format!("back-{:?}", std::thread::current().id()));
+        let fixture = TempPackDir::new(&format!("back-{:?}", std::thread::current().id()));
         let objects: Vec<_> = objects.into_iter().collect();
         let pack = fixture.pack(&objects);
         for bytes in &objects {

@@ -49,7 +49,7 @@ const TRIES: usize = 4;
 
 /// Limits for one run.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Limits {
+pub(super) struct BorrowLimits {
     /// How much may be copied where hard links are impossible; `None` for the limit of a call.
     pub(super) budget_bytes: Option<u64>,
     /// When to stop, finished or not.
@@ -58,14 +58,14 @@ pub(super) struct Limits {
 
 /// The result of a run.
 #[derive(Debug, Default)]
-pub(super) struct Borrowed {
+pub(super) struct BorrowReport {
     /// How many files were linked or copied.
     pub(super) new: usize,
     /// Why objects could be neither linked nor copied, and how many bytes they have, if known.
     pub(super) left_out: Option<(SkipReason, u64)>,
 }
 
-impl Borrowed {
+impl BorrowReport {
     fn leave_out(&mut self, reason: SkipReason, bytes: u64) {
         let (first, sum) = self.left_out.unwrap_or((reason, 0));
         self.left_out = Some((first, sum + bytes));
@@ -83,14 +83,14 @@ pub(super) fn borrow(
     common_dir: &Path,
     linked: &Path,
     is_quiet: bool,
-    limits: Limits,
-) -> Result<Borrowed> {
-    let Limits { budget_bytes, deadline } = limits;
+    limits: BorrowLimits,
+) -> Result<BorrowReport> {
+    let BorrowLimits { budget_bytes, deadline } = limits;
     let mut borrow = Borrow::new(linked, budget_bytes.unwrap_or(WAITING_MAX_BYTES));
     borrow.deadline = deadline;
     let packs = common_dir.join("objects/pack");
     if is_quiet && borrow.has_seen(b"objects/pack", &packs) && budget_bytes.is_none() {
-        return Ok(Borrowed::default());
+        return Ok(BorrowReport::default());
     }
     create_private_dirs(linked)?;
     let dirs = object_dirs(common_dir);
@@ -157,7 +157,7 @@ struct Borrow<'a> {
     can_share: Option<bool>,
     /// Directories with new names in them.
     changed: BTreeSet<PathBuf>,
-    out: Borrowed,
+    out: BorrowReport,
 }
 
 impl<'a> Borrow<'a> {
@@ -175,7 +175,7 @@ impl<'a> Borrow<'a> {
             can_link: None,
             can_share: None,
             changed: BTreeSet::new(),
-            out: Borrowed::default(),
+            out: BorrowReport::default(),
         }
     }
 
@@ -361,7 +361,7 @@ impl<'a> Borrow<'a> {
     }
 
     /// Syncs the new names, and only then records what need not be listed again.
-    fn finish(mut self) -> Result<Borrowed> {
+    fn finish(mut self) -> Result<BorrowReport> {
         if self.out.left_out.is_some() {
             // The next run must look at everything that may not be here yet.
             self.seen.remove(&b"objects/pack"[..]);

@@ -11,7 +11,7 @@ use gix::{
 use crate::{
     error::{Error, Result},
     store::plumbing::{
-        pack::{Deflater, Pack, Packed},
+        pack::{Deflater, GitPackWriter, Packed},
         repo::{Odb, Repo, name, open_odb},
     },
 };
@@ -45,7 +45,7 @@ impl Copy {
 
     /// Adds an object: the raw pack entry if it is a whole object, else compressed again. Returns
     /// whether it could be read. A damaged object is not copied; `check` reports it.
-    pub(super) fn add(&mut self, id: ObjectId, pack: &mut Pack) -> Result<bool> {
+    pub(super) fn add(&mut self, id: ObjectId, pack: &mut GitPackWriter) -> Result<bool> {
         let failed = |err: io::Error| Error::Other {
             message: format!("cannot copy object {id}: {err}"),
             hint: None,

@@ -16,7 +16,7 @@ use super::super::names_of;
 use crate::{
     error::{Error, Result},
     fs::{read_small, space, stat_path},
-    store::plumbing::pack::Pack,
+    store::plumbing::pack::GitPackWriter,
 };
 
 /// Enough for an index of more than ten million objects.
@@ -27,7 +27,7 @@ const REWRITTEN_MAX_BYTES: u64 = 64 << 20;
 const LARGE: u32 = 1 << 31;
 
 /// One row of a pack index: object id, checksum, and range in the pack.
-pub(in crate::store) type Row = (ObjectId, u32, Range<u64>);
+pub(in crate::store) type PackIndexRow = (ObjectId, u32, Range<u64>);
 
 /// The ids of all objects in one of our object directories.
 pub(super) fn own_ids(objects: &Path, hash: HashKind) -> Result<HashSet<ObjectId>> {
@@ -115,7 +115,7 @@ pub(in crate::store) fn is_worth_rewriting(dead: u64, size: u64) -> bool {
 pub(super) fn copy_rows(
     path: &Path,
     hash: HashKind,
-    to: &mut Pack,
+    to: &mut GitPackWriter,
     mut wanted: impl FnMut(&ObjectId) -> bool,
 ) -> io::Result<()> {
     let rows = rows_of(path, hash).map_err(|err| io::Error::other(err.to_string()))?;
@@ -136,7 +136,7 @@ fn damaged() -> io::Error {
 }
 
 /// Reads the index of a pack.
-pub(super) fn rows_of(pack: &Path, hash: HashKind) -> Result<Vec<Row>> {
+pub(super) fn rows_of(pack: &Path, hash: HashKind) -> Result<Vec<PackIndexRow>> {
     let index = read_small(&pack.with_extension("idx"), INDEX_MAX_BYTES)?.unwrap_or_default();
     let length = stat_path(pack).map_or(0, |stamp| stamp.size);
     rows(&index, length, hash)
@@ -165,7 +165,11 @@ pub(in crate::store) fn which(sizes: &[u64], max: usize) -> Range<usize> {
 }
 
 /// The rows of a version 2 index, sorted by position. An entry ends where the next one begins.
-pub(in crate::store) fn rows(index: &[u8], pack_bytes: u64, hash: HashKind) -> Option<Vec<Row>> {
+pub(in crate::store) fn rows(
+    index: &[u8],
+    pack_bytes: u64,
+    hash: HashKind,
+) -> Option<Vec<PackIndexRow>> {
     let width = hash.len_in_bytes();
     let u32_at = |at: usize| {
         let bytes = index.get(at..at.checked_add(4)?)?;
@@ -195,7 +199,7 @@ pub(in crate::store) fn rows(index: &[u8], pack_bytes: u64, hash: HashKind) -> O
     let end = pack_bytes.checked_sub(width as u64)?;
     let ends: Vec<u64> = found.iter().skip(1).map(|(offset, _, _)| *offset).chain([end]).collect();
     let rows = found.into_iter().zip(ends).map(|((at, id, crc), end)| (id, crc, at..end));
-    let rows: Vec<Row> = rows.collect();
+    let rows: Vec<PackIndexRow> = rows.collect();
     rows.iter().all(|(_, _, range)| range.start <= range.end).then_some(rows)
 }
 

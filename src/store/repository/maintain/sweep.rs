@@ -11,9 +11,10 @@ use std::{
 use gix::ObjectId;
 
 use super::{
-    Marks, Pack, Private, Repo, names_of,
+    GitPackWriter, PrivateRepository, ReachableObjects, Repo, names_of,
     packs::{
-        Row, copy_rows, is_worth_rewriting, loose_in, own_packs, remove_pack, rows_of, size_on_disk,
+        PackIndexRow, copy_rows, is_worth_rewriting, loose_in, own_packs, remove_pack, rows_of,
+        size_on_disk,
     },
     refs,
 };
@@ -22,11 +23,11 @@ use crate::{
     error::{Error, Result},
     fs::{Lock, now_ns, stat_path},
     model::ContentId,
-    state::State,
+    state::StateDir,
     store::record,
 };
 
-/// Suffix of a private repository that is being removed: see [`Private::all`].
+/// Suffix of a private repository that is being removed: see [`PrivateRepository::all`].
 const BURIED: &str = ".removed";
 /// No write takes longer: an hour.
 const WRITING_MAX_NS: i64 = 3_600_000_000_000;
@@ -46,10 +47,10 @@ pub struct Swept {
 /// # Errors
 ///
 /// Fails if saves hold the lock for too long, or if something cannot be read or removed.
-pub(in crate::store) fn sweep(state: &State, deadline: Instant) -> Result<Swept> {
+pub(in crate::store) fn sweep(state: &StateDir, deadline: Instant) -> Result<Swept> {
     remove_buried(state)?;
     let (mut swept, mut done) = (Swept::default(), Ok(()));
-    for private in Private::all(state)? {
+    for private in PrivateRepository::all(state)? {
         let lock = private.dir().join("maintenance.lock");
         let one = Lock::acquire(&lock, Instant::now())
             .and_then(|_only_one| sweep_one(state, &private, deadline));
@@ -62,8 +63,9 @@ pub(in crate::store) fn sweep(state: &State, deadline: Instant) -> Result<Swept>
     done.map(|()| swept)
 }
 
-fn sweep_one(state: &State, private: &Private, deadline: Instant) -> Result<u64> {
-    let mut sweep = Sweep { state, private, repo: private.repo(), marks: Marks::default() };
+fn sweep_one(state: &StateDir, private: &PrivateRepository, deadline: Instant) -> Result<u64> {
+    let mut sweep =
+        Sweep { state, private, repo: private.repo(), marks: ReachableObjects::default() };
     if sweep.is_idle()? {
         let _lock = private.lock_exclusive(deadline)?;
         if sweep.is_idle()? {
@@ -97,7 +99,7 @@ fn sweep_one(state: &State, private: &Private, deadline: Instant) -> Result<u64>
 
 /// Packs and loose objects to remove from one of our object directories.
 struct Condemned {
-    packs: Vec<(PathBuf, Vec<Row>)>,
+    packs: Vec<(PathBuf, Vec<PackIndexRow>)>,
     loose: Vec<(PathBuf, ObjectId)>,
 }
 
@@ -109,10 +111,10 @@ impl Condemned {
 
 /// The sweep of one private repository.
 struct Sweep<'a> {
-    state: &'a State,
-    private: &'a Private,
+    state: &'a StateDir,
+    private: &'a PrivateRepository,
     repo: Repo,
-    marks: Marks,
+    marks: ReachableObjects,
 }
 
 impl Sweep<'_> {
@@ -156,12 +158,12 @@ impl Sweep<'_> {
     /// Copies the needed objects of condemned packs into a new one; returns its size.
     fn save_survivors(&self, condemned: &Condemned) -> Result<u64> {
         let seen = &self.marks.seen;
-        let survives = |(id, _, _): &Row| seen.contains(id);
+        let survives = |(id, _, _): &PackIndexRow| seen.contains(id);
         if !condemned.packs.iter().any(|(_, rows)| rows.iter().any(survives)) {
             return Ok(0);
         }
         let save = || {
-            let mut pack = Pack::begin(&self.repo.objects(), self.repo.hash)?;
+            let mut pack = GitPackWriter::begin(&self.repo.objects(), self.repo.hash)?;
             let mut copied = HashSet::new();
             for (path, _) in &condemned.packs {
                 let wanted = |id: &ObjectId| seen.contains(id) && copied.insert(*id);
@@ -177,7 +179,7 @@ impl Sweep<'_> {
     fn remove(&self, condemned: Condemned, written: &HashSet<ObjectId>) -> Result<u64> {
         let mut freed = 0;
         let is_needed_now =
-            |(id, _, _): &Row| self.marks.seen.contains(id) && !written.contains(id);
+            |(id, _, _): &PackIndexRow| self.marks.seen.contains(id) && !written.contains(id);
         for (path, rows) in condemned.packs {
             if !rows.iter().any(is_needed_now) {
                 crash::point("sweep-object");
@@ -202,7 +204,7 @@ impl Sweep<'_> {
 
 /// Removes a private repository. Renames it first, so that a partial removal never looks like a
 /// repository.
-fn remove_repository(state: &State, private: &Private) -> Result<u64> {
+fn remove_repository(state: &StateDir, private: &PrivateRepository) -> Result<u64> {
     let freed = crate::fs::own_bytes(private.dir());
     let mut buried = private.dir().as_os_str().to_owned();
     buried.push(BURIED);
@@ -213,7 +215,7 @@ fn remove_repository(state: &State, private: &Private) -> Result<u64> {
 }
 
 /// Finishes removals that were interrupted after the rename.
-fn remove_buried(state: &State) -> Result<()> {
+fn remove_buried(state: &StateDir) -> Result<()> {
     for name in names_of(&state.repositories()).unwrap_or_default() {
         if name.as_bytes().ends_with(BURIED.as_bytes()) {
             let path = state.repositories().join(name);

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use gix::ObjectId;
 
 use super::{
-    Private, Repo, below,
+    PrivateRepository, Repo, below,
     packs::{loose_in, own_packs, rows_of, size_on_disk},
 };
-use crate::{model::ContentId, state::State, store::plumbing::repo::content_id};
+use crate::{model::ContentId, state::StateDir, store::plumbing::repo::content_id};
 
 /// The sizes of objects in private repositories, read once for each repository.
 #[derive(Default)]
@@ -19,13 +19,13 @@ impl Weights {
     /// whether to descend into it.
     pub(in crate::store) fn each(
         &mut self,
-        state: &State,
+        state: &StateDir,
         store: &str,
         tree: &ContentId,
         is_new: &mut dyn FnMut(ContentId, u64) -> bool,
     ) {
         let (repo, sizes) = self.0.entry(store.to_owned()).or_insert_with(|| {
-            let private = Private::named(state, store);
+            let private = PrivateRepository::named(state, store);
             let repo = private.repo();
             let sizes = sizes_in(&repo);
             (repo, sizes)

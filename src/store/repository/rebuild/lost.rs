@@ -11,16 +11,16 @@ use std::{
 use gix::{ObjectId, objs::Kind as ObjectKind};
 
 use super::{
-    Build, Held, Private, Tree, head,
+    Build, Held, HeldFiles, PrivateRepository, head,
     places::{is_of_the_user, led_to, part_at, place_of, short},
     read_small, refs, restore_index, root,
 };
 use crate::{
     fs::names_in,
     model::Head,
-    state::State,
+    state::StateDir,
     store::{
-        Since,
+        HeadDistance,
         plumbing::{
             index,
             repo::{Repo, name},
@@ -40,7 +40,7 @@ const STASH_LOG: &str = "logs/refs/stash";
 
 /// What a repository has lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostRepository {
     /// Its git directory. Absolute.
     pub place: PathBuf,
     /// Branches and tags, by their short names.
@@ -71,7 +71,7 @@ pub struct Losing {
 }
 
 /// The branches, tags and stashes in `record` that existing repositories no longer have.
-pub fn lost(state: &State, root: &Path, record: &Record) -> Vec<Lost> {
+pub fn lost(state: &StateDir, root: &Path, record: &Record) -> Vec<LostRepository> {
     record.repositories.iter().filter_map(|held| lost_of(state, root, held)).collect()
 }
 
@@ -84,20 +84,21 @@ pub struct Stood {
     /// Where HEAD stood.
     pub then: Head,
     /// What has become of it.
-    pub since: Since,
+    pub since: HeadDistance,
 }
 
 /// The HEADs of the repositories nested in the root, and of the submodules of all, as far as they can
 /// be told.
-pub fn heads(state: &State, root: &Path, record: &Record) -> Vec<Stood> {
+pub fn heads(state: &StateDir, root: &Path, record: &Record) -> Vec<Stood> {
     let mut heads = Vec::new();
     for held in &record.repositories {
         let place = place_of(root, held);
-        let repo = Private::named(state, &held.store).repo();
-        let Some(files) = Tree::open(&repo, held).ok().filter(|_| place.starts_with(root)) else {
+        let repo = PrivateRepository::named(state, &held.store).repo();
+        let Some(files) = HeldFiles::open(&repo, held).ok().filter(|_| place.starts_with(root))
+        else {
             continue;
         };
-        let mut add = |worktree: &Path, git_dir: &Path, files: &Tree<'_>| {
+        let mut add = |worktree: &Path, git_dir: &Path, files: &HeldFiles<'_>| {
             let then = head_of(files)?;
             let since = head::since(&Repo::at(git_dir, root::hash_kind_of(git_dir)), &then)?;
             let (worktree, place) = (worktree.to_owned(), place.clone());
@@ -121,7 +122,7 @@ pub fn heads(state: &State, root: &Path, record: &Record) -> Vec<Stood> {
 }
 
 /// Where HEAD of a held repository stands.
-fn head_of(files: &Tree<'_>) -> Option<Head> {
+fn head_of(files: &HeldFiles<'_>) -> Option<Head> {
     let text = files.file(b"HEAD")?;
     let text = String::from_utf8_lossy(text.trim_ascii_end()).into_owned();
     let branch = text.strip_prefix("ref:").map(|name| name.trim().to_owned());
@@ -138,10 +139,10 @@ fn head_of(files: &Tree<'_>) -> Option<Head> {
     Some(Head { branch, commit: commit.map(|id| id.to_string()), in_progress: None })
 }
 
-fn lost_of(state: &State, root: &Path, held: &Held) -> Option<Lost> {
+fn lost_of(state: &StateDir, root: &Path, held: &Held) -> Option<LostRepository> {
     let place = place_of(root, held);
-    let repo = Private::named(state, &held.store).repo();
-    let files = Tree::open(&repo, held).ok()?;
+    let repo = PrivateRepository::named(state, &held.store).repo();
+    let files = HeldFiles::open(&repo, held).ok()?;
     let now = Repo::at(&place, root::hash_kind_of(&place));
     let there: BTreeSet<String> = refs::all(&now).ok()?.into_iter().collect();
     let names: BTreeSet<String> = files.refs().into_iter().map(|(name, _)| name).collect();
@@ -154,7 +155,7 @@ fn lost_of(state: &State, root: &Path, held: &Held) -> Option<Lost> {
     let stashes = then.difference(&since).count();
     let staged = staged_otherwise(root, held, &files, &place, now.hash);
     let is_any = !refs.is_empty() || stashes > 0 || !staged.is_empty();
-    is_any.then_some(Lost { place, refs, stashes, staged })
+    is_any.then_some(LostRepository { place, refs, stashes, staged })
 }
 
 /// The git directories with another index than held, while HEAD has not moved. The root's own index
@@ -162,7 +163,7 @@ fn lost_of(state: &State, root: &Path, held: &Held) -> Option<Lost> {
 fn staged_otherwise(
     root: &Path,
     held: &Held,
-    files: &Tree<'_>,
+    files: &HeldFiles<'_>,
     place: &Path,
     hash: gix::hash::Kind,
 ) -> Vec<PathBuf> {
@@ -195,7 +196,7 @@ fn staged_otherwise(
 }
 
 /// Whether a ref of the repository at `common`, below `place`, is unchanged.
-fn has_same_ref(files: &Tree<'_>, place: &Path, common: &Path, name: &str) -> bool {
+fn has_same_ref(files: &HeldFiles<'_>, place: &Path, common: &Path, name: &str) -> bool {
     let loose = files.file(common.join(name).as_os_str().as_bytes());
     let packed = || files.file(common.join("packed-refs").as_os_str().as_bytes());
     let then = match loose {
@@ -218,11 +219,16 @@ fn stashes(log: &[u8]) -> BTreeSet<ObjectId> {
 }
 
 /// What the repository at the place of `held` has beyond `record`; `None` if nothing.
-pub(super) fn losing(state: &State, root: &Path, record: &Record, held: &Held) -> Option<Losing> {
+pub(super) fn losing(
+    state: &StateDir,
+    root: &Path,
+    record: &Record,
+    held: &Held,
+) -> Option<Losing> {
     let place = place_of(root, held);
-    let private = Private::named(state, &held.store);
+    let private = PrivateRepository::named(state, &held.store);
     let repo = private.repo();
-    let files = Tree::open(&repo, held).ok()?;
+    let files = HeldFiles::open(&repo, held).ok()?;
     let now = Repo::at(&place, root::hash_kind_of(&place));
     let then: BTreeMap<String, ObjectId> = files.refs().into_iter().collect();
     let kept = ancestors(&repo, then.values().copied().collect());
@@ -265,7 +271,7 @@ const BY_HAND: [&str; 5] =
     ["config", "config.worktree", "info/exclude", "info/attributes", "description"];
 
 /// Hooks, settings and worktrees at `place` that are not as held.
-fn changed(held: &Tree<'_>, place: &Path) -> Vec<String> {
+fn changed(held: &HeldFiles<'_>, place: &Path) -> Vec<String> {
     let names = |dir: &str, below: &str| -> Vec<String> {
         let names = names_in(&place.join(dir)).into_iter();
         names.map(|name| format!("{dir}/{}{below}", name.to_string_lossy())).collect()

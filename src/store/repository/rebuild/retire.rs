@@ -14,15 +14,15 @@ use std::{
 };
 
 use super::{
-    Build, EntryKind, Held, OLD, Private, Tree, names_of, places::place_of, read_small,
-    restore_index, temporary_beside,
+    Build, EntryKind, Held, HeldFiles, OLD, PrivateRepository, names_of, places::place_of,
+    read_small, restore_index, temporary_beside,
 };
 use crate::{
     error::{Error, Result},
     fs::remove_tree,
     model::CheckpointId,
     root,
-    state::State,
+    state::StateDir,
     store::{
         plumbing::repo::Repo,
         record::{
@@ -31,7 +31,7 @@ use crate::{
         },
         repository::{
             administration,
-            borrow::{self, Limits},
+            borrow::{self, BorrowLimits},
         },
     },
 };
@@ -64,7 +64,7 @@ impl Ends<'_> {
     /// Fails if it can be neither deleted nor renamed.
     pub(super) fn retire(
         &self,
-        state: &State,
+        state: &StateDir,
         root: &Path,
         place: &Path,
         old: &Path,
@@ -100,7 +100,7 @@ impl Ends<'_> {
 
     /// Whether one of the checkpoints holds the repository of `place` as it is now at `old`.
     /// Borrows objects that were added since.
-    fn is_held(&self, state: &State, root: &Path, place: &Path, old: &Path) -> Result<bool> {
+    fn is_held(&self, state: &StateDir, root: &Path, place: &Path, old: &Path) -> Result<bool> {
         let found = fs::symlink_metadata(old).map_err(Error::io("look at", old))?;
         if !found.is_dir() {
             return Ok(self.is_held_pointer(root, place, old) || found.len() == 0);
@@ -128,10 +128,10 @@ impl Ends<'_> {
 
     /// Whether `left` is an unfinished repository of a restore: a directory that none of the
     /// checkpoints holds.
-    fn is_unfinished(&self, state: &State, left: &Path) -> bool {
+    fn is_unfinished(&self, state: &StateDir, left: &Path) -> bool {
         let Ok(now) = Identity::of(left) else { return false };
         let is_another = |held: &Held| {
-            let private = Private::named(state, &held.store);
+            let private = PrivateRepository::named(state, &held.store);
             let likeness = held.identity.map(|then| private.likeness(then, now));
             likeness.is_none_or(|likeness| likeness == Likeness::Different)
         };
@@ -152,13 +152,13 @@ impl Ends<'_> {
 }
 
 fn is_as_held(
-    state: &State,
+    state: &StateDir,
     root: &Path,
     record: &Record,
     held: &Held,
     old: &Path,
 ) -> Result<bool> {
-    let private = Private::named(state, &held.store);
+    let private = PrivateRepository::named(state, &held.store);
     let repo = private.repo();
     let mut now = administration::files(&repo, old)?;
     let mut is_same = true;
@@ -167,7 +167,7 @@ fn is_as_held(
         is_same = !restore_index::differs(&Repo::at(&dir, repo.hash), &entries);
         now.remove(path.as_os_str().as_bytes());
     }
-    Tree::open(&repo, held)?.each(&mut |path, kind, id| {
+    HeldFiles::open(&repo, held)?.each(&mut |path, kind, id| {
         if kind != EntryKind::Tree {
             is_same &= now.remove(path) == Some(id);
         }
@@ -177,13 +177,13 @@ fn is_as_held(
         return Ok(false);
     }
     let _shared = private.share(None)?;
-    let borrowed = borrow::borrow(old, &private.linked(), false, Limits::default())?;
+    let borrowed = borrow::borrow(old, &private.linked(), false, BorrowLimits::default())?;
     Ok(borrowed.left_out.is_none())
 }
 
 /// Cleans up after an interrupted restore, next to repositories: deletes unfinished ones, and
 /// deletes or sets aside old ones.
-pub fn remove_unfinished(state: &State, root: &Path, ends: &Ends<'_>) -> Vec<SetAside> {
+pub fn remove_unfinished(state: &StateDir, root: &Path, ends: &Ends<'_>) -> Vec<SetAside> {
     let mut aside = Vec::new();
     for place in ends.places(root) {
         let old = place.with_file_name(OLD);

@@ -14,7 +14,7 @@ use gix::{
 };
 
 use super::{
-    Held, Private, Tree, head,
+    Held, HeldFiles, PrivateRepository, head,
     lost::{Losing, losing},
     names_of,
     places::{is_of_the_user, led_to, part_at, place_of, places_inside, short},
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     model::Reason,
-    state::State,
+    state::StateDir,
     store::{
         plumbing::repo::Repo,
         record::{
@@ -48,7 +48,7 @@ const LOG_MAX_BYTES: u64 = 64 << 20;
 
 /// One change to one repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct RepositoryStep {
     /// The git directory, or a `.git` file that points to one. Absolute.
     pub place: PathBuf,
     /// What to do.
@@ -59,7 +59,7 @@ pub struct Step {
     pub(in crate::store::repository) held: Option<Held>,
 }
 
-impl Step {
+impl RepositoryStep {
     /// Whether the step removes something.
     pub fn is_removal(&self) -> bool {
         matches!(self.kind, StepKind::Remove(_))
@@ -83,7 +83,7 @@ impl Step {
     }
 
     /// What is lost when the present repository is removed, or replaced by the one in `record`.
-    pub fn losing(&self, state: &State, root: &Path, record: &Record) -> Option<Losing> {
+    pub fn losing(&self, state: &StateDir, root: &Path, record: &Record) -> Option<Losing> {
         match self.kind {
             StepKind::Replace(_) | StepKind::Remove(_) => {
                 // A file that only leads to a repository loses nothing of it.
@@ -96,7 +96,7 @@ impl Step {
 
     /// Whether what the step replaces or removes is a repository that works and that was changed after
     /// a restore to `of` left it: others have gone on with it.
-    pub fn is_of_others(&self, state: &State, root: &Path, of: &Record) -> bool {
+    pub fn is_of_others(&self, state: &StateDir, root: &Path, of: &Record) -> bool {
         let is_replaced = matches!(self.kind, StepKind::Replace(_) | StepKind::Remove(_));
         let worktree = self.place.parent().unwrap_or(&self.place);
         let works = || self.place.is_dir() && matches!(root::git_dirs(worktree), Ok(Some(_)));
@@ -135,20 +135,21 @@ const IN_THE_WAY: &str = "the file that led to the repository was there";
 
 /// Plans the steps that restore the repositories in `record`. Unless `all` is set, a repository
 /// that exists and is the same is left alone.
-pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step> {
+pub fn steps(state: &StateDir, root: &Path, record: &Record, all: bool) -> Vec<RepositoryStep> {
     let mut steps = Vec::new();
     // An undone restore may have put a different repository there, which holds everything.
     let is_exact = record.checkpoint.cause.reason == Reason::BeforeRestore;
     if is_exact {
         steps.extend(made_by_restore(state, root, record));
     }
-    let removed: Vec<PathBuf> = steps.iter().map(|step: &Step| step.place.clone()).collect();
+    let removed: Vec<PathBuf> =
+        steps.iter().map(|step: &RepositoryStep| step.place.clone()).collect();
     for held in &record.repositories {
         let place = place_of(root, held);
         let is_own = record.store.as_deref() == Some(&held.store);
         let is_inside = is_own || place.starts_with(root);
         let mut add = |place: PathBuf, kind: StepKind| {
-            steps.push(Step { place, kind, is_inside, held: Some(held.clone()) });
+            steps.push(RepositoryStep { place, kind, is_inside, held: Some(held.clone()) });
         };
         let kind = kind_of(state, &place, held, all, is_exact);
         let is_whole = kind.is_none();
@@ -186,7 +187,12 @@ pub fn steps(state: &State, root: &Path, record: &Record, all: bool) -> Vec<Step
 
 /// Plans the steps for `.git` files that pointed nowhere. A repository that is there now stays,
 /// unless a restore put it there.
-fn dangling(root: &Path, record: &Record, is_exact: bool, removed: &[PathBuf]) -> Vec<Step> {
+fn dangling(
+    root: &Path,
+    record: &Record,
+    is_exact: bool,
+    removed: &[PathBuf],
+) -> Vec<RepositoryStep> {
     let mut steps = Vec::new();
     for (path, text) in &record.dangling {
         let place = root.join(OsStr::from_bytes(path));
@@ -194,7 +200,7 @@ fn dangling(root: &Path, record: &Record, is_exact: bool, removed: &[PathBuf]) -
         let is_other = is_there && text_of(&place).as_ref() != Some(text);
         let mut add = |kind: StepKind| {
             let (place, is_inside) = (place.clone(), place.starts_with(root));
-            steps.push(Step { place, kind, is_inside, held: None });
+            steps.push(RepositoryStep { place, kind, is_inside, held: None });
         };
         let gives_way = is_other && (is_exact || root::repository_at(&place).is_none());
         if gives_way {
@@ -216,10 +222,10 @@ fn text_of(pointer: &Path) -> Option<Vec<u8>> {
 }
 
 /// The parts of linked worktrees that still exist and have lost their part of the git directory.
-fn lost_worktrees(state: &State, place: &Path, held: &Held) -> Vec<PathBuf> {
-    let repo = Private::named(state, &held.store).repo();
+fn lost_worktrees(state: &StateDir, place: &Path, held: &Held) -> Vec<PathBuf> {
+    let repo = PrivateRepository::named(state, &held.store).repo();
     let mut lost = Vec::new();
-    let _as_far_as_it_can_be_read = Tree::open(&repo, held).and_then(|tree| {
+    let _as_far_as_it_can_be_read = HeldFiles::open(&repo, held).and_then(|tree| {
         tree.each(&mut |path, kind, id| {
             let path = Path::new(OsStr::from_bytes(path));
             let (Some(name), Some(part)) = (path.file_name(), path.parent()) else { return Ok(()) };
@@ -253,7 +259,7 @@ fn target_of(pointer: &Path) -> Option<PathBuf> {
 
 /// Repositories and `.git` files that exist now, did not exist at `record`, and are in the
 /// checkpoint of the restore before which `record` was taken.
-fn made_by_restore(state: &State, root: &Path, record: &Record) -> Vec<Step> {
+fn made_by_restore(state: &StateDir, root: &Path, record: &Record) -> Vec<RepositoryStep> {
     let of = record.checkpoint.cause.of.and_then(|of| record::read(&state.root_at(root), of).ok());
     let Some(of) = of else { return Vec::new() };
     let was_there = |held: &Held| record.repositories.iter().any(|then| then.path == held.path);
@@ -269,7 +275,7 @@ fn made_by_restore(state: &State, root: &Path, record: &Record) -> Vec<Step> {
     let pointers = pointers.map(|(path, held)| (root.join(OsStr::from_bytes(path)), held));
     made.chain(pointers)
         .filter(|(place, _)| place.starts_with(root) && place.symlink_metadata().is_ok())
-        .map(|(place, held)| Step {
+        .map(|(place, held)| RepositoryStep {
             place,
             kind: StepKind::Remove(MADE_BY_RESTORE),
             is_inside: true,
@@ -279,7 +285,7 @@ fn made_by_restore(state: &State, root: &Path, record: &Record) -> Vec<Step> {
 }
 
 fn kind_of(
-    state: &State,
+    state: &StateDir,
     place: &Path,
     held: &Held,
     all: bool,
@@ -296,7 +302,7 @@ fn kind_of(
 }
 
 /// Why git could not use the repository at `place`; `None` if it could.
-fn broken(state: &State, place: &Path, held: &Held) -> Option<String> {
+fn broken(state: &StateDir, place: &Path, held: &Held) -> Option<String> {
     if !place.is_dir() {
         return Some("it is no directory".to_owned());
     }
@@ -321,7 +327,7 @@ fn broken(state: &State, place: &Path, held: &Held) -> Option<String> {
         return Some("it has lost tables of its refs".to_owned());
     }
     let repo = Repo::at(place, root::hash_kind_of(place));
-    let ours = Private::named(state, &held.store).repo();
+    let ours = PrivateRepository::named(state, &held.store).repo();
     if let Some(why) = lost_objects(&repo, &ours, held) {
         return Some(why);
     }
@@ -334,8 +340,9 @@ fn lost_objects(repo: &Repo, ours: &Repo, held: &Held) -> Option<String> {
     if refs::has_garbage(repo) {
         return Some("its list of packed refs cannot be read".to_owned());
     }
-    let then: BTreeMap<String, ObjectId> =
-        Tree::open(ours, held).map(|held| held.refs().into_iter().collect()).unwrap_or_default();
+    let then: BTreeMap<String, ObjectId> = HeldFiles::open(ours, held)
+        .map(|held| held.refs().into_iter().collect())
+        .unwrap_or_default();
     let was_lost = |id: &ObjectId| !ours.has(id) && then.values().any(|then| then == id);
     let commit = head::read(repo).commit;
     let commit = commit.and_then(|commit| ObjectId::from_hex(commit.as_bytes()).ok());
@@ -392,8 +399,8 @@ fn has_lost_files(repo: &Repo, ours: &Repo, commit: ObjectId) -> bool {
 }
 
 /// A pack with another size than the held pack of that name.
-fn damaged_pack(state: &State, place: &Path, held: &Held) -> Option<String> {
-    let ours = Private::named(state, &held.store).linked().join("objects/pack");
+fn damaged_pack(state: &StateDir, place: &Path, held: &Held) -> Option<String> {
+    let ours = PrivateRepository::named(state, &held.store).linked().join("objects/pack");
     let theirs = place.join("objects/pack");
     let size = |path: PathBuf| fs::symlink_metadata(path).ok().map(|found| found.len());
     let is_damaged = |name: &OsString| {
@@ -405,8 +412,8 @@ fn damaged_pack(state: &State, place: &Path, held: &Held) -> Option<String> {
 
 /// Why the repository at `place` is not the held one: it is another directory, and lacks something
 /// that a held branch, tag or stash leads to.
-fn another(state: &State, place: &Path, held: &Held, is_exact: bool) -> Option<String> {
-    let private = Private::named(state, &held.store);
+fn another(state: &StateDir, place: &Path, held: &Held, is_exact: bool) -> Option<String> {
+    let private = PrivateRepository::named(state, &held.store);
     let now = Identity::of(place).ok();
     // A repository created by a restore continues the one that it was created from.
     let likeness = held.identity.zip(now).map(|(then, now)| {
@@ -427,7 +434,7 @@ fn another(state: &State, place: &Path, held: &Held, is_exact: bool) -> Option<S
     // do.
     let is_strict = likeness == Some(Likeness::Different);
     let repo = private.repo();
-    let files = Tree::open(&repo, held).ok()?;
+    let files = HeldFiles::open(&repo, held).ok()?;
     let now = Repo::at(place, root::hash_kind_of(place));
     if now.hash != repo.hash {
         return Some("it is another repository, which names objects otherwise".to_owned());
@@ -454,7 +461,7 @@ fn another(state: &State, place: &Path, held: &Held, is_exact: bool) -> Option<S
 /// gone, or not the same any more, with the reason: now, or in a `later` record. Whether they are
 /// damaged is not looked at.
 pub fn others(
-    state: &State,
+    state: &StateDir,
     root: &Path,
     record: &Record,
     later: Option<&Record>,
@@ -482,12 +489,12 @@ pub fn others(
 }
 
 /// Why a held repository is not the one that was held before at the same place.
-fn another_held(state: &State, then: &Held, now: &Held) -> Option<String> {
-    let private = Private::named(state, &then.store);
+fn another_held(state: &StateDir, then: &Held, now: &Held) -> Option<String> {
+    let private = PrivateRepository::named(state, &then.store);
     let likeness = private.likeness(then.identity?, now.identity?);
     let log = |held: &Held| {
-        let repo = Private::named(state, &held.store).repo();
-        Tree::open(&repo, held).ok()?.file(HEAD_LOG.as_bytes())
+        let repo = PrivateRepository::named(state, &held.store).repo();
+        HeldFiles::open(&repo, held).ok()?.file(HEAD_LOG.as_bytes())
     };
     let has_gone_on = || log(then).zip(log(now)).is_some_and(|(then, now)| now.starts_with(&then));
     let is_another = likeness == Likeness::Different && !has_gone_on();
@@ -509,14 +516,14 @@ fn tables(read: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<Vec<String>> {
 }
 
 /// Whether a held repository uses the reftable format.
-pub fn is_reftable(state: &State, held: &Held) -> bool {
-    let repo = Private::named(state, &held.store).repo();
-    Tree::open(&repo, held).is_ok_and(|files| files.file(TABLES.as_bytes()).is_some())
+pub fn is_reftable(state: &StateDir, held: &Held) -> bool {
+    let repo = PrivateRepository::named(state, &held.store).repo();
+    HeldFiles::open(&repo, held).is_ok_and(|files| files.file(TABLES.as_bytes()).is_some())
 }
 
 /// Whether the reflog of HEAD at `place` starts with the held one: the repository was copied away
 /// and back. A new repository, or a clone, has a new log.
-fn has_gone_on(held: &Tree<'_>, place: &Path) -> bool {
+fn has_gone_on(held: &HeldFiles<'_>, place: &Path) -> bool {
     let then = held.file(HEAD_LOG.as_bytes()).filter(|log| !log.is_empty());
     let now = read_small(&place.join(HEAD_LOG), LOG_MAX_BYTES).ok().flatten();
     then.zip(now).is_some_and(|(then, now)| now.starts_with(&then))
