@@ -7,6 +7,7 @@ mod authors;
 mod beside;
 mod cli;
 mod consent;
+mod contract;
 mod costs;
 mod covered;
 mod crash;

@@ -1,5 +1,6 @@
 //! `beforehand allow`: a person lets one refused call run, once.
 
+use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
 use super::{print, print_json};
@@ -27,7 +28,7 @@ pub(crate) struct AllowArgs {
     /// The refused command line, or the code the refusal named
     #[arg(long, value_name = "COMMAND")]
     pub(crate) once: Option<String>,
-    /// Print an array of the refused calls
+    /// Print JSON
     #[arg(long, conflicts_with = "once")]
     pub(crate) json: bool,
 }
@@ -97,11 +98,11 @@ fn list(process: &mut Process<'_>, args: &AllowArgs, refused: &[RefusedIn]) -> R
                 "session": it.session,
                 "call": it.refused.call,
                 "why": it.refused.why,
-                "at": it.refused.at.to_rfc3339(),
+                "at": it.refused.at.to_rfc3339_opts(SecondsFormat::Secs, true),
             })
         };
-        let value = Value::from(refused.iter().map(one).collect::<Vec<_>>());
-        print_json(process, &value)?;
+        let refused: Vec<Value> = refused.iter().map(one).collect();
+        print_json(process, "allow", refused.into())?;
         return Ok(Exit::Ok);
     }
     let clock = Clock::local(process.now);

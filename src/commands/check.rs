@@ -36,7 +36,7 @@ pub(crate) struct CheckArgs {
     /// Check every project, those that are gone as well
     #[arg(long)]
     pub(crate) everywhere: bool,
-    /// Print an array with an object for each damage or note
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -65,7 +65,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &CheckArgs) -> Result<Exit> {
     let is_whole = found.iter().all(RootCheck::is_whole);
     if args.json {
         let values: Vec<Value> = found.iter().flat_map(RootCheck::json).collect();
-        print_json(process, &values.into())?;
+        print_json(process, "check", values.into())?;
     } else {
         let home = process.var("HOME").map(PathBuf::from);
         let text: String = found.iter().map(|checked| checked.words(home.as_deref())).collect();

@@ -23,7 +23,7 @@ pub(crate) struct ConfigArgs {
     /// Say what each setting does
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Print an array with an object for each setting
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -56,7 +56,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ConfigArgs) -> Result<Exit> 
                 json!({ "key": row.key, "value": as_json(&row.value), "origin": origin, "doc": row.doc })
             })
             .collect();
-        print_json(process, &rows.into())?;
+        print_json(process, "config", rows.into())?;
         return Ok(Exit::Ok);
     }
     let text = if args.explain {

@@ -23,7 +23,7 @@ pub(crate) struct CreateArgs {
     /// A word on why, shown in the list
     #[arg(short, long, value_name = "MESSAGE")]
     pub(crate) message: Option<String>,
-    /// Print an object with the id, whether it is new, and what was left out
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -61,10 +61,9 @@ pub(crate) fn run(process: &mut Process<'_>, args: &CreateArgs) -> Result<Exit> 
     if args.json {
         let skipped: Vec<_> = checkpoint.skipped.iter().map(super::show::skipped_json).collect();
         let id = checkpoint.id.to_string();
-        print_json(
-            process,
-            &json!({ "id": id, "new": saved.is_new, "partial": checkpoint.partial, "skipped": skipped }),
-        )?;
+        let partial = checkpoint.partial;
+        let body = json!({ "id": id, "new": saved.is_new, "partial": partial, "skipped": skipped });
+        print_json(process, "create", body)?;
     } else {
         print(process, &format!("{}\n", checkpoint.id))?;
     }

@@ -41,7 +41,7 @@ pub(crate) struct DiffArgs {
     /// Show only the names of files that differ
     #[arg(long)]
     pub(crate) name_only: bool,
-    /// Print an array with an object for each file
+    /// Print JSON
     #[arg(long, conflicts_with_all = ["stat", "name_only"])]
     pub(crate) json: bool,
     /// Only these files and directories
@@ -146,6 +146,6 @@ fn as_json(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<Exi
         let path = String::from_utf8_lossy(&out.path);
         json!({ "path": path, "change": "not-held", "added": null, "removed": null })
     }));
-    print_json(process, &files.into())?;
+    print_json(process, "diff", files.into())?;
     Ok(Exit::Ok)
 }

@@ -30,7 +30,7 @@ pub(crate) struct ExplainArgs {
     /// The directory the command would run in
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     /// The command line, in one word or several
@@ -51,7 +51,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ExplainArgs) -> Result<Exit>
     let foreseen = foresee(process, line, cwd);
     if args.json {
         let value = as_json(&foreseen);
-        print_json(process, &value)?;
+        print_json(process, "explain", value)?;
         return Ok(Exit::Ok);
     }
     let finding = &foreseen.finding;

@@ -56,7 +56,7 @@ pub(crate) struct ListArgs {
     /// At most this many rows
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
-    /// Print an array with an object for each checkpoint
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     /// Whether a person will read it although it is no terminal.
@@ -85,7 +85,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
         let root = project.root.path().to_string_lossy().into_owned();
         let lines = listed.lines.iter().zip(counts);
         let lines: Vec<Value> = lines.map(|(line, counts)| line.json(&root, counts)).collect();
-        print_json(process, &lines.into())?;
+        print_json(process, "list", lines.into())?;
         return Ok(Exit::Ok);
     }
     if listed.lines.is_empty() && args.limit != Some(0) {
@@ -300,6 +300,7 @@ fn checkpoint_json(told: &CheckpointLabel<'_>, root: &str, number: &Value) -> Va
         "changed": null,
         "added": null,
         "removed": null,
+        "undone": null,
         "partial": checkpoint.partial,
         "skipped": checkpoint.skipped.iter().map(skipped_json).collect::<Vec<_>>(),
     })
@@ -407,7 +408,7 @@ fn everywhere(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
     }
     parts.retain(|part| !part.checkpoints.is_empty());
     if args.json {
-        print_json(process, &everything_json(&parts))?;
+        print_json(process, "list", everything_json(&parts))?;
     } else if parts.is_empty() {
         let _ignored = writeln!(process.stderr, "no checkpoints anywhere yet");
     } else {

@@ -57,14 +57,30 @@ pub(crate) fn parse<A: clap::Args>(words: &[impl AsRef<OsStr>]) -> Result<A, cla
     A::from_arg_matches(&parser.try_get_matches_from(words)?)
 }
 
-/// Prints a JSON document on stdout, ended by a line feed.
+/// The version of every `--json` document. It moves only if a field must go or change its meaning.
+const JSON_VERSION: u32 = 1;
+
+/// Prints a `--json` document on stdout, ended by a line feed: an object, or an array of objects. Each
+/// begins with the name of the view and its version; `docs/json/VIEW.json` is the schema.
 ///
 /// # Errors
 ///
 /// Fails if stdout cannot be written.
-pub(crate) fn print_json(process: &mut Process<'_>, value: &Value) -> Result<()> {
-    let text = serde_json::to_string_pretty(value).expect("a JSON value always serializes");
+pub(crate) fn print_json(process: &mut Process<'_>, view: &str, body: Value) -> Result<()> {
+    let document = match body {
+        Value::Array(items) => items.into_iter().map(|item| versioned(view, item)).collect(),
+        item => versioned(view, item),
+    };
+    let text = serde_json::to_string_pretty(&document).expect("a JSON value always serializes");
     print(process, &format!("{}\n", ui::escape_json(&text)))
+}
+
+/// The same object, with the name of its view and its version first.
+fn versioned(view: &str, object: Value) -> Value {
+    let Value::Object(fields) = object else { unreachable!("a document has objects alone") };
+    let head = [("view", Value::from(view)), ("version", Value::from(JSON_VERSION))];
+    let head = head.into_iter().map(|(key, value)| (key.to_owned(), value));
+    Value::Object(head.chain(fields).collect())
 }
 
 /// Prints text on stdout. A reader that went away is no error.

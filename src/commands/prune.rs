@@ -37,7 +37,7 @@ pub(crate) struct PruneArgs {
     /// Show what would go, and do nothing
     #[arg(long)]
     dry_run: bool,
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -67,7 +67,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &PruneArgs) -> Result<Exit> {
     if args.json {
         let mut value = as_json(&checkpoints, &plan, freed, args.dry_run);
         value["over"] = json!(over.map(|over| over.bytes));
-        print_json(process, &value)?;
+        print_json(process, "prune", value)?;
         return Ok(Exit::Ok);
     }
     if let Some(over) = over {

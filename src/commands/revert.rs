@@ -40,7 +40,7 @@ pub(crate) struct RevertArgs {
     /// Take back also what the turn did outside the project
     #[arg(long)]
     pub(crate) outside: bool,
-    /// Print the plan as JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     /// The project, if it is not the current directory

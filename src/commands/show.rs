@@ -32,7 +32,7 @@ pub(crate) struct ShowArgs {
     /// The checkpoint: a number from `beforehand list`, `latest`, or the start of an id
     #[arg(value_name = "CHECKPOINT")]
     pub(crate) checkpoint: String,
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -44,7 +44,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ShowArgs) -> Result<Exit> {
     let told = rows.first().map_or_else(|| CheckpointLabel::alone(&checkpoint), |row| row.told(0));
     if args.json {
         let value = as_json(&project, &told);
-        print_json(process, &value)?;
+        print_json(process, "show", value)?;
     } else {
         let text = as_text(process, &project, &told);
         print(process, &text)?;

@@ -38,7 +38,7 @@ const TROUBLE_DAYS: i64 = 7;
 /// calls beforehand.
 #[derive(clap::Args)]
 pub(crate) struct StatusArgs {
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -50,7 +50,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &StatusArgs) -> Result<Exit> 
     let all_protected = !status.places.iter().any(is_broken);
     if args.json {
         let value = status.json(&project);
-        print_json(process, &value)?;
+        print_json(process, "status", value)?;
     } else {
         let text = status.words(process, &project);
         print(process, &text)?;

@@ -42,7 +42,7 @@ pub(crate) struct UndoOptions {
     /// Overwrite also what others than the agent have changed since
     #[arg(long)]
     pub(crate) force: bool,
-    /// Print the plan as JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,5 +1,6 @@
 //! Test support: worlds, temporary directories, a walk without a cache, an in-memory store.
 
+pub(crate) mod contract;
 pub(crate) mod dice;
 pub(crate) mod memory;
 pub(crate) mod packs;

@@ -14,7 +14,10 @@ use std::{
 use beforehand::process::{Ancestor, Aside, Exit, Process, RunningProgram, Stdin, Terminal};
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::temp::{TempDir, write};
+use super::{
+    contract,
+    temp::{TempDir, write},
+};
 
 /// A project with a home beside it.
 pub(crate) struct World {
@@ -235,7 +238,9 @@ impl World {
             aside: &self.aside,
         });
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        Output { exit, stdout: text(stdout), stderr: text(stderr) }
+        let output = Output { exit, stdout: text(stdout), stderr: text(stderr) };
+        contract::check(args, &output.stdout);
+        output
     }
 
     /// What was started in the background since the last look, by its arguments.

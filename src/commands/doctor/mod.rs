@@ -39,7 +39,7 @@ const TROUBLE_DAYS: i64 = 7;
 /// Exits 1 if anything is in the way.
 #[derive(clap::Args)]
 pub(crate) struct DoctorArgs {
-    /// Print an array with an object for each line
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -65,8 +65,8 @@ struct CheckResult {
 pub(crate) fn run(process: &mut Process<'_>, args: &DoctorArgs) -> Result<Exit> {
     let lines = examine(process)?;
     if args.json {
-        let value: Vec<Value> = lines.iter().map(CheckResult::json).collect();
-        print_json(process, &value.into())?;
+        let lines: Vec<Value> = lines.iter().map(CheckResult::json).collect();
+        print_json(process, "doctor", lines.into())?;
     } else {
         let text = words(&lines, Style::stdout(process));
         print(process, &text)?;

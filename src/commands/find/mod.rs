@@ -51,7 +51,7 @@ pub(crate) struct FindArgs {
     /// At most this many files [default: 20, or all with --json]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Print an array with an object for each file
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -153,8 +153,8 @@ fn tell(process: &mut Process<'_>, args: &FindArgs, parts: &[RootVersions]) -> R
     };
     let all: usize = parts.iter().map(|part| part.versions.of.len()).sum();
     if args.json {
-        let values: Vec<Value> = parts.iter().flat_map(show::json).collect();
-        return print_json(process, &values.into_iter().take(room).collect());
+        let files: Vec<Value> = parts.iter().flat_map(show::json).take(room).collect();
+        return print_json(process, "find", files.into());
     }
     for (n, part) in parts.iter().enumerate() {
         let gap = if n > 0 && room > 0 { "\n" } else { "" };

@@ -41,7 +41,7 @@ pub(crate) struct InstallArgs {
     /// approved them in its `/hooks`
     #[arg(long)]
     pub(crate) trust: bool,
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -170,7 +170,7 @@ fn carry_out(
         plan.tidy(state)?;
     }
     if args.json {
-        print_json(process, &as_json(plan, is_done))?;
+        print_json(process, "install", as_json(plan, is_done))?;
     } else {
         close(process, plan, deed, is_done, home.as_deref());
     }

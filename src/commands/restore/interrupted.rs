@@ -1,26 +1,63 @@
 //! What people see of a restore that was interrupted: the note, and what came of settling it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
 
 use super::{Consent, report, show};
 use crate::{
-    commands::{Project, print},
+    commands::{Project, print, print_json},
     config,
     error::Result,
     fs::PathResolver,
     process::{Exit, Process},
     restore::{self, InterruptedRestore, RestoreRequest, Settled, Toward},
-    restore_log, ui,
+    restore_log::{self, RestoreLog},
+    ui,
 };
 
 /// `restore --continue` and `restore --abort`.
-pub(super) fn run(process: &mut Process<'_>, project: &Project, toward: Toward) -> Result<Exit> {
+pub(super) fn run(
+    process: &mut Process<'_>,
+    project: &Project,
+    toward: Toward,
+    json: bool,
+) -> Result<Exit> {
     let (log, settled) = restore::resume(process, project, toward)?;
+    if json {
+        print_json(process, "settled", settled_json(&log.verb, &settled, toward))?;
+    } else {
+        print(process, &settled_words(&log, &settled, toward))?;
+    }
+    let exit = say(process, project, &settled)?;
+    if !settled.is_over {
+        show::say(process, report::TRY_AGAIN)?;
+    }
+    Ok(exit)
+}
+
+/// What came of an interrupted restore, for scripts.
+fn settled_json(verb: &str, settled: &Settled, toward: Toward) -> Value {
+    json!({
+        "command": verb,
+        "action": match toward {
+            Toward::After => "finished",
+            Toward::Before => "taken-back",
+        },
+        "over": settled.is_over,
+        "done": settled.outcome.done,
+        "kept": kept(settled).iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+        "missed": report::missed_json(&settled.outcome),
+        "set_aside": report::set_aside_json(&settled.outcome),
+    })
+}
+
+fn settled_words(log: &RestoreLog, settled: &Settled, toward: Toward) -> String {
     let (verb, id) = (&log.verb, log.of.short());
     let to = if verb == "revert" { "of" } else { "to" };
     let missed = ui::count(settled.outcome.missed.len() as u64, "path");
     let back = if verb == "undo" { "redo" } else { "undo" };
-    let text = match (toward, settled.is_over, settled.outcome.missed.is_empty()) {
+    match (toward, settled.is_over, settled.outcome.missed.is_empty()) {
         (Toward::After, true, true) => {
             format!("finished the {verb} {to} {id}\n{back} with: beforehand {back}\n")
         }
@@ -35,13 +72,7 @@ pub(super) fn run(process: &mut Process<'_>, project: &Project, toward: Toward) 
         (Toward::Before, _, false) => {
             format!("took back the interrupted {verb}, but for {missed}\n")
         }
-    };
-    print(process, &text)?;
-    let exit = say(process, project, &settled)?;
-    if !settled.is_over {
-        show::say(process, report::TRY_AGAIN)?;
     }
-    Ok(exit)
 }
 
 /// Before any other restore: an interrupted one is taken back, if the user need not be asked. The
@@ -72,6 +103,9 @@ pub(super) fn before(
                 missed => format!(", but for {}", ui::count(missed as u64, "path")),
             };
             show::say(process, &format!("note: took back the interrupted {verb} first{missed}"))?;
+            if consent.json && is_all {
+                print_json(process, "settled", settled_json(&verb, &settled, Toward::Before))?;
+            }
             let exit = say(process, project, &settled)?;
             if !settled.is_over {
                 let id = settled.plan.of.short();
@@ -83,10 +117,15 @@ pub(super) fn before(
     }
 }
 
-fn say(process: &mut Process<'_>, project: &Project, settled: &Settled) -> Result<Exit> {
+/// What stays because it was changed since: relative to the root, or absolute if it is outside it.
+fn kept(settled: &Settled) -> Vec<PathBuf> {
     let kept = settled.plan.kept().map(|step| step.path.as_path().to_owned());
     let outside = settled.plan.outside.steps.iter().filter(|step| !step.is_deed());
-    let kept: Vec<_> = kept.chain(outside.map(|step| step.path.at_top())).collect();
+    kept.chain(outside.map(|step| step.path.at_top())).collect()
+}
+
+fn say(process: &mut Process<'_>, project: &Project, settled: &Settled) -> Result<Exit> {
+    let kept = kept(settled);
     for path in &kept {
         let path = ui::escape_path(path);
         show::say(process, &format!("warning: kept, changed since: {path}"))?;

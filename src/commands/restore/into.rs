@@ -46,7 +46,7 @@ pub(super) fn run(
     }
     let written = WrittenCopies::of(process, restore, dir, how.is_dry)?;
     if how.is_json {
-        print_json(process, &written.json(checkpoint, how))?;
+        print_json(process, "into", written.json(checkpoint, how))?;
     } else {
         let told = written.words(project, checkpoint, how);
         print(process, &told)?;
@@ -100,15 +100,13 @@ impl WrittenCopies {
     }
 
     fn json(&self, checkpoint: &Checkpoint, how: IntoOptions) -> Value {
-        let missed = self.outcome.missed.iter();
-        let missed = missed.map(|it| json!({ "path": it.path.to_string_lossy(), "why": it.why }));
         json!({
             "checkpoint": checkpoint.id.to_string(),
             "into": self.place.to_string_lossy(),
             "files": self.count,
             "is_dry_run": how.is_dry,
             "missing": self.missing.iter().map(skipped_json).collect::<Vec<_>>(),
-            "missed": missed.collect::<Vec<_>>(),
+            "missed": report::missed_json(&self.outcome),
             "damaged": self.damaged.iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
     }

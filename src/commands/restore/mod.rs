@@ -87,7 +87,7 @@ pub(crate) struct RestoreArgs {
     /// Put back also what lies outside the project
     #[arg(long)]
     pub(crate) outside: bool,
-    /// Print the plan as JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     /// The project, if it is not the current directory; it may be gone altogether
@@ -102,7 +102,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RestoreArgs) -> Result<Exit>
     let mut project = Project::open(process, args.root.as_deref())?;
     let Some(given) = &args.checkpoint else {
         let toward = if args.abort { Toward::Before } else { Toward::After };
-        return interrupted::run(process, &project, toward);
+        return interrupted::run(process, &project, toward, args.json);
     };
     let checkpoint = match project.find(given) {
         Err(none @ Error::NoSuchCheckpoint { .. }) => {

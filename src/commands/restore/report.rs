@@ -34,7 +34,7 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
     let index_said = came.report.index.as_ref().and_then(|index| index_words(index.as_ref().ok()?));
     if json {
         let value = came_json(&came, index_said.as_deref());
-        print_json(process, &value)?;
+        print_json(process, "restore", value)?;
     } else {
         print(process, &came_text(&came, index_said.as_deref()))?;
     }
@@ -74,22 +74,29 @@ pub(super) const TRY_AGAIN: &str = "`beforehand restore --continue` tries again 
                          `beforehand restore --abort` takes back all of it";
 
 fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
-    let missed = came.report.outcome.missed.iter();
-    let missed: Vec<_> =
-        missed.map(|it| json!({ "path": it.path.to_string_lossy(), "why": it.why })).collect();
+    let outcome = &came.report.outcome;
     let mut value = plan_json(came.shown, &BTreeMap::new());
-    value["done"] = json!(came.report.outcome.done + back(came).count());
-    value["missed"] = json!(missed);
-    let linked = came.report.outcome.had_names.iter();
+    value["is_plan"] = json!(false);
+    value["done"] = json!(outcome.done + back(came).count());
+    value["missed"] = missed_json(outcome);
+    let linked = outcome.had_names.iter();
     value["had_other_names"] = linked.map(|path| path.to_string_lossy().into_owned()).collect();
-    let aside = came.report.outcome.set_aside.iter();
-    let aside = aside.map(
-        |(place, now)| json!({ "path": place.to_string_lossy(), "now": now.to_string_lossy() }),
-    );
-    value["set_aside"] = aside.collect();
+    value["set_aside"] = set_aside_json(outcome);
     value["held_in"] = json!(came.report.held.map(|id| id.to_string()));
     value["index"] = json!(index);
     value
+}
+
+/// What was not done, and why, for scripts.
+pub(super) fn missed_json(outcome: &ApplyOutcome) -> Value {
+    let missed = outcome.missed.iter();
+    missed.map(|it| json!({ "path": it.path.to_string_lossy(), "why": it.why })).collect()
+}
+
+/// Which repositories were moved aside, for scripts.
+pub(super) fn set_aside_json(outcome: &ApplyOutcome) -> Value {
+    let json = |(path, now): &(PathBuf, PathBuf)| json!({ "path": path.to_string_lossy(), "now": now.to_string_lossy() });
+    outcome.set_aside.iter().map(json).collect()
 }
 
 fn came_text(came: &Came<'_>, index: Option<&str>) -> String {

@@ -51,7 +51,7 @@ fn heading(process: &Process<'_>, restore: Restore<'_>) -> String {
 pub(super) fn plan(process: &mut Process<'_>, shown: Shown<'_>, json: bool) -> Result<()> {
     if json {
         let value = plan_json(shown, &lines_of(shown));
-        return print_json(process, &value);
+        return print_json(process, "restore", value);
     }
     let heading = heading(process, shown.restore);
     print(process, &format!("{heading}\n\n{}", plan_text(shown)))
@@ -360,6 +360,8 @@ pub(super) fn plan_json(shown: Shown<'_>, lines: &BTreeMap<RelPath, LineCounts>)
         json!({ "path": step.place.to_string_lossy(), "action": action, "why": why })
     };
     json!({
+        "command": shown.restore.request.verb,
+        "is_plan": true,
         "checkpoint": plan.of.to_string(),
         "repositories": prepared.repositories.iter().map(repository).collect::<Vec<_>>(),
         "steps": plan.steps.iter().map(step).collect::<Vec<_>>(),
@@ -367,6 +369,8 @@ pub(super) fn plan_json(shown: Shown<'_>, lines: &BTreeMap<RelPath, LineCounts>)
         "outside_kept": plan.outside.steps.iter().filter(|step| !step.is_deed()).map(outside).collect::<Vec<_>>(),
         "outside_left":
             prepared.outside_left.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+        "repositories_left":
+            prepared.repositories_left.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "lost_refs": prepared.lost.iter().flat_map(|lost| &lost.refs).collect::<Vec<_>>(),
         "left": plan.not_covered.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
         "left_new":
