@@ -336,6 +336,32 @@ fn ten_changed_files_cost_four_files_and_an_object_for_each_change() {
     assert_eq!((objects() - objects_before, files()), (15, [in_git, in_state]));
 }
 
+/// How often something below the repository's own object directories was looked at or linked.
+fn of_objects(calls: &BTreeMap<String, usize>, call: &str) -> usize {
+    let prefix = format!("{call} project/.git/objects/");
+    let is_loose = |call: &str| call.strip_prefix(&prefix).is_some_and(|it| it.ends_with("/HASH"));
+    of(calls, is_loose).map(|(_, times)| times).sum()
+}
+
+#[test]
+fn each_loose_object_is_linked_once_and_only_new_ones_later() {
+    let world = World::new();
+    for number in 0..400 {
+        world.write(&format!("{}/{number}", number % 4), format!("{number}\n"));
+    }
+    git(&world, &world.root(), "git init -q -b main && git add -A");
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    fs::create_dir_all(world.state().parent().unwrap()).unwrap();
+    let Some(calls) = traced_of(&world, &["create"], "") else { return };
+    assert_eq!(of_objects(&calls, "linkat"), 400, "{calls:#?}");
+    world.write("0/0", "other\n");
+    git(&world, &world.root(), "git add -A");
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let Some(calls) = traced_of(&world, &["create"], "") else { return };
+    let looked = of_objects(&calls, "linkat");
+    assert!((1..20).contains(&looked), "those in the directory of the new one: {calls:#?}");
+}
+
 /// A plain directory: reading is all that a first checkpoint does for each file.
 #[test]
 fn a_first_checkpoint_of_a_plain_directory_opens_each_file_and_looks_for_no_other() {

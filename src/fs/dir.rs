@@ -13,14 +13,14 @@ use std::{
 
 use rustix::{
     fs::{
-        AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, mkdirat, openat, readlinkat,
-        renameat, renameat_with, statat, symlinkat, unlinkat,
+        AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, linkat, mkdirat, openat,
+        readlinkat, renameat, renameat_with, statat, symlinkat, unlinkat,
     },
     path::Arg,
 };
 
 use super::system::{self, mode_of, path_only};
-use crate::model::{DirPath, Kind, RelPath, Stamp};
+use crate::model::{Kind, RelPath, Stamp};
 
 /// A directory held open.
 #[derive(Debug)]
@@ -60,12 +60,6 @@ impl Dir {
             Some(parent) => self.enter_path(parent.as_bytes()),
             None => self.reopen(),
         }
-    }
-
-    /// Opens the directory at `path` below this one, as [`Dir::enter_child`] does and through no
-    /// symlink. An empty path is this directory.
-    pub fn enter_below(&self, path: &DirPath) -> io::Result<Self> {
-        if path.0.is_empty() { self.reopen() } else { self.enter_path(&path.0) }
     }
 
     fn enter_path(&self, path: &[u8]) -> io::Result<Self> {
@@ -181,6 +175,12 @@ impl Dir {
             }
             Err(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "its type has changed")),
         }
+    }
+
+    /// Gives the file `from` in this directory a second name, `to` in `other`. A symlink is not
+    /// followed.
+    pub fn link(&self, from: &CStr, other: &Self, to: &CStr) -> io::Result<()> {
+        Ok(linkat(&self.0, from, &other.0, to, AtFlags::empty())?)
     }
 
     /// Renames `from` in this directory to `to` in `other`, replacing what is there.

@@ -7,6 +7,7 @@
 mod attributes;
 mod dir;
 mod dir_cursor;
+mod file_buffer;
 mod holes;
 mod lock;
 mod ownership;
@@ -24,6 +25,7 @@ pub use attributes::Owner;
 pub use dir::{Dir, Listed, names_in, stat_path};
 pub(crate) use dir::{c_name, set_permissions, stamp_of};
 pub use dir_cursor::DirCursor;
+pub use file_buffer::FileBuffer;
 pub use holes::Holes;
 pub use lock::Lock;
 pub use ownership::hand_over;

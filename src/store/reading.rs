@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    fs::{Dir, c_name, now_ns, stamp_of, two_can_work},
+    fs::{Dir, DirCursor, c_name, now_ns, stamp_of, two_can_work},
     model::{
         ContentId, DirPath, Entry, Fresh, Kind, RelPath, ScanEntry, SkipReason, Skipped, Stamp,
         Storage,
@@ -66,7 +66,7 @@ pub fn read_all(
     sink: &mut dyn Sink,
 ) -> Result<Vec<Skipped>> {
     let top = Dir::open(root).map_err(Error::io("open", root))?;
-    let mut reader = FileReader { top, sink, deadline, late: false, changing: Vec::new() };
+    let mut reader = FileReader::new(&top, sink, deadline);
     scan.victims.iter_mut().try_for_each(|victim| reader.read_victim(victim))?;
     scan.fresh.iter_mut().try_for_each(|(path, fresh)| reader.read_directory(path, fresh))?;
     scan.partial |= reader.late;
@@ -89,9 +89,8 @@ pub fn read_parallel<S: Sink + Send>(
     if others.is_empty() {
         return read_all(root, scan, deadline, first);
     }
-    let top = || Dir::open(root).map_err(Error::io("open", root));
-    let mut reader =
-        FileReader { top: top()?, sink: first, deadline, late: false, changing: vec![] };
+    let top = Dir::open(root).map_err(Error::io("open", root))?;
+    let mut reader = FileReader::new(&top, first, deadline);
     scan.victims.iter_mut().try_for_each(|victim| reader.read_victim(victim))?;
     let parts = scan
         .fresh
@@ -104,10 +103,7 @@ pub fn read_parallel<S: Sink + Send>(
         }
         Ok::<_, Error>((reader.late, reader.changing))
     };
-    let begin = |sink: &mut S| {
-        read(FileReader { top: top()?, sink, deadline, late: false, changing: vec![] })
-    };
-    let begin = &begin;
+    let begin = &|sink: &mut S| read(FileReader::new(&top, sink, deadline));
     let results = thread::scope(|scope| {
         // If a thread cannot be started, the others do its work.
         let spawn = |sink| thread::Builder::new().spawn_scoped(scope, move || begin(sink)).ok();
@@ -140,8 +136,7 @@ pub fn threads_for(scan: &Scan) -> usize {
     if is_much && two_can_work() { 2 } else { 1 }
 }
 
-/// How many names a thread takes at a time: enough to make opening their directory again
-/// worthwhile.
+/// How many names a thread takes at a time: enough to make opening their directory worthwhile.
 const PART: usize = 64;
 
 fn next_part<T>(parts: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
@@ -198,7 +193,8 @@ fn victim_path(victim: &Victim) -> Vec<u8> {
 }
 
 struct FileReader<'a> {
-    top: Dir,
+    top: &'a Dir,
+    cursor: DirCursor<'a>,
     sink: &'a mut dyn Sink,
     deadline: Option<Instant>,
     /// Whether the deadline passed before everything was read.
@@ -214,7 +210,12 @@ enum ReadOutcome {
     Changed(ContentId, Stamp),
 }
 
-impl FileReader<'_> {
+impl<'a> FileReader<'a> {
+    fn new(top: &'a Dir, sink: &'a mut dyn Sink, deadline: Option<Instant>) -> Self {
+        let (cursor, changing) = (DirCursor::from(top), Vec::new());
+        Self { top, cursor, sink, deadline, late: false, changing }
+    }
+
     fn read_directory(&mut self, path: &DirPath, fresh: &mut Fresh) -> Result<()> {
         if !fresh.found.iter().any(ScanEntry::is_unread) {
             return Ok(());
@@ -223,10 +224,12 @@ impl FileReader<'_> {
     }
 
     fn read_part(&mut self, path: &DirPath, part: &mut [ScanEntry]) -> Result<()> {
-        let dir = self.top.enter_below(path);
+        let dir = self.cursor.enter(&path.0).ok();
         for found in part.iter_mut().filter(|found| found.is_unread()) {
             let private = found.marks.private;
-            self.read(dir.as_ref().ok(), &path.join(&found.name), found, private)?;
+            if self.read(dir.as_deref(), found, private)? == Some(Racy::Changing) {
+                self.note_changing(path.join(&found.name), found);
+            }
         }
         Ok(())
     }
@@ -240,38 +243,44 @@ impl FileReader<'_> {
             // The path comes from the user or the agent, so symlinks above it are followed.
             VictimPath::Outside(path) => Dir::open(path.parent().unwrap_or(path)),
         };
-        let path = victim_path(victim);
         victim.found.name = last_name(&victim.path).to_vec();
-        self.read(dir.ok().as_ref(), &path, &mut victim.found, true)
+        if self.read(dir.ok().as_ref(), &mut victim.found, true)? == Some(Racy::Changing) {
+            self.note_changing(victim_path(victim), &victim.found);
+        }
+        Ok(())
     }
 
+    fn note_changing(&mut self, path: Vec<u8>, found: &ScanEntry) {
+        let (reason, size) = (SkipReason::KeptChanging, found.stamp.size);
+        self.changing.push(Skipped { path, reason, size });
+    }
+
+    /// Reads a file; returns why its stamp will prove nothing, if so.
     fn read(
         &mut self,
         dir: Option<&Dir>,
-        path: &[u8],
         found: &mut ScanEntry,
         private: bool,
-    ) -> Result<()> {
+    ) -> Result<Option<Racy>> {
         if self.is_late() {
             found.skipped = Some(SkipReason::OutOfTime);
-            return Ok(());
+            return Ok(None);
         }
         let place = dir.and_then(|dir| Some((dir, c_name(&found.name).ok()?)));
         let Some((dir, name)) = place else {
             found.skipped = Some(SkipReason::Unreadable);
-            return Ok(());
+            return Ok(None);
         };
-        match self.look_until_steady(dir, &name, found.kind(), private)? {
-            Err(_) => found.skipped = Some(SkipReason::Unreadable),
+        Ok(match self.look_until_steady(dir, &name, found.kind(), private)? {
+            Err(_) => {
+                found.skipped = Some(SkipReason::Unreadable);
+                None
+            }
             Ok((id, stamp, racy)) => {
                 (found.content, found.stamp, found.marks.racy) = (Some(id), stamp, racy.is_some());
-                if racy == Some(Racy::Changing) {
-                    let reason = SkipReason::KeptChanging;
-                    self.changing.push(Skipped { path: path.to_vec(), reason, size: stamp.size });
-                }
+                racy
             }
-        }
-        Ok(())
+        })
     }
 
     fn look_until_steady(

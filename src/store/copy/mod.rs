@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    fs::{Lock, create_private_dirs},
+    fs::{FileBuffer, Lock, create_private_dirs},
     model::{
         Checkpoint, CheckpointId, Content, ContentId, DirPath, Directory, Entry, RelPath, Root,
         ScanEntry, Tree, Usual,
@@ -106,7 +106,7 @@ impl CopyStore {
         if !self.trusts_cache(scan) {
             scan.forget_base(|found| found.content.is_some_and(|id| batch.contains(&id)));
         }
-        let keep = |_| Keep { batch, buffer: Vec::new() };
+        let keep = |_| Keep { batch, buffer: FileBuffer::default() };
         let mut sinks: Vec<_> = (0..reading::threads_for(scan)).map(keep).collect();
         let mut left_out = reading::read_parallel(self.root.path(), scan, deadline, &mut sinks)?;
         let (state, root) = (self.state.state(), self.root.path());
@@ -329,7 +329,7 @@ impl Store for CopyStore {
 /// A sink that stores what is read.
 struct Keep<'a, 'b> {
     batch: &'a Batch<'b>,
-    buffer: Vec<u8>,
+    buffer: FileBuffer,
 }
 
 impl Sink for Keep<'_, '_> {

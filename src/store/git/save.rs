@@ -65,6 +65,13 @@ struct StoredParts {
     proven: Option<ObjectId>,
 }
 
+impl StoredParts {
+    /// Waits until everything borrowed is on the disk.
+    fn settle(&mut self) -> Result<()> {
+        self.own.as_mut().map_or(Ok(()), |own| own.held_repository.settle())
+    }
+}
+
 /// What is held of the root's own repository.
 struct Own {
     held_repository: HeldRepository,
@@ -143,9 +150,10 @@ impl<'a> Save<'a> {
         let mut left_out = Vec::new();
         let (own, index) = self.hold_own(&writer, draft.deadline, &mut left_out)?;
         invalidate(&self.repo, &mut draft.scan, self.facts.is_some(), &writer, &private)?;
-        let made = self.make(draft, &writer, &private, own, index, left_out)?;
+        let mut made = self.make(draft, &writer, &private, own, index, left_out)?;
         let private = private.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(newest) = self.unchanged_since(draft, &made) {
+            made.settle()?;
             self.keep(draft, &newest.checkpoint, &made, writer, private)?;
             return Ok(Saved { checkpoint: newest.checkpoint.clone(), is_new: false });
         }
@@ -164,6 +172,7 @@ impl<'a> Save<'a> {
             private.publish()
         };
         let (_, _held) = beside(is_much, aside, || writer.finish())?;
+        made.settle()?;
         // Reading takes time, and a save without the lock may have been faster.
         if let Some(first) = save::overtaken(self.store, draft)? {
             return Ok(first);

@@ -3,7 +3,7 @@
 
 use std::{
     fs::File,
-    io::{self, Read, Seek},
+    io::{self, Seek},
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -12,6 +12,7 @@ use gix::{hash::Kind as HashKind, objs::Kind};
 
 use crate::{
     error::{Error, Result},
+    fs::FileBuffer,
     model::ContentId,
     store::{
         objects::{Batch, Objects, ObjectsGuard, Taken, id_of, identify_file},
@@ -62,7 +63,7 @@ impl<'a> PrivateSink<'a> {
 /// The sink of one reading thread.
 pub(super) struct GitSink<'a, 'p> {
     hash: HashKind,
-    buffer: Vec<u8>,
+    buffer: FileBuffer,
     to: Option<(&'a ObjectWriter, &'a Mutex<PrivateSink<'p>>, Odb)>,
 }
 
@@ -74,12 +75,12 @@ impl<'a, 'p> GitSink<'a, 'p> {
         private: &'a Mutex<PrivateSink<'p>>,
     ) -> Result<Self> {
         let to = Some((writer, private, repo.odb()?.clone()));
-        Ok(Self { hash: repo.hash, buffer: Vec::new(), to })
+        Ok(Self { hash: repo.hash, buffer: FileBuffer::default(), to })
     }
 
     /// A sink that only computes ids.
     pub(super) fn naming(repo: &Repo) -> Self {
-        Self { hash: repo.hash, buffer: Vec::new(), to: None }
+        Self { hash: repo.hash, buffer: FileBuffer::default(), to: None }
     }
 
     /// Takes bytes in memory. Bytes of a known SHA-1 collision attack get no id; such a file counts
@@ -127,7 +128,7 @@ fn from_beginning(mut file: &File) -> io::Result<&File> {
 }
 
 impl Sink for GitSink<'_, '_> {
-    fn file(&mut self, mut file: &File, size: u64, private: bool) -> Result<Taken> {
+    fn file(&mut self, file: &File, size: u64, private: bool) -> Result<Taken> {
         if private {
             return match &self.to {
                 Some((_, to, _)) => {
@@ -141,16 +142,13 @@ impl Sink for GitSink<'_, '_> {
             return self.large(file, size);
         }
         let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.clear();
-        buffer.reserve(usize::try_from(size).map_or(0, |size| size + 1));
-        // The file may have grown since its stat.
-        let read = Read::by_ref(&mut file).take(LARGE_BYTES + 1).read_to_end(&mut buffer);
-        let taken = match read {
+        let taken = match buffer.read(file, size, LARGE_BYTES) {
             Err(err) => Ok(Err(err)),
-            Ok(length) if length as u64 > LARGE_BYTES => {
+            // It has grown since its stat.
+            Ok(bytes) if bytes.len() as u64 > LARGE_BYTES => {
                 self.large(file, file.metadata().map_or(size, |data| data.len()))
             }
-            Ok(length) => self.small(&buffer).map(|named| Ok((named?, length as u64))),
+            Ok(bytes) => self.small(bytes).map(|named| Ok((named?, bytes.len() as u64))),
         };
         self.buffer = buffer;
         taken

@@ -21,7 +21,10 @@ use super::{
 use crate::{
     crash,
     error::{Error, Result},
-    fs::{Dir, Holes, Lock, all_at_once, create_private_dirs, hand_over, reflink, sync_dir},
+    fs::{
+        Dir, FileBuffer, Holes, Lock, all_at_once, create_private_dirs, hand_over, reflink,
+        sync_dir,
+    },
     model::ContentId,
 };
 
@@ -94,26 +97,23 @@ impl<'a> Batch<'a> {
     /// # Errors
     ///
     /// Fails if the store cannot be written. A file that cannot be read is an `Ok` result.
-    pub fn put_file(&self, file: &File, size: u64, buffer: &mut Vec<u8>) -> Result<Taken> {
+    pub fn put_file(&self, file: &File, size: u64, buffer: &mut FileBuffer) -> Result<Taken> {
         if size > OBJECT_MAX_BYTES {
             return self.put_large(&mut &*file, Some(file));
         }
-        buffer.clear();
-        buffer.reserve(usize::try_from(size).map_or(0, |size| size + 1));
-        // The file may have grown since its stat.
-        let read = Read::by_ref(&mut &*file).take(OBJECT_MAX_BYTES + 1).read_to_end(buffer);
-        match read {
+        match buffer.read(file, size, OBJECT_MAX_BYTES) {
             Err(err) => Ok(Err(err)),
-            Ok(_) if buffer.len() as u64 > OBJECT_MAX_BYTES => match rewind(file) {
+            // It has grown since its stat.
+            Ok(bytes) if bytes.len() as u64 > OBJECT_MAX_BYTES => match rewind(file) {
                 Ok(()) => self.put_large(&mut &*file, Some(file)),
                 Err(err) => Ok(Err(err)),
             },
             // It may be about to be destroyed: that there is an object of that name is not enough.
-            Ok(_) => {
-                let id = id_of(buffer);
+            Ok(bytes) => {
+                let id = id_of(bytes);
                 let is_held = matches!(self.packs()?.read(&id), Ok(Some(_)))
                     || (self.may_be_loose(&id) && self.objects.verify_loose(&id).is_ok());
-                self.add(id, buffer, is_held).map(|()| Ok((id, buffer.len() as u64)))
+                self.add(id, bytes, is_held).map(|()| Ok((id, bytes.len() as u64)))
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{pack::OBJECT_MAX_BYTES, *};
+use crate::fs::FileBuffer;
 
 /// An object directory that is removed on drop.
 struct TempObjects(Objects, PathBuf);
@@ -70,7 +71,7 @@ fn bytes_and_files_of_every_size_come_back() {
         // The expected size must not affect what is stored.
         let lie = if size % 2 == 0 { size } else { 5 };
         let file = file_of(&fixture, &bytes);
-        let (id, read) = batch.put_file(&file, lie, &mut Vec::new()).unwrap().unwrap();
+        let (id, read) = batch.put_file(&file, lie, &mut FileBuffer::default()).unwrap().unwrap();
         assert_eq!((id, read), (id_of(&bytes), size));
         assert!(batch.contains(&id) && !fixture.0.contains(&id));
         assert_eq!(batch.publish().unwrap().new, 1);
@@ -147,7 +148,7 @@ fn a_damaged_object_of_a_pack_names_it_and_is_written_again() {
     assert!(fixture.0.open(&id).is_err() && fixture.0.read(&id).is_err());
     for new in [1, 0] {
         let batch = fixture.0.batch(soon()).unwrap();
-        let put = batch.put_file(&file_of(&fixture, b"right"), 5, &mut Vec::new());
+        let put = batch.put_file(&file_of(&fixture, b"right"), 5, &mut FileBuffer::default());
         assert_eq!(put.unwrap().unwrap(), (id, 5));
         assert_eq!(batch.publish().unwrap().new, new);
         assert_eq!(fixture.0.read(&id).unwrap(), b"right");
@@ -191,7 +192,7 @@ fn an_object_with_a_file_of_its_own_is_read_and_not_written_again() {
     let batch = fixture.0.batch(soon()).unwrap();
     batch.put_bytes(b"from before").unwrap();
     let file = file_of(&fixture, b"from before");
-    batch.put_file(&file, 11, &mut Vec::new()).unwrap().unwrap();
+    batch.put_file(&file, 11, &mut FileBuffer::default()).unwrap().unwrap();
     assert_eq!(batch.publish().unwrap().new, 0);
     assert_eq!(fixture.0.ids().unwrap().len(), 1);
     assert!(fixture.0.room(&id) >= 512 && fixture.0.room(&id_of(b"none")) == 0);
@@ -219,7 +220,7 @@ fn what_is_moved_stays_as_it_is_unless_it_is_there_intact() {
     spoil(&pack, b"right", b"wrong");
     spoil(&pack, b"alone", b"along");
     let batch = fixture.0.batch(soon()).unwrap();
-    batch.put_file(&file_of(&fixture, b"right"), 5, &mut Vec::new()).unwrap().unwrap();
+    batch.put_file(&file_of(&fixture, b"right"), 5, &mut FileBuffer::default()).unwrap().unwrap();
     drop(batch.publish().unwrap());
     let mut old: Vec<_> = fixture.0.packs_read().unwrap().into_iter().flatten().collect();
     fixture.0.copy_out(&mut old, |_| true, soon()).unwrap();

@@ -147,7 +147,7 @@ impl Maintenance<'_> {
         if let Some(origin) = &origin {
             let budget_bytes = Some(borrow::BACKGROUND_MAX_BYTES.min(*room));
             let limits = BorrowLimits { budget_bytes, deadline: None };
-            self.private.borrow(origin, false, limits)?;
+            self.private.borrow(origin, false, limits)?.settle()?;
         }
         let is_whole = self.make_own(room)?;
         self.put_together()?;

@@ -300,7 +300,7 @@ impl PrivateRepository {
         let looked = administration::look(repo, common_dir, own_index, writer, name, left_out)?;
         let limits = BorrowLimits { deadline, ..BorrowLimits::default() };
         let borrowed = self.borrow(common_dir, looked.is_unchanged, limits)?;
-        Ok(HeldRepository { looked, left_out: borrowed.left_out, new: borrowed.new })
+        Ok(HeldRepository { looked, left_out: borrowed.left_out, new: borrowed.new, borrowed })
     }
 
     fn borrow(
@@ -345,9 +345,19 @@ pub(in crate::store) struct HeldRepository {
     pub(in crate::store) left_out: Option<(SkipReason, u64)>,
     /// How many objects or packs were newly borrowed.
     pub(in crate::store) new: usize,
+    borrowed: borrow::BorrowReport,
 }
 
 impl HeldRepository {
+    /// Waits until everything borrowed is on the disk. Nothing may refer to it before.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it could not be synced.
+    pub(in crate::store) fn settle(&mut self) -> Result<()> {
+        self.borrowed.settle()
+    }
+
     /// What is held of the git directory besides objects.
     pub(in crate::store) fn administration(&self) -> &Administration {
         &self.looked.administration
@@ -399,10 +409,11 @@ pub(in crate::store) fn hold_others(
         let nothing = Path::new(OsStr::from_bytes(administration::NO_INDEX));
         let (common_dir, own_index) = (&*place.common_dir, nothing);
         let theirs = Theirs { common_dir, own_index, name: &path, deadline };
-        let holding = private.hold(&repo, &theirs, &writer, left_out)?;
+        let mut holding = private.hold(&repo, &theirs, &writer, left_out)?;
         let administration = holding.administration().clone();
         let tree = add_tree(&repo, &writer, &administration)?;
         writer.finish()?;
+        holding.settle()?;
         let name = format!("refs/repository/{tree}");
         if refs::read(&repo, &name).ok().flatten() != Some(tree) {
             refs::set(&repo, &name, tree)?;

@@ -8,32 +8,31 @@
 
 mod copies;
 mod object_dirs;
+mod seen;
+mod transfer;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    ffi::{OsStr, OsString},
-    fs, io,
+    ffi::{CStr, CString, OsStr, OsString},
+    fs, io, mem,
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    panic::resume_unwind,
     path::{Path, PathBuf},
+    thread,
     time::Instant,
 };
 
-use super::{
-    alternates_of,
-    damaged_packs::{is_sound, marked_damaged},
-    names_of,
-};
+use super::{alternates_of, names_of};
 use crate::{
     error::{Error, Result},
-    fs::{all_at_once, create_private_dirs, is_overlay, read_small, replace, stat_path, sync_dir},
-    model::SkipReason,
-    scan::is_racy,
-    store::escape::{escape, unescape},
+    fs::{Dir, create_private_dirs, stat_path, two_can_work},
+    model::{Kind, SkipReason},
 };
 pub(super) use copies::copy_whole;
-use copies::{make_dirs, share};
+use copies::{Unnamed, give_names, make_dirs};
 use object_dirs::DEPTH_MAX;
 pub(super) use object_dirs::{ObjectDirKind, is_unfinished, linked_object_dirs, object_dirs};
+use seen::{Proof, Seen, Syncing};
+use transfer::{Arrival, Route, Transfer};
 
 /// A repository with at most this much in objects, in so few files, is copied right away: 5 ms.
 const SMALL_MAX_BYTES: u64 = 4 << 20;
@@ -42,8 +41,10 @@ const SMALL_MAX_FILES: usize = 100;
 const WAITING_MAX_BYTES: u64 = 32 << 20;
 /// How much is copied in the background where hard links are impossible.
 pub(super) const BACKGROUND_MAX_BYTES: u64 = 256 << 20;
-/// Enough for a million object directories.
-const SEEN_MAX_BYTES: u64 = 64 << 20;
+/// With fewer directories of loose objects a second thread costs more than it saves.
+const DIRS_FOR_TWO: usize = 16;
+/// How many copies are synced at a time, each held open.
+const COPIES_AT_ONCE: usize = 128;
 /// How often packs are listed again if git replaces some meanwhile.
 const TRIES: usize = 4;
 
@@ -58,17 +59,23 @@ pub(super) struct BorrowLimits {
 
 /// The result of a run.
 #[derive(Debug, Default)]
+#[must_use = "nothing is on the disk before `settle`"]
 pub(super) struct BorrowReport {
     /// How many files were linked or copied.
     pub(super) new: usize,
     /// Why objects could be neither linked nor copied, and how many bytes they have, if known.
     pub(super) left_out: Option<(SkipReason, u64)>,
+    syncing: Option<Syncing>,
 }
 
 impl BorrowReport {
-    fn leave_out(&mut self, reason: SkipReason, bytes: u64) {
-        let (first, sum) = self.left_out.unwrap_or((reason, 0));
-        self.left_out = Some((first, sum + bytes));
+    /// Waits until all new names are on the disk.
+    ///
+    /// # Errors
+    ///
+    /// Fails if they could not be synced.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        self.syncing.take().map_or(Ok(()), Syncing::wait)
     }
 }
 
@@ -89,12 +96,12 @@ pub(super) fn borrow(
     let mut borrow = Borrow::new(linked, budget_bytes.unwrap_or(WAITING_MAX_BYTES));
     borrow.deadline = deadline;
     let packs = common_dir.join("objects/pack");
-    if is_quiet && borrow.has_seen(b"objects/pack", &packs) && budget_bytes.is_none() {
+    if is_quiet && borrow.seen.has(b"objects/pack", &packs) && budget_bytes.is_none() {
         return Ok(BorrowReport::default());
     }
     create_private_dirs(linked)?;
     let dirs = object_dirs(common_dir);
-    borrow.is_small = is_small(common_dir, &dirs);
+    borrow.transfer.is_small = is_small(common_dir, &dirs);
     let mut alternates = Vec::new();
     for name in &dirs {
         let from = common_dir.join(OsStr::from_bytes(name));
@@ -107,7 +114,7 @@ pub(super) fn borrow(
     for (name, from) in alternates {
         borrow.objects(&from, format!("alternates/{name}").as_bytes())?;
     }
-    borrow.finish()
+    Ok(borrow.finish())
 }
 
 /// Whether all objects together are small enough to be copied.
@@ -133,164 +140,214 @@ fn fits(dir: &Path, left: &mut (usize, u64), depth: usize) -> bool {
     })
 }
 
-/// The state of a directory when everything in it had been linked: its stamp, and the ctime of the
-/// directory of ours with the links. While both are unchanged, there is nothing to link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Proof {
-    mtime_ns: i64,
-    ctime_ns: i64,
-    inode: u64,
-    ours_ns: i64,
+/// A directory of objects, or one in it.
+struct Source {
+    path: PathBuf,
+    /// Its path below the git directory, and so below ours.
+    name: Vec<u8>,
+    kind: ObjectDirKind,
+    depth: usize,
 }
 
+impl Source {
+    /// The directory `child` in it.
+    fn below(&self, child: &CStr) -> Self {
+        let (child, depth) = (child.to_bytes(), self.depth + 1);
+        let is_extension = self.kind == ObjectDirKind::Extension;
+        Self {
+            path: self.path.join(OsStr::from_bytes(child)),
+            name: [&self.name[..], b"/", child].concat(),
+            kind: if is_extension { self.kind } else { ObjectDirKind::of(child, depth) },
+            depth,
+        }
+    }
+}
+
+/// A run.
 struct Borrow<'a> {
     linked: &'a Path,
-    /// Directories that need not be listed again, now and before this run.
-    seen: BTreeMap<Vec<u8>, Proof>,
-    seen_before: BTreeMap<Vec<u8>, Proof>,
-    copied: u64,
-    budget: u64,
+    seen: Seen,
+    transfer: Transfer,
     deadline: Option<Instant>,
-    is_small: bool,
-    can_link: Option<bool>,
-    /// Whether the file system supports reflinks; `None` before the first try.
-    can_share: Option<bool>,
+    /// What all threads have done.
+    work: Work,
+}
+
+/// What one thread has done.
+#[derive(Default)]
+struct Work {
+    /// How many files are new here.
+    new: usize,
+    left_out: Option<(SkipReason, u64)>,
     /// Directories with new names in them.
-    changed: BTreeSet<PathBuf>,
-    out: BorrowReport,
+    changed: Vec<PathBuf>,
+    /// Directories of which every file is here, or among the copies.
+    whole: Vec<(Vec<u8>, Proof)>,
+    /// Copies that have no name yet.
+    copies: Vec<Unnamed>,
+}
+
+impl Work {
+    fn leave_out(&mut self, reason: SkipReason, bytes: u64) {
+        let (first, sum) = self.left_out.unwrap_or((reason, 0));
+        self.left_out = Some((first, sum + bytes));
+    }
+
+    fn append(&mut self, mut other: Self) {
+        self.new += other.new;
+        if let Some((reason, bytes)) = other.left_out {
+            self.leave_out(reason, bytes);
+        }
+        self.changed.append(&mut other.changed);
+        self.whole.append(&mut other.whole);
+        self.copies.append(&mut other.copies);
+    }
+
+    /// Gives every copy its name.
+    fn give_names(&mut self, linked: &Path) -> Result<()> {
+        give_names(mem::take(&mut self.copies)).map_err(Error::io("copy objects to", linked))
+    }
 }
 
 impl<'a> Borrow<'a> {
-    fn new(linked: &'a Path, budget: u64) -> Self {
-        let seen = read_small(&linked.join("seen"), SEEN_MAX_BYTES).ok().flatten();
-        let seen: BTreeMap<_, _> = seen.as_deref().and_then(parse_seen).unwrap_or_default();
+    fn new(linked: &'a Path, budget_bytes: u64) -> Self {
         Self {
             linked,
-            seen_before: seen.clone(),
-            seen,
-            copied: 0,
-            budget,
+            seen: Seen::load(linked),
+            transfer: Transfer::new(budget_bytes),
             deadline: None,
-            is_small: false,
-            can_link: None,
-            can_share: None,
-            changed: BTreeSet::new(),
-            out: BorrowReport::default(),
+            work: Work::default(),
         }
-    }
-
-    fn has_seen(&self, name: &[u8], dir: &Path) -> bool {
-        self.proof_of(name, dir).is_some_and(|(proof, _)| self.seen.get(name) == Some(&proof))
-    }
-
-    /// The present proof for a directory, and whether its stamp is racy.
-    fn proof_of(&self, name: &[u8], dir: &Path) -> Option<(Proof, bool)> {
-        let theirs = stat_path(dir).ok()?;
-        let ours = stat_path(&self.linked.join(OsStr::from_bytes(name)));
-        let proof = Proof {
-            mtime_ns: theirs.mtime_ns,
-            ctime_ns: theirs.ctime_ns,
-            inode: theirs.inode,
-            ours_ns: ours.map_or(0, |ours| ours.ctime_ns),
-        };
-        Some((proof, is_racy(&theirs, crate::fs::now_ns())))
-    }
-
-    /// Whether the deadline has passed; the rest is then left out.
-    fn is_late(&mut self) -> bool {
-        let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if is_late && self.out.left_out.is_none() {
-            self.out.leave_out(SkipReason::OutOfTime, 0);
-        }
-        is_late
     }
 
     /// Borrows one object directory: loose objects first, packs last, an index after its pack.
     /// Repeats if packs were added or removed meanwhile.
     fn objects(&mut self, from: &Path, name: &[u8]) -> Result<()> {
         let is_extension = super::is_extension(name);
+        let kind = if is_extension { ObjectDirKind::Extension } else { ObjectDirKind::Top };
+        let top = Source { path: from.to_owned(), name: name.to_vec(), kind, depth: 0 };
         for _ in 0..TRIES {
             let packs = from.join("pack");
             let before = stat_path(&packs).ok();
-            self.directory(from, name, is_extension, 0)?;
+            self.pass(&top)?;
             if stat_path(&packs).ok() == before {
                 return Ok(());
             }
-            self.seen.remove(&[name, b"/pack"].concat());
+            self.seen.forget(&[name, b"/pack"].concat());
         }
-        self.out.leave_out(SkipReason::KeptChanging, 0);
+        self.work.leave_out(SkipReason::KeptChanging, 0);
         Ok(())
     }
 
-    fn directory(
-        &mut self,
-        from: &Path,
-        name: &[u8],
-        is_extension: bool,
-        depth: usize,
-    ) -> Result<()> {
-        let Some((proof, is_young)) = self.proof_of(name, from) else { return Ok(()) };
-        if self.seen.get(name) == Some(&proof) || self.is_late() {
-            return Ok(());
+    /// Borrows what is there now.
+    fn pass(&mut self, top: &Source) -> Result<()> {
+        let mut work = mem::take(&mut self.work);
+        let below = self.directory(top, &mut work)?;
+        let (packs, others): (Vec<_>, Vec<_>) =
+            below.into_iter().partition(|source| source.kind == ObjectDirKind::Packs);
+        let fresh: Vec<Source> =
+            others.into_iter().filter(|it| !self.seen.has(&it.name, &it.path)).collect();
+        // Git removes loose objects only when they are in a pack.
+        work.append(self.all_below(&fresh)?);
+        packs.iter().try_for_each(|source| self.all(source, &mut work))?;
+        work.give_names(self.linked)?;
+        for (name, proof) in work.whole.drain(..) {
+            self.seen.add(name, proof);
         }
-        let names = match names_of(from) {
-            Ok(names) => names,
-            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(()),
+        self.work = work;
+        Ok(())
+    }
+
+    /// Borrows everything in many directories.
+    fn all_below(&self, sources: &[Source]) -> Result<Work> {
+        let part = |sources: &[Source]| {
+            let mut work = Work::default();
+            sources.iter().try_for_each(|source| self.all(source, &mut work))?;
+            Ok::<_, Error>(work)
+        };
+        if sources.len() < DIRS_FOR_TWO || !two_can_work() {
+            return part(sources);
+        }
+        let (first, second) = sources.split_at(sources.len() / 2);
+        thread::scope(|scope| {
+            let other = thread::Builder::new().spawn_scoped(scope, || part(second)).ok();
+            let mut work = part(first)?;
+            let other = other.map(|it| it.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            work.append(other.unwrap_or_else(|| part(second))?);
+            Ok(work)
+        })
+    }
+
+    /// Borrows everything in and below a directory.
+    fn all(&self, source: &Source, work: &mut Work) -> Result<()> {
+        let below = self.directory(source, work)?;
+        below.iter().try_for_each(|source| self.all(source, work))
+    }
+
+    /// Borrows the files of one directory, unless they are known to be here. Returns the
+    /// directories in it.
+    fn directory(&self, source: &Source, work: &mut Work) -> Result<Vec<Source>> {
+        let Some((proof, is_young)) = self.seen.proof_of(&source.name, &source.path) else {
+            return Ok(Vec::new());
+        };
+        if self.seen.is_proven(&source.name, &proof) || self.is_late(work) {
+            return Ok(Vec::new());
+        }
+        let (from, listed) = match object_files(source) {
+            Ok(found) => found,
+            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(_) => {
-                self.out.leave_out(SkipReason::Unreadable, 0);
-                return Ok(());
+                work.leave_out(SkipReason::Unreadable, 0);
+                return Ok(Vec::new());
             }
         };
-        let place =
-            if is_extension { ObjectDirKind::Extension } else { ObjectDirKind::of(name, depth) };
-        let to = self.linked.join(OsStr::from_bytes(name));
-        let (mut is_leaf, mut is_whole, mut files, mut dirs) = (true, true, Vec::new(), Vec::new());
-        for child in names {
-            match fs::symlink_metadata(from.join(&child)) {
-                Ok(found) if found.is_dir() && place.has_directory(child.as_bytes()) => {
-                    dirs.push(child);
-                }
-                Ok(found) if found.is_file() && place.has_object(child.as_bytes(), found.len()) => {
-                    files.push((child, found.len()));
-                }
-                Ok(_) | Err(_) => (),
+        let is_whole = listed.files.is_empty() || self.files(source, &from, listed.files, work)?;
+        if source.depth >= DEPTH_MAX && !listed.dirs.is_empty() {
+            work.leave_out(SkipReason::TooDeep, 0);
+            return Ok(Vec::new());
+        }
+        if listed.dirs.is_empty() && is_whole && !is_young {
+            work.whole.push((source.name.clone(), proof));
+        }
+        Ok(listed.dirs.iter().map(|child| source.below(child)).collect())
+    }
+
+    /// Borrows files of a directory, by name and size; returns whether all of them are here now.
+    fn files(
+        &self,
+        source: &Source,
+        from: &Dir,
+        files: Vec<(CString, u64)>,
+        work: &mut Work,
+    ) -> Result<bool> {
+        let to_path = self.linked.join(OsStr::from_bytes(&source.name));
+        make_dirs(self.linked, &to_path)?;
+        let to = Dir::open(&to_path).map_err(Error::io("open", &to_path))?;
+        let route = Route { from, from_path: &source.path, to: &to, to_path: &to_path };
+        let (new, mut is_whole) = (work.new, true);
+        for (name, size) in files {
+            if self.is_late(work) {
+                is_whole = false;
+                break;
+            }
+            is_whole &= self.file(&route, &name, size, work)?;
+            if work.copies.len() >= COPIES_AT_ONCE {
+                work.give_names(self.linked)?;
             }
         }
-        // An index comes after its pack, so that a concurrent reader never finds one without the
-        // other.
-        files.sort_by_key(|(name, _)| name.as_bytes().ends_with(b".idx"));
-        if !files.is_empty() {
-            make_dirs(self.linked, &to)?;
+        if work.new > new {
+            work.changed.push(to_path);
         }
-        for (child, size) in files {
-            if self.is_late() {
-                return Ok(());
-            }
-            is_whole &= self.file(&from.join(&child), &to.join(&child), size)?;
-        }
-        for child in dirs {
-            is_leaf = false;
-            let below = [name, b"/", child.as_bytes()].concat();
-            if depth < DEPTH_MAX {
-                self.directory(&from.join(&child), &below, is_extension, depth + 1)?;
-            } else {
-                self.out.leave_out(SkipReason::TooDeep, 0);
-            }
-        }
-        if is_leaf && is_whole && !is_young {
-            let ours_ns = stat_path(&to).map_or(0, |ours| ours.ctime_ns);
-            self.seen.insert(name.to_vec(), Proof { ours_ns, ..proof });
-        }
-        Ok(())
+        Ok(is_whole)
     }
 
     /// Borrows one file; returns whether it is here now.
-    fn file(&mut self, from: &Path, to: &Path, size: u64) -> Result<bool> {
-        match self.link_or_copy(from, to, size) {
-            Ok(is_new) => {
-                if is_new {
-                    self.out.new += 1;
-                    self.changed.extend(to.parent().map(Path::to_owned));
+    fn file(&self, route: &Route<'_>, name: &CStr, size: u64, work: &mut Work) -> Result<bool> {
+        match self.transfer.bring(route, name, size) {
+            Ok(arrival) => {
+                work.new += usize::from(!matches!(arrival, Arrival::Known));
+                if let Arrival::Copied(copy) = arrival {
+                    work.copies.push(copy);
                 }
                 Ok(true)
             }
@@ -299,112 +356,65 @@ impl<'a> Borrow<'a> {
             Err(err) if is_not_to_be_had(&err) => {
                 let is_large = err.kind() == io::ErrorKind::FileTooLarge;
                 let reason = if is_large { SkipReason::TooLarge } else { SkipReason::Unreadable };
-                self.out.leave_out(reason, size);
+                work.leave_out(reason, size);
                 Ok(false)
             }
-            Err(err) => Err(Error::io("link", to)(err)),
+            Err(err) => Err(Error::io("link", route.to_path)(err)),
         }
     }
 
-    fn link_or_copy(&mut self, from: &Path, to: &Path, size: u64) -> io::Result<bool> {
-        let is_index = from.extension().is_some_and(|end| end == "idx");
-        // A hard link tells by itself that the file is there already.
-        let links = !self.is_small && self.can_share == Some(false) && self.can_link(from);
-        if (is_index || !links) && to.symlink_metadata().is_ok() {
-            return Ok(false);
+    /// Whether the deadline has passed; the rest is then left out.
+    fn is_late(&self, work: &mut Work) -> bool {
+        let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if is_late && work.left_out.is_none() {
+            work.leave_out(SkipReason::OutOfTime, 0);
         }
-        if is_index && !is_sound(from) {
-            return self.link_or_copy_as(from, &marked_damaged(to), size);
-        }
-        self.link_or_copy_as(from, to, size)
+        is_late
     }
 
-    fn link_or_copy_as(&mut self, from: &Path, to: &Path, size: u64) -> io::Result<bool> {
-        // A reflink is better than a hard link: with a hard link, a write in place changes both.
-        if !self.is_small && self.shares(from, to)? {
-            return Ok(true);
-        }
-        if !self.is_small && self.can_link(from) {
-            match fs::hard_link(from, to) {
-                Ok(()) => return Ok(true),
-                Err(err) if err.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
-                Err(err) if err.kind() == io::ErrorKind::NotFound => return Err(err),
-                Err(err) if !is_unlinkable(&err) => return Err(err),
-                Err(err) => {
-                    // Another file system, or a file of another user.
-                    if err.kind() == io::ErrorKind::CrossesDevices {
-                        self.can_link = Some(false);
-                    }
-                }
-            }
-        }
-        if self.copied.saturating_add(size) > self.budget {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        self.copied += size;
-        copy_whole(from, to).map(|()| true)
-    }
-
-    /// Creates `to` as a reflink of `from`, where the file system supports that.
-    fn shares(&mut self, from: &Path, to: &Path) -> io::Result<bool> {
-        if self.can_share == Some(false) {
-            return Ok(false);
-        }
-        let shared = share(from, to)?;
-        self.can_share = Some(shared);
-        Ok(shared)
-    }
-
-    /// Not on overlayfs, which copies a file whole before it links it.
-    fn can_link(&mut self, from: &Path) -> bool {
-        *self.can_link.get_or_insert_with(|| !is_overlay(from))
-    }
-
-    /// Syncs the new names, and only then records what need not be listed again.
-    fn finish(mut self) -> Result<BorrowReport> {
-        if self.out.left_out.is_some() {
+    /// Begins to sync the new names, while the caller goes on.
+    fn finish(mut self) -> BorrowReport {
+        let Work { new, left_out, changed, .. } = self.work;
+        if left_out.is_some() {
             // The next run must look at everything that may not be here yet.
-            self.seen.remove(&b"objects/pack"[..]);
+            self.seen.forget(b"objects/pack");
         }
-        // Copies are on the disk already. Not syncfs, because other programs may be writing.
-        let changed: Vec<&PathBuf> = self.changed.iter().collect();
-        all_at_once(&changed, |dir| sync_dir(dir))?;
-        if self.seen != self.seen_before {
-            let mut text = String::new();
-            for (name, Proof { mtime_ns, ctime_ns, inode, ours_ns }) in &self.seen {
-                let name = escape(name);
-                text.push_str(&format!("{mtime_ns} {ctime_ns} {inode} {ours_ns} {name}\n"));
-            }
-            // Without it, the next run lists everything again.
-            let _slower = replace(&self.linked.join("seen"), text.as_bytes());
-        }
-        Ok(self.out)
+        let seen = self.seen.to_text();
+        let syncing = (!changed.is_empty() || seen.is_some())
+            .then(|| Syncing::begin(self.linked, changed, seen));
+        BorrowReport { new, left_out, syncing }
     }
 }
 
-fn parse_seen(bytes: &[u8]) -> Option<BTreeMap<Vec<u8>, Proof>> {
-    let parse = |line: &str| {
-        let mut fields = line.splitn(5, ' ');
-        let proof = Proof {
-            mtime_ns: fields.next()?.parse().ok()?,
-            ctime_ns: fields.next()?.parse().ok()?,
-            inode: fields.next()?.parse().ok()?,
-            ours_ns: fields.next()?.parse().ok()?,
-        };
-        Some((unescape(fields.next()?)?, proof))
-    };
-    str::from_utf8(bytes).ok()?.lines().map(parse).collect()
+/// What is in a directory of objects.
+struct ObjectFiles {
+    /// Objects and packs with their sizes, an index after its pack.
+    files: Vec<(CString, u64)>,
+    dirs: Vec<CString>,
 }
 
-/// Whether an error means that the file cannot be hard-linked there.
-fn is_unlinkable(err: &io::Error) -> bool {
-    matches!(
-        err.kind(),
-        io::ErrorKind::CrossesDevices
-            | io::ErrorKind::PermissionDenied
-            | io::ErrorKind::Unsupported
-            | io::ErrorKind::TooManyLinks
-    )
+fn object_files(source: &Source) -> io::Result<(Dir, ObjectFiles)> {
+    let dir = Dir::open(&source.path)?;
+    let mut listed = Vec::new();
+    dir.list(|entry| listed.push(entry.name))?;
+    let mut found = ObjectFiles { files: Vec::new(), dirs: Vec::new() };
+    for name in listed {
+        let Ok(stamp) = dir.stat_child(&name) else { continue };
+        let is_dir = stamp.kind() == Some(Kind::Directory);
+        let is_file = stamp.kind() == Some(Kind::File);
+        if is_dir && source.kind.has_directory(name.to_bytes()) {
+            found.dirs.push(name);
+        } else if is_file && source.kind.has_object(name.to_bytes(), stamp.size) {
+            found.files.push((name, stamp.size));
+        }
+    }
+    found.dirs.sort();
+    // Then a concurrent reader never finds an index without its pack.
+    found.files.sort_by(|(a, _), (b, _)| {
+        let is_index = |name: &CStr| name.to_bytes().ends_with(b".idx");
+        (is_index(a), a).cmp(&(is_index(b), b))
+    });
+    Ok((dir, found))
 }
 
 /// Whether an error concerns this file only, so that the others can still be borrowed.
@@ -414,7 +424,7 @@ fn is_not_to_be_had(err: &io::Error) -> bool {
 
 /// Whether a directory is unchanged since everything in it was borrowed.
 pub(super) fn has_seen(linked: &Path, name: &[u8], dir: &Path) -> bool {
-    Borrow::new(linked, 0).has_seen(name, dir)
+    Seen::load(linked).has(name, dir)
 }
 
 /// How many bytes below a directory are in files with other hard links: a write in place there
