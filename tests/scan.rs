@@ -11,7 +11,7 @@ use std::{
 };
 
 use beforehand::{
-    cache::{Facts, ScanTable, TableRow},
+    cache::{Facts, ScanTable, ScanTableBuilder, TableRow},
     model::{ContentId, DirPath, RelPath, Root, RootKind, ScanScope, SkipReason},
     scan::{Named, Scan, ScanLimits, ScanRequest, UserDirs, VictimPath, walk},
 };
@@ -448,6 +448,55 @@ fn at_the_deadline_the_walk_ends_and_the_next_one_goes_on() {
     place.settle();
     place.deadline = None;
     assert_eq!(place.held().len(), 600);
+}
+
+#[test]
+fn what_is_known_stays_held_at_the_deadline() {
+    let mut place = Place::plain();
+    for number in 0..600 {
+        place.write(&format!("d{}/f{number:03}", number % 7), "x");
+    }
+    place.settle();
+    for dir in 0..7 {
+        place.write(&format!("d{dir}/z"), "new");
+    }
+    place.deadline = Some(Instant::now());
+    let scan = place.scan();
+    assert!(scan.partial);
+    let held = |path: &str| scan.stamp(&RelPath::parse(path.as_ref()).unwrap()).is_some();
+    assert!((0..600).all(|number| held(&format!("d{}/f{number:03}", number % 7))));
+    assert!((0..7).all(|dir| !held(&format!("d{dir}/z"))));
+}
+
+#[test]
+fn what_was_not_read_in_time_is_read_by_the_next_scan() {
+    let mut place = Place::plain();
+    for number in 0..40 {
+        place.write(&format!("d{}/f{number:02}", number % 4), "x");
+    }
+    place.settle();
+    let late = |table: Vec<u8>| {
+        let table = ScanTable::parse(table).unwrap();
+        let mut builder = ScanTableBuilder::default();
+        for dir in table.dirs() {
+            builder.directory(dir.path, dir.stamp, dir.racy);
+            for row in dir.rows() {
+                let is_late = row.name.ends_with(b"3");
+                let skipped = is_late.then_some(SkipReason::OutOfTime);
+                let content = row.content.filter(|_| !is_late);
+                builder.entry(&TableRow { skipped, content, ..row });
+            }
+        }
+        builder.finish(&Facts { partial: true, ..*table.facts() })
+    };
+    place.table = place.table.take().map(late);
+    let scan = place.scan();
+    assert!(!scan.partial);
+    let found = scan.fresh.values().flat_map(|fresh| &fresh.found);
+    assert_eq!(found.filter(|found| found.is_unread()).count(), 4);
+    assert_eq!(place.settle(), ["d1/f13", "d1/f33", "d3/f03", "d3/f23"]);
+    assert_eq!(place.held().len(), 40);
+    assert!(place.settle().is_empty());
 }
 
 #[test]

@@ -191,7 +191,7 @@ impl Default for Settings {
             max_file_size: 10 * MB,
             max_victim_size: 64 * MB,
             // To see that nothing has changed in so many takes 0.15 s: more would be felt, once a turn.
-            max_files: 200_000,
+            max_files: 500_000,
             max_total_size: 1000 * MB,
             exclude: Vec::new(),
             on_trouble: TroubleAnswer::Note,

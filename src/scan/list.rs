@@ -47,9 +47,15 @@ impl WalkContext<'_> {
     }
 
     /// Whether an untracked file is readable by fewer users than the repository's objects are.
-    pub(super) fn is_private_mode(&self, stamp: &Stamp, untracked: bool) -> bool {
-        untracked && is_file(stamp) && self.open_bits & !stamp.mode != 0
+    fn is_private_mode(&self, stamp: &Stamp, untracked: bool) -> bool {
+        is_private_mode(self.open_bits, stamp, untracked)
     }
+}
+
+/// Whether an untracked file is readable by fewer users than the repository's objects are, which have
+/// these permission bits for others.
+pub(super) fn is_private_mode(open_bits: u32, stamp: &Stamp, untracked: bool) -> bool {
+    untracked && is_file(stamp) && open_bits & !stamp.mode != 0
 }
 
 /// One directory to list.
@@ -294,15 +300,16 @@ impl<'a> Lister<'a> {
             found.skipped = Some(SkipReason::TooMany);
             return;
         }
-        if self.is_late() {
-            found.skipped = Some(SkipReason::OutOfTime);
-            return;
-        }
-        captured.fetch_add(1, Ordering::Relaxed);
         let known = old.filter(|(stamp, _, marks)| {
             *stamp == found.stamp && !marks.racy && marks.private == found.marks.private
         });
         found.content = known.and_then(|(_, content, _)| content);
+        // What is known takes no more time.
+        if self.is_late() && found.is_unread() {
+            found.skipped = Some(SkipReason::OutOfTime);
+            return;
+        }
+        captured.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Lists the directory `name`, or leaves it to an idle thread.

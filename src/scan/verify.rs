@@ -164,6 +164,10 @@ enum EntryCheck {
 
 fn wanted(row: &TableRow<'_>) -> EntryCheck {
     match (row.skipped, row.kind()) {
+        // It was looked at and only not read, so it can be read now without listing anything.
+        (Some(SkipReason::OutOfTime), Some(Kind::File | Kind::Link)) if is_only_unread(row) => {
+            EntryCheck::At
+        }
         // An ignore file governs others, even if it is ignored itself.
         (_, Some(Kind::File)) if row.name == super::rules::IGNORE_FILE => EntryCheck::At,
         (None, Some(Kind::Directory)) => EntryCheck::Away,
@@ -200,9 +204,15 @@ fn wanted(row: &TableRow<'_>) -> EntryCheck {
     }
 }
 
+/// Whether nothing but its content is missing of what a scan wants to know. The budget decides anew about what is
+/// ignored.
+fn is_only_unread(row: &TableRow<'_>) -> bool {
+    row.stamp.ctime_ns != 0 && !row.marks.ignored
+}
+
 fn is_same(row: &TableRow<'_>, stamp: &Stamp) -> bool {
     let is_known = row.content.is_some()
-        || row.skipped.is_some()
+        || row.skipped.is_some_and(|reason| reason != SkipReason::OutOfTime)
         || !row.kind().is_some_and(Kind::has_content);
     row.stamp == *stamp && !row.marks.racy && is_known
 }

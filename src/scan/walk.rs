@@ -9,13 +9,14 @@ use std::{
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::atomic::AtomicU64,
+    time::Instant,
 };
 
 use super::{
     Scan, ScanRequest, budget,
     dir_rules::{Descent, DirRules, rules_changed},
     is_racy,
-    list::{DirVisit, Lister, Listings, WalkContext, is_file, mark_unlisted},
+    list::{DirVisit, Lister, Listings, WalkContext, is_file, is_private_mode, mark_unlisted},
     parallel,
     rule_sources::RuleSources,
     verify::{Suspects, verify},
@@ -67,6 +68,10 @@ fn nested_repositories(scan: &Scan, root: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// With a deadline, so many files that were not read in time are taken up: two threads read more in no call's time. The
+/// others wait, and take neither time nor memory.
+const TAKEN_UP_MAX: usize = 200_000;
+
 struct RootWalk<'a> {
     context: WalkContext<'a>,
     top: &'a Dir,
@@ -74,6 +79,8 @@ struct RootWalk<'a> {
     rules_digest: ContentId,
     /// The rules and tracked paths of the root; read when first needed.
     dir_rules: Option<DirRules>,
+    /// How many files that were not read in time are taken up.
+    taken_up: usize,
     scan: Scan,
 }
 
@@ -92,13 +99,14 @@ impl<'a> RootWalk<'a> {
             root: request.root,
             limits: request.limits,
             now_ns: request.now_ns,
-            deadline: request.deadline,
+            deadline: request.deadline.map(walk_deadline),
             device,
             open_bits,
             captured: AtomicU64::new(0),
         };
         let rules_digest = sources.digest(request.limits);
-        Ok(Self { context, top, sources, rules_digest, dir_rules: None, scan: Scan::default() })
+        let (dir_rules, taken_up, scan) = (None, 0, Scan::default());
+        Ok(Self { context, top, sources, rules_digest, dir_rules, taken_up, scan })
     }
 
     fn everything(&mut self, base: Option<ScanTable>) -> io::Result<()> {
@@ -164,9 +172,9 @@ impl<'a> RootWalk<'a> {
             self.count_out(&base.dir(number));
         }
         let relist = &suspects.relist;
-        for &(number, entry, stamp) in &suspects.reread {
-            if relist.binary_search(&number).is_err() {
-                self.reread(base, number, entry, stamp);
+        for files in suspects.reread.chunk_by(|one, next| one.0 == next.0) {
+            if relist.binary_search(&files[0].0).is_err() {
+                self.reread(base, files);
             }
         }
         if !relist.is_empty() {
@@ -185,25 +193,49 @@ impl<'a> RootWalk<'a> {
         Ok(())
     }
 
-    /// Marks one file for reading, in a directory that is otherwise unchanged.
-    fn reread(&mut self, base: &ScanTable, number: usize, entry: usize, stamp: Stamp) {
-        let row = base.row(entry);
-        let rel = DirPath(base.dir(number).path.to_vec());
-        let racy = is_racy(&stamp, self.context.now_ns);
-        let (untracked, size_max) = (!row.marks.tracked, self.context.limits.file_size_max);
-        let is_private = row.marks.private || self.context.is_private_mode(&stamp, untracked);
+    /// Marks files of one directory for reading that is otherwise unchanged. Of those that were not read in time,
+    /// it takes up as many as there is time for.
+    fn reread(&mut self, base: &ScanTable, files: &[(usize, usize, Stamp)]) {
+        let is_late = |entry: usize| base.row(entry).skipped == Some(SkipReason::OutOfTime);
+        let late = files.iter().filter(|(_, entry, _)| is_late(*entry)).count();
+        let waits = self.taken_up + late > self.taken_up_max();
+        if late > 0 && waits {
+            self.scan.partial = true;
+        }
+        let taken = files.iter().filter(|(_, entry, _)| !waits || !is_late(*entry));
+        let taken: Vec<_> = taken.copied().collect();
+        let Some(&(number, _, _)) = taken.first() else { return };
         self.scan.refreshed = true;
-        let fresh = self.touch(base, &rel);
-        if let Some(found) = fresh.found.iter_mut().find(|found| found.name == row.name) {
+        self.taken_up += if waits { 0 } else { late };
+        let captured = self.context.captured.get_mut();
+        *captured += if waits { 0 } else { late as u64 };
+        let is_full = late > 0 && *captured > self.context.limits.files_max;
+        let (now_ns, size_max) = (self.context.now_ns, self.context.limits.file_size_max);
+        let open_bits = self.context.open_bits;
+        let fresh = self.touch(base, &DirPath(base.dir(number).path.to_vec()));
+        for (_, entry, stamp) in taken {
+            let row = base.row(entry);
+            let at = fresh.found.binary_search_by(|found| found.name[..].cmp(row.name));
+            let Some(found) = at.ok().map(|at| &mut fresh.found[at]) else { continue };
+            let untracked = !row.marks.tracked;
+            let private = row.marks.private || is_private_mode(open_bits, &stamp, untracked);
             found.content = None;
             found.stamp = stamp;
-            found.marks = Marks { racy, private: is_private, ..found.marks };
+            found.marks = Marks { racy: is_racy(&stamp, now_ns), private, ..found.marks };
             let too_large = untracked && is_file(&stamp) && stamp.size > size_max;
             found.skipped = match found.skipped {
-                None | Some(SkipReason::TooLarge) => too_large.then_some(SkipReason::TooLarge),
+                Some(SkipReason::OutOfTime) if is_full => Some(SkipReason::TooMany),
+                None | Some(SkipReason::TooLarge | SkipReason::OutOfTime) => {
+                    too_large.then_some(SkipReason::TooLarge)
+                }
                 other => other,
             };
         }
+    }
+
+    /// How many files that were not read in time one scan takes up.
+    fn taken_up_max(&self) -> usize {
+        if self.context.deadline.is_some() { TAKEN_UP_MAX } else { usize::MAX }
     }
 
     /// Lists one directory of the base again. Known names keep their decisions.
@@ -285,6 +317,13 @@ impl<'a> RootWalk<'a> {
             }
         }
     }
+}
+
+/// When to stop walking, to be done by `deadline`: without time to read something, the next call would come no
+/// further.
+fn walk_deadline(deadline: Instant) -> Instant {
+    let now = Instant::now();
+    now + deadline.saturating_duration_since(now) * 3 / 4
 }
 
 /// Whether the last scan saw a directory as ignored, by its own name or one above it.
