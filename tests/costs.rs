@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     fs,
     io::Write as _,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -78,6 +78,31 @@ fn raw_trace(world: &World, args: &[&str], input: &str, kind: &str) -> Option<St
     let trace = fs::read_to_string(&place).unwrap();
     fs::remove_file(&place).unwrap();
     Some(trace)
+}
+
+/// How many bytes a command reads of each file, and in how many calls. `None` where nothing can be
+/// traced.
+fn reads_of(world: &World, args: &[&str]) -> Option<BTreeMap<PathBuf, (u64, usize)>> {
+    if !may_trace() {
+        skipped();
+        return None;
+    }
+    let place = world.state().parent()?.join("trace");
+    let plain = beforehand(world, &world.root(), args);
+    let mut command = Command::new("strace");
+    command.args(["-f", "-y", "-s", "0", "-e", "trace=read,pread64,mmap", "-o"]).arg(&place);
+    command.arg(plain.get_program()).args(plain.get_args()).current_dir(world.root()).env_clear();
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).output().unwrap();
+    let mut reads = BTreeMap::<PathBuf, (u64, usize)>::new();
+    for line in fs::read_to_string(&place).unwrap().lines() {
+        let path = line.split_once('<').and_then(|(_, rest)| Some(rest.split_once('>')?.0));
+        let (Some(path), Some((_, bytes))) = (path, line.rsplit_once(" = ")) else { continue };
+        let read = reads.entry(path.into()).or_default();
+        read.0 += bytes.parse().unwrap_or(0);
+        read.1 += 1;
+    }
+    Some(reads)
 }
 
 /// Whether there is strace, and the system lets it look. In `.ci/run` there must be.
@@ -306,6 +331,30 @@ fn a_list_opens_everything_once() {
     let looks = of(&calls, |call| call.starts_with("newfstatat state/roots/HASH/checkpoints/"));
     // That of each of them, for a record is believed by its stamp.
     assert_eq!(looks.map(|(_, times)| times).sum::<usize>(), 13, "{calls:#?}");
+}
+
+#[test]
+fn a_list_and_status_read_one_file_of_records_once() {
+    let world = settled();
+    let run = |args: &[&str]| beforehand(&world, &world.root(), args).output().unwrap();
+    for number in 0..12 {
+        world.write("src/0/0", format!("{number}"));
+        assert!(run(&["create"]).status.success());
+    }
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    // Whether a save has made one meanwhile, and without the newest, is a matter of time.
+    let own = beforehand::state::StateDir::new(world.state()).root_at(&world.root());
+    let place = own.records();
+    let _none = fs::remove_file(&place);
+    run(&["list"]);
+    let size = fs::metadata(&place).unwrap().len();
+    for command in ["list", "status"] {
+        let Some(reads) = reads_of(&world, &[command]) else { return };
+        let records = reads.iter().filter(|(path, _)| path.starts_with(own.checkpoints()));
+        assert_eq!(records.count(), 0, "{command}: {reads:#?}");
+
+        assert_eq!(reads.get(&place), Some(&(size, 1)), "{command}: {reads:#?}");
+    }
 }
 
 #[test]

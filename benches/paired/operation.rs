@@ -64,7 +64,8 @@ impl Operation {
     pub(crate) fn is_run_in(self, tree: Tree) -> bool {
         match self {
             Self::List | Self::Status => matches!(tree, Tree::Real(_) | Tree::Plain),
-            _ => true,
+            // What is large is written once, and takes minutes.
+            _ => tree != Tree::Large || matches!(self, Self::First | Self::Same),
         }
     }
 

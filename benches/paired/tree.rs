@@ -107,7 +107,8 @@ impl Tree {
     /// How often each operation is run. Large trees vary less, and take long.
     pub(crate) fn rounds(self) -> usize {
         match self {
-            Self::Synthetic | Self::Large => 3,
+            Self::Large => 1,
+            Self::Synthetic => 3,
             Self::Real(count) if count > 20_000 => 5,
             _ => 7,
         }

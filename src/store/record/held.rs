@@ -68,8 +68,7 @@ impl HeldFile {
     /// Converts from the JSON form; an error is a message fragment.
     pub(in crate::store) fn into_held(self) -> Result<Held, &'static str> {
         let pointers = self.pointers.iter().map(parse_pointer);
-        let is_name = !self.store.is_empty()
-            && self.store.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        let is_name = is_store_name(&self.store);
         Ok(Held {
             path: unescape(&self.path)
                 .filter(|path| is_plain_place(path))
@@ -99,8 +98,14 @@ pub(in crate::store) fn parse_pointer((path, text): &PointerFile) -> Option<(Vec
     Some((path?, unescape(text)?))
 }
 
+/// Whether a text is a valid name of a private repository.
+pub(super) fn is_store_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    !name.is_empty() && name.bytes().all(is_plain)
+}
+
 /// Whether a path is absolute or below the root, without `.` or `..`.
-fn is_plain_place(path: &[u8]) -> bool {
+pub(super) fn is_plain_place(path: &[u8]) -> bool {
     let below = path.strip_prefix(b"/").unwrap_or(path);
     !path.contains(&0)
         && below.split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))

@@ -5,6 +5,7 @@ pub mod identity;
 
 mod held;
 mod location;
+mod packed;
 mod record_cache;
 mod unreadable;
 mod version;
@@ -94,6 +95,10 @@ impl StoreKind {
             Self::Git => "git",
             Self::Copy => "copy",
         }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -186,9 +191,7 @@ pub fn read_all(state: &RootState) -> Result<Vec<RecordEntry>> {
     let mut kept = Vec::with_capacity(ids.len());
     let mut unknown = Vec::new();
     for id in ids {
-        if let Some(Ok(record)) = cache.find(id).map(RecordFile::into_record)
-            && record.checkpoint.id == id
-        {
+        if let Some(record) = cache.find(id) {
             let order = (record.checkpoint.sequence, record.checkpoint.taken_at);
             kept.push(RecordEntry { id, record: Ok(record), order });
             continue;
@@ -204,7 +207,7 @@ pub fn read_all(state: &RootState) -> Result<Vec<RecordEntry>> {
         for (at, stamp) in unknown {
             let RecordEntry { id, record, .. } = &kept[at];
             if let Ok(record) = record {
-                cache.add(*id, stamp, &RecordFile::of(record));
+                cache.add(*id, stamp, record);
             }
         }
         cache.save(state);

@@ -1,10 +1,14 @@
 //! A cache of all records of a root in one file, so that a list reads one file instead of fifty. An
 //! entry is valid only for the record's id and stamp; a record that has changed is read again. The
 //! file can be deleted at any time.
+//!
+//! It is binary, and used as it was read: a header, a row of fixed size for each record in the order of
+//! the ids, and the packed records. Anything wrong with it, and it counts as absent.
 
-use std::collections::HashMap;
-
-use super::{RecordFile, SIZE_MAX_BYTES, from_json};
+use super::{
+    Record, SIZE_MAX_BYTES,
+    packed::{pack, unpack},
+};
 use crate::{
     fs::{Dir, c_name, now_ns, read_small, replace},
     model::{CheckpointId, Stamp},
@@ -12,8 +16,12 @@ use crate::{
     state::RootState,
 };
 
-/// The first line; the checksum of the rest follows.
-const MAGIC: &str = "beforehand-records-1";
+/// Changes with every change of the layout; an older cache is not migrated.
+const MAGIC: &[u8; 8] = b"bhrecor2";
+/// Magic, checksum of the rest, and the number of rows.
+const HEADER_BYTES: usize = 8 + 4 + 4;
+/// Id, mtime, ctime, inode, size, mode, and where the packed record begins and how long it is.
+const ROW_BYTES: usize = 5 * 8 + 3 * 4;
 /// A larger record, with thousands of skipped paths, is not cached.
 const RECORD_MAX_BYTES: usize = 16 << 10;
 /// The cache is rewritten once more records than this are missing from it; each save adds one.
@@ -22,42 +30,43 @@ pub(super) const UNKNOWN_MAX: usize = 8;
 /// The cached records of one root.
 pub(super) struct RecordCache {
     bytes: Vec<u8>,
-    known: HashMap<CheckpointId, CachedRecord>,
     dir: Option<Dir>,
     /// The entries of the next cache file, in any order.
-    stands: Vec<(CheckpointId, Stamp, Json)>,
+    stands: Vec<(CheckpointId, Stamp, PackedBytes)>,
     now_ns: i64,
 }
 
-/// The text of a record: a range of the old file, or new bytes.
-enum Json {
-    Known(std::ops::Range<usize>),
+/// A packed record: a range of the old file, or new bytes.
+enum PackedBytes {
+    Old(std::ops::Range<usize>),
     New(Vec<u8>),
 }
 
-/// The range of one record in the file, and its stamp.
+/// A row of the file: the range of one record, and its stamp.
 struct CachedRecord {
+    id: CheckpointId,
     stamp: Stamp,
-    json: std::ops::Range<usize>,
+    packed: std::ops::Range<usize>,
 }
 
 impl RecordCache {
     /// Reads the cache of a root; an unreadable one counts as empty.
     pub(super) fn load(state: &RootState) -> Self {
-        let bytes = read_small(&state.records(), SIZE_MAX_BYTES).ok().flatten().unwrap_or_default();
-        let known = parse(&bytes).unwrap_or_default();
+        let bytes = read_small(&state.records(), SIZE_MAX_BYTES).ok().flatten();
+        let bytes = bytes.filter(|bytes| is_whole(bytes)).unwrap_or_default();
         let dir = Dir::open(&state.checkpoints()).ok();
-        Self { bytes, known, dir, stands: Vec::new(), now_ns: now_ns() }
+        Self { bytes, dir, stands: Vec::new(), now_ns: now_ns() }
     }
 
     /// The record `id`, if it is cached and its stamp is unchanged.
-    pub(super) fn find(&mut self, id: CheckpointId) -> Option<RecordFile> {
-        let known = self.known.get(&id)?;
+    pub(super) fn find(&mut self, id: CheckpointId) -> Option<Record> {
+        let known = row_of(&self.bytes, id)?;
         if self.stamp(id)? != known.stamp {
             return None;
         }
-        let record = from_json::<RecordFile>("records", &self.bytes[known.json.clone()]).ok()?;
-        self.stands.push((id, known.stamp, Json::Known(known.json.clone())));
+        let record = unpack(self.bytes.get(known.packed.clone())?);
+        let record = record.filter(|record| record.checkpoint.id == id)?;
+        self.stands.push((id, known.stamp, PackedBytes::Old(known.packed)));
         Some(record)
     }
 
@@ -68,73 +77,92 @@ impl RecordCache {
     }
 
     /// Adds a record that was read from its file, with its stamp from before.
-    pub(super) fn add(&mut self, id: CheckpointId, stamp: Option<Stamp>, record: &RecordFile) {
+    pub(super) fn add(&mut self, id: CheckpointId, stamp: Option<Stamp>, record: &Record) {
         let Some(stamp) = stamp.filter(|stamp| !is_racy(stamp, self.now_ns)) else { return };
-        match serde_json::to_vec(record) {
-            Ok(json) if json.len() <= RECORD_MAX_BYTES => {
-                self.stands.push((id, stamp, Json::New(json)));
-            }
-            Ok(_) | Err(_) => (),
+        let mut packed = Vec::new();
+        pack(record, &mut packed);
+        if packed.len() <= RECORD_MAX_BYTES {
+            self.stands.push((id, stamp, PackedBytes::New(packed)));
         }
     }
 
     /// Writes the cache. It can be rebuilt, so a failure is harmless.
-    pub(super) fn save(self, state: &RootState) {
-        let mut lines = Vec::with_capacity(self.bytes.len());
-        for (id, stamp, json) in &self.stands {
-            let json = match json {
-                Json::Known(range) => &self.bytes[range.clone()],
-                Json::New(bytes) => bytes,
+    pub(super) fn save(mut self, state: &RootState) {
+        self.stands.sort_by_key(|(id, _, _)| *id);
+        let (mut rows, mut records) = (Vec::new(), Vec::new());
+        let first = HEADER_BYTES + self.stands.len() * ROW_BYTES;
+        for (id, stamp, packed) in &self.stands {
+            let packed = match packed {
+                PackedBytes::Old(range) => &self.bytes[range.clone()],
+                PackedBytes::New(bytes) => bytes,
             };
-            push_line(&mut lines, *id, stamp, json);
+            push_row(&mut rows, *id, stamp, first + records.len(), packed.len());
+            records.extend_from_slice(packed);
         }
-        let mut bytes = format!("{MAGIC} {:08x}\n", crc32fast::hash(&lines)).into_bytes();
-        bytes.append(&mut lines);
-        let _again_next_time = replace(&state.records(), &bytes);
+        let count = u32::try_from(self.stands.len()).unwrap_or(u32::MAX).to_le_bytes();
+        let rest = [&count, &*rows, &records].concat();
+        let sum = crc32fast::hash(&rest).to_le_bytes();
+        let _again_next_time = replace(&state.records(), &[MAGIC, &sum[..], &rest].concat());
     }
 }
 
-fn push_line(lines: &mut Vec<u8>, id: CheckpointId, stamp: &Stamp, json: &[u8]) {
+fn push_row(rows: &mut Vec<u8>, id: CheckpointId, stamp: &Stamp, from: usize, length: usize) {
     let Stamp { mtime_ns, ctime_ns, inode, size, mode } = stamp;
-    lines.extend_from_slice(
-        format!("{id} {mtime_ns} {ctime_ns} {inode} {size} {mode} {}\n", json.len()).as_bytes(),
-    );
-    lines.extend_from_slice(json);
-    lines.push(b'\n');
+    rows.extend(id.number().to_le_bytes());
+    rows.extend([mtime_ns.to_le_bytes(), ctime_ns.to_le_bytes()].concat());
+    rows.extend([inode.to_le_bytes(), size.to_le_bytes()].concat());
+    rows.extend(mode.to_le_bytes());
+    // A file of more than 64 MB is not read, so that a range that was cut off is never used.
+    for number in [from, length] {
+        rows.extend(u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
+    }
 }
 
-fn parse(bytes: &[u8]) -> Option<HashMap<CheckpointId, CachedRecord>> {
-    let head = bytes.iter().position(|&byte| byte == b'\n')? + 1;
-    let sum = str::from_utf8(&bytes[..head - 1]).ok()?.strip_prefix(MAGIC)?.trim_start();
-    if u32::from_str_radix(sum, 16).ok()? != crc32fast::hash(&bytes[head..]) {
-        return None;
-    }
-    let mut known = HashMap::new();
-    let mut at = head;
-    while at < bytes.len() {
-        let from = at + bytes[at..].iter().position(|&byte| byte == b'\n')? + 1;
-        let mut words = str::from_utf8(&bytes[at..from - 1]).ok()?.split(' ');
-        let id = CheckpointId::parse(words.next()?)?;
-        let stamp = Stamp {
-            mtime_ns: words.next()?.parse().ok()?,
-            ctime_ns: words.next()?.parse().ok()?,
-            inode: words.next()?.parse().ok()?,
-            size: words.next()?.parse().ok()?,
-            mode: words.next()?.parse().ok()?,
-        };
-        let to = from.checked_add(words.next()?.parse().ok()?)?;
-        if bytes.get(to) != Some(&b'\n') {
-            return None;
-        }
-        known.insert(id, CachedRecord { stamp, json: from..to });
-        at = to + 1;
-    }
-    Some(known)
+/// Whether bytes are a cache as it was written.
+fn is_whole(bytes: &[u8]) -> bool {
+    let Some((head, rest)) = bytes.split_at_checked(HEADER_BYTES - 4) else { return false };
+    head.starts_with(MAGIC) && head[8..] == crc32fast::hash(rest).to_le_bytes()
 }
 
-/// Parses bytes as a cache; for fuzz/.
+/// The rows of a whole cache, in the order of the ids.
+fn rows_of(bytes: &[u8]) -> Option<&[[u8; ROW_BYTES]]> {
+    let (head, rest) = bytes.split_at_checked(HEADER_BYTES)?;
+    let count = u32::from_le_bytes(head[12..].try_into().ok()?) as usize;
+    rest.get(..count.checked_mul(ROW_BYTES)?).map(|rows| rows.as_chunks().0)
+}
+
+fn row_of(bytes: &[u8], id: CheckpointId) -> Option<CachedRecord> {
+    let rows = rows_of(bytes)?;
+    let at = rows.binary_search_by_key(&Some(id), id_in).ok()?;
+    parse_row(&rows[at])
+}
+
+fn id_in(row: &[u8; ROW_BYTES]) -> Option<CheckpointId> {
+    CheckpointId::from_number(u64::from_le_bytes(*row.first_chunk()?))
+}
+
+fn parse_row(row: &[u8; ROW_BYTES]) -> Option<CachedRecord> {
+    let long = |at: usize| Some(u64::from_le_bytes(row.get(at..at + 8)?.try_into().ok()?));
+    let short = |at: usize| Some(u32::from_le_bytes(row.get(at..at + 4)?.try_into().ok()?));
+    let stamp = Stamp {
+        mtime_ns: long(8)?.cast_signed(),
+        ctime_ns: long(16)?.cast_signed(),
+        inode: long(24)?,
+        size: long(32)?,
+        mode: short(40)?,
+    };
+    let (from, length) = (short(44)? as usize, short(48)? as usize);
+    Some(CachedRecord { id: id_in(row)?, stamp, packed: from..from.checked_add(length)? })
+}
+
+/// Parses bytes as a cache, and all of it; for fuzz/. The checksum is not what keeps it safe.
 pub(super) fn parse_any(bytes: &[u8]) {
-    let _damaged = parse(bytes);
+    let _is_whole = is_whole(bytes);
+    for known in rows_of(bytes).unwrap_or_default().iter().filter_map(parse_row) {
+        let _found = row_of(bytes, known.id);
+        let _record = bytes.get(known.packed).and_then(unpack);
+    }
+    let _record = unpack(bytes);
 }
 
 #[cfg(test)]
@@ -142,7 +170,9 @@ mod tests {
     use super::*;
     use crate::{
         state::StateDir,
-        store::record::{Record, ids, path_of, read_all, write},
+        store::record::{
+            Record, ids, path_of, read_all, version::from_json, wire::RecordFile, write,
+        },
     };
 
     /// A root with `count` records, old enough that their stamps are not racy.
@@ -181,10 +211,10 @@ mod tests {
         let place = place("once", 12);
         assert_eq!(sequences(&place), (0..12).rev().collect::<Vec<_>>());
         let cache = RecordCache::load(&place);
-        assert_eq!(cache.known.len(), 12);
+        assert_eq!(rows_of(&cache.bytes).unwrap().len(), 12);
         let mut cache = RecordCache::load(&place);
         let all = ids(&place).unwrap();
-        let found = all.iter().filter_map(|id| cache.find(*id)?.into_record().ok());
+        let found = all.iter().filter_map(|id| cache.find(*id));
         let mut numbers: Vec<u64> = found.map(|found| found.checkpoint.sequence).collect();
         numbers.sort_unstable();
         assert_eq!(numbers, (0..12).collect::<Vec<_>>());

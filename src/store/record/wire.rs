@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Record, StoreKind,
-    held::{HeldFile, PointerFile, parse_pointer, pointer_file},
+    held::{HeldFile, PointerFile, is_store_name, parse_pointer, pointer_file},
     version::{VERSION, Versioned, moment},
 };
 use crate::{
@@ -143,7 +143,7 @@ impl RecordFile {
 
     pub(super) fn into_record(self) -> Result<Record, &'static str> {
         let checkpoint = CheckpointId::parse(&self.id).ok_or("`id` is not an id")?;
-        let keeper = StoreKind::ALL.into_iter().find(|keeper| keeper.name() == self.keeper);
+        let keeper = StoreKind::named(&self.keeper);
         let of = self.of.map(|of| CheckpointId::parse(&of).ok_or("`of` is not an id"));
         let cause = Cause {
             reason: Reason::from_name(&self.reason).ok_or("an unknown reason")?,
@@ -239,8 +239,7 @@ impl HeadFile {
 
 /// Accepts only a valid name of a private repository, because it becomes part of a path.
 pub(super) fn store_name(name: String) -> Option<String> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    Some(name).filter(|name| !name.is_empty() && name.bytes().all(is_plain))
+    Some(name).filter(|name| is_store_name(name))
 }
 
 fn parse_id(text: Option<String>) -> Result<Option<ContentId>, &'static str> {
@@ -281,6 +280,9 @@ pub(in crate::store) fn agent_named(name: &str) -> Option<Agent> {
 }
 
 #[cfg(test)]
+pub(super) use self::tests::sample;
+
+#[cfg(test)]
 mod tests {
     use std::{os::unix::ffi::OsStrExt, path::Path};
 
@@ -291,7 +293,8 @@ mod tests {
     };
     use crate::{error::Error, store::Held};
 
-    fn sample() -> Record {
+    /// A record with something in every field.
+    pub(in super::super) fn sample() -> Record {
         let odd = Path::new(std::ffi::OsStr::from_bytes(b"/tmp/\xff \n\\")).to_owned();
         let by = By {
             agent: Agent::Devin,
