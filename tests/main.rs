@@ -35,6 +35,7 @@ mod oracle;
 mod outside;
 mod outside_random;
 mod packs;
+mod patch;
 mod picker;
 mod questions;
 mod readme;

@@ -40,6 +40,9 @@ pub(crate) struct RevertArgs {
     /// Take back also what the turn did outside the project
     #[arg(long)]
     pub(crate) outside: bool,
+    /// Choose hunk by hunk what to take back, as `git restore -p` does
+    #[arg(short, long, conflicts_with_all = ["yes", "json"])]
+    pub(crate) patch: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -62,7 +65,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RevertArgs) -> Result<Exit> 
     let picked = picked(process, &project, &args.paths)?;
     let request = request(args, picked, turn);
     let restore = Restore { project: &project, checkpoint: &first, request: &request };
-    let consent = Consent { dry_run: args.dry_run, yes: args.yes, json: args.json };
+    let consent =
+        Consent { dry_run: args.dry_run, yes: args.yes, json: args.json, patch: args.patch };
     carry_out(process, restore, consent)
 }
 

@@ -27,6 +27,9 @@ pub(crate) struct UndoArgs {
     /// Take back everything the session did that worked here last, or the one named
     #[arg(long)]
     pub(crate) whole_session: bool,
+    /// Choose hunk by hunk what to take back, as `git restore -p` does
+    #[arg(short, long, conflicts_with_all = ["yes", "json"])]
+    pub(crate) patch: bool,
 }
 
 // How a step along the line is taken. (A doc comment would become the help of both commands.)
@@ -72,7 +75,7 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &UndoArgs) -> Result<Exit> {
         Error::other(none, "`beforehand list` shows what there is")
     })?;
     origin::say_if_swapped(process, &project);
-    step(process, &project, &target, "undo", &args.how)
+    step(process, &project, &target, "undo", (&args.how, args.patch))
 }
 
 /// Where the next undo goes back to: before the last turn or restore that changed something, or the
@@ -158,7 +161,7 @@ pub(crate) fn redo(process: &mut Process<'_>, how: &UndoOptions) -> Result<Exit>
             "only an undo can be redone, and only until something else happens",
         )
     })?;
-    step(process, &project, &target, "redo", how)
+    step(process, &project, &target, "redo", (how, false))
 }
 
 /// A step along the line puts back exactly what was there; what people made or changed since
@@ -168,10 +171,10 @@ fn step(
     project: &Project,
     target: &Checkpoint,
     verb: &'static str,
-    how: &UndoOptions,
+    (how, patch): (&UndoOptions, bool),
 ) -> Result<Exit> {
-    let consent = Consent { dry_run: how.dry_run, yes: how.yes, json: how.json };
-    let request = request(target, verb, how);
+    let consent = Consent { dry_run: how.dry_run, yes: how.yes, json: how.json, patch };
+    let request = RestoreRequest { index: !patch, ..request(target, verb, how) };
     carry_out(process, Restore { project, checkpoint: target, request: &request }, consent)
 }
 

@@ -1,5 +1,6 @@
 //! Decisions before deeds: what a restore would do, and to what. Pure.
 
+mod choose;
 mod diff;
 mod fit;
 mod history;
@@ -9,6 +10,7 @@ mod prune;
 mod restore;
 mod settle;
 
+pub use choose::{Choosable, Chosen};
 pub use diff::{Change, DirectoryReader, changes, entry_at};
 pub use fit::{Chunk, evict};
 pub use history::{redo_target, session_target, undo_target, undone};

@@ -92,6 +92,8 @@ pub enum KeepReason {
     AfterUnheld,
     /// It is not known what the turn that is reverted left there.
     AfterUnknown,
+    /// The user chose other parts of the plan.
+    NotChosen,
 }
 
 /// One path of a plan.

@@ -6,6 +6,7 @@ use super::side::{entry_at, top};
 use crate::{
     left::{self, Here, PathSide, PathState},
     model::{CheckpointId, Entry, Kind, RelPath, Tree},
+    plan::{Action, Choosable, Merged, RestorePlan, Step},
     project::Project,
     store::{self, ContentSource, naming},
 };
@@ -28,6 +29,44 @@ pub(super) fn small(top: &Path, path: &RelPath, kind: Kind) -> Option<Vec<u8>> {
 /// The bytes of a file of a checkpoint, unless it is large.
 pub(crate) fn bytes_then(project: &Project, entry: &Entry) -> Option<Vec<u8>> {
     (entry.kind == Kind::File).then(|| held_bytes(project, entry))?
+}
+
+/// What is at a path, to be shown.
+pub(crate) enum Displayed {
+    /// A file, with its content and permission bits.
+    File { bytes: Vec<u8>, permissions: u32 },
+    /// A symlink, with its text.
+    Link(Vec<u8>),
+    /// Anything else, or what is too large to be read.
+    Other(Kind),
+}
+
+/// What is at a path now, and what a plan puts there.
+pub(crate) fn bytes_shown(
+    project: &Project,
+    plan: &RestorePlan,
+    choosable: &Choosable,
+    step: &Step,
+) -> (Option<Displayed>, Option<Displayed>) {
+    let top = if choosable.is_outside { Path::new("/") } else { project.root.path() };
+    let shown = |entry: &Entry, bytes: Option<Vec<u8>>| match (entry.kind, bytes) {
+        (Kind::File, Some(bytes)) => Displayed::File { bytes, permissions: entry.permissions },
+        (Kind::Link, Some(text)) => Displayed::Link(text),
+        (kind, _) => Displayed::Other(kind),
+    };
+    let now = step.now.map(|now| {
+        let is_read = now.kind.has_content();
+        shown(&now, is_read.then(|| small(top, &step.path, now.kind)).flatten())
+    });
+    let merged = plan.merges.get(&step.path).filter(|_| !choosable.is_outside);
+    let then = match (step.action, merged) {
+        (Action::Remove, _) => None,
+        (_, Some(Merged { bytes, permissions })) => {
+            Some(Displayed::File { bytes: bytes.clone(), permissions: *permissions })
+        }
+        (_, None) => step.then.map(|then| shown(&then, held_bytes(project, &then))),
+    };
+    (now, then)
 }
 
 /// The SHA-256, in hex, of a file's bytes or a symlink's text at a path, unless it is large.

@@ -11,8 +11,8 @@ use crate::{
     error::{Error, Result},
     fs::now_ns,
     left::{self, LogEvent, LogLine, PathSide, PathState},
-    model::{CheckpointId, Entry, RelPath},
-    plan::{Action, Step},
+    model::{Checkpoint, CheckpointId, Entry, Kind, RelPath},
+    plan::{Action, Merged, Step},
     process::Process,
     project::Project,
     restore_log::RestoreLog,
@@ -123,6 +123,7 @@ impl Restore<'_> {
         let below = below.map(|step| (PathSide::Root, &step.path, step.then));
         let outside = plan.outside.deeds().map(|step| (PathSide::Outside, &step.path, step.then));
         note_back(project, checkpoint.id, &outcome, below.chain(outside))?;
+        note_parts(project, prepared, checkpoint, &outcome)?;
         note_merged(project, &merged(prepared), held)?;
         crash::point("restore-end");
         // What failed can be tried again, or all of it taken back, while the log is there. What was
@@ -269,6 +270,32 @@ pub(super) fn note_back<'a>(
         LogLine { at: now_ns(), by: String::new(), what }
     };
     let lines: Vec<LogLine> = back.take(BACK_MAX).map(line).collect();
+    if lines.is_empty() { Ok(()) } else { left::append(&project.state.root(&project.root), &lines) }
+}
+
+/// Notes what a chosen part of the plan came to, if nothing in it is another author's: a later restore to
+/// the same checkpoint may then put back the rest.
+fn note_parts(
+    project: &Project,
+    prepared: &Prepared,
+    checkpoint: &Checkpoint,
+    outcome: &ApplyOutcome,
+) -> Result<()> {
+    let is_missed = |path: &RelPath| outcome.missed.iter().any(|it| it.path == path.as_path());
+    let then = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
+    let line = |(path, merged): (&RelPath, &Merged)| {
+        let (permissions, sha) = (merged.permissions, Some(left::digest(&merged.bytes)));
+        let state = Some(PathState { kind: Kind::File.mode_bits(), permissions, id: None, sha });
+        let what = LogEvent::Back { path: PathSide::Root.text(path), state, then };
+        LogLine { at: now_ns(), by: String::new(), what }
+    };
+    let is_own = |path: &RelPath| {
+        let step = prepared.plan.steps.iter().find(|step| step.path == *path);
+        prepared.parts.contains(path) && step.is_some_and(|step| !step.author.is_another())
+    };
+    let parts = prepared.plan.merges.iter().filter(|(path, _)| is_own(path));
+    let lines: Vec<LogLine> =
+        parts.filter(|(path, _)| !is_missed(path)).map(line).take(BACK_MAX).collect();
     if lines.is_empty() { Ok(()) } else { left::append(&project.state.root(&project.root), &lines) }
 }
 

@@ -3,6 +3,7 @@
 
 mod announced;
 mod authors;
+mod choose;
 mod content;
 mod execute;
 mod head;
@@ -20,7 +21,7 @@ mod revert;
 mod side;
 mod unreadable;
 
-pub(crate) use content::{bytes_now, bytes_then, is_state};
+pub(crate) use content::{Displayed, bytes_now, bytes_shown, bytes_then, is_state};
 pub(crate) use execute::RestoreReport;
 pub(crate) use head::{HeadPlan, HeadSince, NestedHead, nested_heads, since as head_since};
 pub(crate) use interrupted::{

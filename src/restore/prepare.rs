@@ -73,6 +73,8 @@ pub(crate) struct Prepared {
     pub(crate) damaged: BTreeSet<CheckpointId>,
     /// Merged files in which conflicts are marked.
     pub(crate) marked: BTreeSet<RelPath>,
+    /// Files that become what the user chose of the plan.
+    pub(crate) parts: BTreeSet<RelPath>,
     /// What builds on a turn that is reverted, where that is known.
     pub(crate) built_on: BTreeMap<RelPath, BuiltOn>,
     /// Whether git's index is staged otherwise, and goes back.
@@ -244,6 +246,7 @@ impl Restore<'_> {
             inner_steps: inner.left,
             damaged: view.damaged.union(&inner.damaged).copied().collect(),
             marked: known.merges.marked,
+            parts: BTreeSet::new(),
             built_on: known.built_on,
             stages: self.stages()?,
             looked: view.seen.looked,

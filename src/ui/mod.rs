@@ -17,9 +17,9 @@ mod words;
 use std::{borrow::Cow, path::Path};
 
 pub use escape::{escape, escape_json, escape_line, escape_path, escape_text};
-pub use hunks::{DiffOptions, DiffSide, FileDiff, LineCounts};
+pub use hunks::{DiffOptions, DiffSide, FileDiff, LineCounts, Patch, Unfit};
 pub use left_out::left_out;
-pub use question::{answer, ask};
+pub use question::{answer, ask, keys};
 pub use quote::{literal_pick, quote};
 pub use style::{Paint, Style};
 pub use table::{Cell, Column, Table};

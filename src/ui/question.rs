@@ -31,14 +31,34 @@ pub fn answer(process: &mut Process<'_>, question: &str) -> Option<String> {
     Some(answer).filter(|answer| !answer.is_empty())
 }
 
+/// Asks for keys on the terminal: a line of them, which may be empty. `None` without a terminal and at the
+/// end of input. `question` must be printable; what was typed is not made so.
+pub fn keys(process: &mut Process<'_>, question: &str) -> Option<String> {
+    if !process.terminal.stdin {
+        return None;
+    }
+    write!(process.stderr, "{question} ").and_then(|()| process.stderr.flush()).ok()?;
+    let typed = ended_line(process.stdin)?;
+    Some(String::from_utf8_lossy(typed.trim_ascii()).into_owned())
+}
+
 /// One line, byte by byte: what follows it belongs to the next reader.
 fn line(input: &mut (impl Read + ?Sized)) -> Vec<u8> {
+    ended_line(input).unwrap_or_default()
+}
+
+/// The same; `None` if the input had ended before it.
+fn ended_line(input: &mut (impl Read + ?Sized)) -> Option<Vec<u8>> {
     let mut line = Vec::new();
     let mut byte = [0];
-    while line.len() < ANSWER_MAX && matches!(input.read(&mut byte), Ok(1)) && byte != *b"\n" {
-        line.push(byte[0]);
+    while line.len() < ANSWER_MAX {
+        match input.read(&mut byte) {
+            Ok(1) if byte == *b"\n" => return Some(line),
+            Ok(1) => line.push(byte[0]),
+            Ok(_) | Err(_) => return Some(line).filter(|line| !line.is_empty()),
+        }
     }
-    line
+    Some(line)
 }
 
 #[cfg(test)]

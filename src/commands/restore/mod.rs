@@ -3,6 +3,7 @@
 mod head;
 mod interrupted;
 mod into;
+mod patch;
 mod paths;
 mod remains;
 mod report;
@@ -87,6 +88,9 @@ pub(crate) struct RestoreArgs {
     /// Put back also what lies outside the project
     #[arg(long)]
     pub(crate) outside: bool,
+    /// Choose hunk by hunk what to put back, as `git restore -p` does
+    #[arg(short, long, conflicts_with_all = ["yes", "json", "into", "conversation", "head", "repository", "resume", "abort"])]
+    pub(crate) patch: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -137,7 +141,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RestoreArgs) -> Result<Exit>
         let how = into::IntoOptions { is_dry: args.dry_run, is_json: args.json };
         return into::run(process, restore, dir, how);
     }
-    let consent = Consent { dry_run: args.dry_run, yes, json: args.json };
+    let consent = Consent { dry_run: args.dry_run, yes, json: args.json, patch: args.patch };
     if args.conversation {
         return with_conversation(process, restore, consent);
     }
@@ -185,7 +189,7 @@ fn request(args: &RestoreArgs, picked: Picked) -> RestoreRequest {
         },
         markers: args.markers,
         picked,
-        index: !args.no_index && args.paths.is_empty(),
+        index: !args.no_index && !args.patch && args.paths.is_empty(),
         outside,
         head: args.head,
         repository: args.repository,
@@ -260,6 +264,7 @@ pub(crate) fn effect(process: &Process<'_>, restore: Restore<'_>) -> Result<Rest
 }
 
 /// Whether it may be done.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
 #[derive(Clone, Copy)]
 pub(crate) struct Consent {
     /// Show, and do nothing.
@@ -268,6 +273,8 @@ pub(crate) struct Consent {
     pub(crate) yes: bool,
     /// Show as JSON.
     pub(crate) json: bool,
+    /// Let the user choose hunk by hunk, which is the yes to what is chosen.
+    pub(crate) patch: bool,
 }
 
 /// Restores files as [`carry_out`] does, and forks the conversation of their turn. The fork is
@@ -337,13 +344,25 @@ struct Carried {
 
 fn carry(process: &mut Process<'_>, restore: Restore<'_>, consent: Consent) -> Result<Carried> {
     let Restore { project, request, .. } = restore;
+    if consent.patch {
+        patch::refuse_without_terminal(process)?;
+    }
     let place = project.state.root(&project.root);
     let _alone = if consent.dry_run { None } else { Some(restore_log::lock(&place)?) };
     if let Some(done) = interrupted::before(process, project, request, consent)? {
         return Ok(Carried { exit: done, went: false });
     }
     let mut prepared = restore.prepare(process)?;
-    if (consent.dry_run || !consent.yes)
+    if consent.patch {
+        if let Some(exit) = patch::choose(process, restore, &mut prepared)? {
+            return Ok(Carried { exit, went: false });
+        }
+        if consent.dry_run {
+            show::plan(process, Shown { restore, prepared: &prepared }, false)?;
+            show::say(process, "nothing was changed; without --dry-run what is chosen is done")?;
+            return Ok(Carried { exit: Exit::Ok, went: false });
+        }
+    } else if (consent.dry_run || !consent.yes)
         && let Some(exit) = ask(process, Shown { restore, prepared: &prepared }, consent)?
     {
         return Ok(Carried { exit, went: exit == Exit::Ok && !consent.dry_run });

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The first line of a plan, and a second one where the user may mean less.
-fn heading(process: &Process<'_>, restore: Restore<'_>) -> String {
+pub(super) fn heading(process: &Process<'_>, restore: Restore<'_>) -> String {
     let Restore { project, checkpoint, request } = restore;
     let id = checkpoint.id.short();
     let when = ui::Clock::local(process.now).when(checkpoint.taken_at);
@@ -264,6 +264,9 @@ pub(super) fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
             return ("recreate", format!("deleted since{}", shown.not_by(author)));
         }
         (Action::Recreate, _) => ("recreate", ""),
+        (Action::Merge, _) if shown.prepared.parts.contains(&step.path) => {
+            ("merge", "in part, as you chose")
+        }
         (Action::Merge, _) if shown.prepared.marked.contains(&step.path) => {
             return ("merge", format!("{}; conflicts are marked", shown.merged_words()));
         }
@@ -314,6 +317,7 @@ fn kept_words(
             ("keep", "git's own: HEAD, branches and commits of a repository stay")
         }
         (KeepReason::Changed, _) => ("keep", "changed since"),
+        (KeepReason::NotChosen, _) => ("keep", "not chosen"),
         (KeepReason::Repository, _) => ("leave", "a repository made since"),
         (KeepReason::Moved, _) => ("keep", "a file that no checkpoint holds, as it seems"),
         (KeepReason::Missing, _) => ("leave", MISSING),

@@ -4,11 +4,13 @@
 //! The output looks like a patch but is not one: names and lines are escaped.
 
 mod lines;
+mod patch;
 #[cfg(test)]
 mod tests;
 
 use std::{
     fmt::{self, Write as _},
+    ops::Range,
     time::Instant,
 };
 
@@ -16,6 +18,7 @@ use similar::{DiffOp, group_diff_ops};
 
 pub use lines::LineCounts;
 use lines::{compare, counted, is_binary, is_large, split, tally};
+pub use patch::{Patch, Unfit};
 
 use super::{Style, count, escape, escape_line, size};
 use crate::model::Kind;
@@ -184,6 +187,16 @@ enum LineMark {
     Added,
 }
 
+impl LineMark {
+    fn sign(self) -> u8 {
+        match self {
+            Self::Same => b' ',
+            Self::Removed => b'-',
+            Self::Added => b'+',
+        }
+    }
+}
+
 impl HunkWriter<'_> {
     fn put(&mut self, line: &str) {
         self.shown.push_str(line);
@@ -198,10 +211,11 @@ impl HunkWriter<'_> {
             };
             let text = text.strip_suffix(b"\r").filter(|_| self.is_crlf).unwrap_or(text);
             let text = cut(text);
+            let text = format!("{}{text}", char::from(mark.sign()));
             match mark {
-                LineMark::Same => self.put(&format!(" {text}")),
-                LineMark::Removed => self.put(&self.style.red(&format!("-{text}"))),
-                LineMark::Added => self.put(&self.style.green(&format!("+{text}"))),
+                LineMark::Same => self.put(&text),
+                LineMark::Removed => self.put(&self.style.red(&text)),
+                LineMark::Added => self.put(&self.style.green(&text)),
             }
             if !is_ended {
                 self.put(&self.style.dim("\\ no newline at the end"));
@@ -251,12 +265,16 @@ fn header(group: &[DiffOp]) -> String {
     let (Some(first), Some(last)) = (group.first(), group.last()) else { return String::new() };
     let old = first.old_range().start..last.old_range().end;
     let new = first.new_range().start..last.new_range().end;
-    let range = |range: std::ops::Range<usize>| match range.len() {
+    format!("@@ -{} +{} @@", range_words(&old), range_words(&new))
+}
+
+/// Lines as a header counts them: from 1, and where there are none, after the line before.
+fn range_words(range: &Range<usize>) -> String {
+    match range.len() {
         0 => format!("{},0", range.start),
         1 => format!("{}", range.start + 1),
         len => format!("{},{len}", range.start + 1),
-    };
-    format!("@@ -{} +{} @@", range(old), range(new))
+    }
 }
 
 /// One line, escaped and cut to a readable length.
