@@ -245,14 +245,14 @@ impl Apply<'_> {
         if self.place == Path::new("/") { path.at_top() } else { path.as_path().to_owned() }
     }
 
-    /// Waits until what was written for some steps is on the disk, on each of their file systems.
+    /// Waits until what was written for some steps is on the disk.
     fn sync<'s>(&mut self, steps: impl Iterator<Item = &'s Step>) -> io::Result<()> {
         let mut synced = BTreeSet::new();
         for step in steps {
             // A directory that is gone needs no sync.
             let Ok(parent) = self.way.parent_of(&step.path) else { continue };
-            if synced.insert(parent.stat()?.1) {
-                parent.sync_file_system()?;
+            if synced.insert(parent.sync_scope()?) {
+                parent.sync_files()?;
             }
         }
         Ok(())

@@ -203,9 +203,21 @@ impl Dir {
         Ok(unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Waits until all data of this directory's file system is on the disk.
-    pub fn sync_file_system(&self) -> io::Result<()> {
-        system::sync_file_system(&self.listable()?.0)
+    /// Waits until the files in this directory are on the disk; where a call can do it, all data of its
+    /// file system is.
+    pub fn sync_files(&self) -> io::Result<()> {
+        system::sync_file_system(&self.listable()?.0, false)
+    }
+
+    /// The same for everything below it.
+    pub fn sync_below(&self) -> io::Result<()> {
+        system::sync_file_system(&self.listable()?.0, true)
+    }
+
+    /// Tells which directories one [`Dir::sync_files`] does for: all of a file system, or this alone.
+    pub fn sync_scope(&self) -> io::Result<(u64, u64)> {
+        let (stamp, device) = self.stat()?;
+        Ok((device, if system::SYNCS_FILE_SYSTEMS { 0 } else { stamp.inode }))
     }
 }
 

@@ -63,8 +63,11 @@ pub(in crate::fs) fn make_special(
     Ok(mknodat(dir, name, kind, mode_of(0o600), device)?)
 }
 
+/// Whether one call waits for all data of a file system.
+pub(crate) const SYNCS_FILE_SYSTEMS: bool = true;
+
 /// Waits until all data of the file system of `dir` is on the disk.
-pub(in crate::fs) fn sync_file_system(dir: &OwnedFd) -> io::Result<()> {
+pub(in crate::fs) fn sync_file_system(dir: &OwnedFd, _deep: bool) -> io::Result<()> {
     Ok(rustix::fs::syncfs(dir)?)
 }
 
@@ -114,8 +117,9 @@ pub(crate) fn nature(path: &Path, follows: bool) -> io::Result<Nature> {
     }
 }
 
-/// Clones a file so that both share their blocks until one is written, where the file system can.
-pub(crate) fn reflink(from: &File, to: &File) -> bool {
+/// Clones a file so that both share their blocks until one is written, where the file system can. `to` is the
+/// empty file at `path`.
+pub(crate) fn reflink(from: &File, to: &mut File, _path: &Path) -> bool {
     rustix::fs::ioctl_ficlone(to.as_fd(), from.as_fd()).is_ok()
 }
 

@@ -1,4 +1,5 @@
-//! Any other system, by what POSIX and the standard library offer.
+//! Any other system, by what POSIX and the standard library offer, and macOS by a little more. Compiled by
+//! `.ci/run`, and run by none of its tests.
 
 use std::{
     ffi::CStr,
@@ -10,7 +11,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{FileType, Mode, OFlags, RawMode, Stat},
+    fs::{FileType, Mode, OFlags, RawMode, Stat, fsync, openat},
     io::Errno,
 };
 
@@ -52,9 +53,54 @@ pub(in crate::fs) fn make_special(_: &OwnedFd, _: &CStr, _: FileType, _: u64) ->
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Waits until the directory itself is on the disk: there is no call for its file system.
-pub(in crate::fs) fn sync_file_system(dir: &OwnedFd) -> io::Result<()> {
-    Ok(rustix::fs::fsync(dir)?)
+/// Whether one call waits for all data of a file system.
+pub(crate) const SYNCS_FILE_SYSTEMS: bool = false;
+
+/// Waits until the files in the directory are on the disk, and if `deep` those below it: no call waits
+/// for a whole file system. A file that may not be read is left to the system.
+pub(in crate::fs) fn sync_file_system(dir: &OwnedFd, deep: bool) -> io::Result<()> {
+    write_out(dir, deep)?;
+    flush(dir)
+}
+
+/// Hands what is in a directory to the drive, which may keep it in a cache of its own.
+fn write_out(dir: &OwnedFd, deep: bool) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    for entry in rustix::fs::Dir::read_from(dir)? {
+        let entry = entry?;
+        let (name, kind) = (entry.file_name(), entry.file_type());
+        let is_dir = kind == FileType::Directory;
+        let is_wanted = deep || !is_dir;
+        if matches!(name.to_bytes(), b"." | b"..") || !is_wanted {
+            continue;
+        }
+        if !matches!(kind, FileType::RegularFile | FileType::Directory | FileType::Unknown) {
+            continue;
+        }
+        match openat(dir, name, flags, Mode::empty()) {
+            Ok(below) if is_dir => write_out(&below, deep)?,
+            Ok(file) => fsync(&file)?,
+            Err(Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::LOOP) => (),
+            Err(err) => return Err(err.into()),
+        }
+    }
+    Ok(fsync(dir)?)
+}
+
+/// Empties the cache of the drive, as `File::sync_all` does there.
+#[cfg(target_vendor = "apple")]
+fn flush(dir: &OwnedFd) -> io::Result<()> {
+    match rustix::fs::fcntl_fullfsync(dir) {
+        // A file system of a server has no drive.
+        Err(Errno::NOTSUP | Errno::NOTTY | Errno::INVAL) => Ok(fsync(dir)?),
+        done => Ok(done?),
+    }
+}
+
+/// Elsewhere `fsync` has done so.
+#[cfg(not(target_vendor = "apple"))]
+fn flush(_: &OwnedFd) -> io::Result<()> {
+    Ok(())
 }
 
 /// Opening a path proves nothing about its symlinks here.
@@ -74,8 +120,50 @@ pub(crate) fn nature(path: &Path, follows: bool) -> io::Result<Nature> {
     })
 }
 
+/// Clones a file so that both share their blocks until one is written. A clone is always a new file, so it
+/// replaces the empty one `to` at `path`, with its owner and permissions. `to` is as it was if that fails.
+#[cfg(target_vendor = "apple")]
+pub(crate) fn reflink(from: &File, to: &mut File, path: &Path) -> bool {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".clone");
+    let beside = Path::new(&beside);
+    let _left_by_a_killed_process = std::fs::remove_file(beside);
+    let cloned = clone_to(from, to, beside);
+    if let Ok(file) = cloned.and_then(|file| std::fs::rename(beside, path).map(|()| file)) {
+        *to = file;
+        return true;
+    }
+    let _gone = std::fs::remove_file(beside);
+    false
+}
+
+#[cfg(target_vendor = "apple")]
+fn clone_to(from: &File, to: &File, beside: &Path) -> io::Result<File> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+
+    /// `UF_IMMUTABLE`, `UF_APPEND`, `SF_IMMUTABLE`, `SF_APPEND`: a clone has these flags as well, and could
+    /// neither be renamed nor removed.
+    const LOCKED: u32 = 0x2 | 0x4 | 0x2_0000 | 0x4_0000;
+    if rustix::fs::fstat(from)?.st_flags & LOCKED != 0 {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let flags = rustix::fs::CloneFlags::NOFOLLOW | rustix::fs::CloneFlags::NOOWNERCOPY;
+    rustix::fs::fclonefileat(from, rustix::fs::CWD, beside, flags)?;
+    std::fs::set_permissions(beside, std::fs::Permissions::from_mode(0o600))?;
+    let mut options = std::fs::OpenOptions::new();
+    let nofollow = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    let file = options.read(true).write(true).custom_flags(nofollow).open(beside)?;
+    let (wanted, found) = (to.metadata()?, file.metadata()?);
+    if (wanted.uid(), wanted.gid()) != (found.uid(), found.gid()) {
+        std::os::unix::fs::fchown(&file, Some(wanted.uid()), Some(wanted.gid()))?;
+    }
+    file.set_permissions(wanted.permissions())?;
+    Ok(file)
+}
+
 /// No file is cloned.
-pub(crate) fn reflink(_: &File, _: &File) -> bool {
+#[cfg(not(target_vendor = "apple"))]
+pub(crate) fn reflink(_: &File, _: &mut File, _: &Path) -> bool {
     false
 }
 

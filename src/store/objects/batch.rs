@@ -22,8 +22,8 @@ use crate::{
     crash,
     error::{Error, Result},
     fs::{
-        Dir, FileBuffer, Holes, Lock, all_at_once, create_private_dirs, hand_over, reflink,
-        sync_dir,
+        Dir, FileBuffer, Holes, Lock, SYNCS_FILE_SYSTEMS, all_at_once, create_private_dirs,
+        hand_over, reflink, sync_dir,
     },
     model::ContentId,
 };
@@ -207,7 +207,7 @@ impl<'a> Batch<'a> {
     /// save nothing: the hash reads every byte anyway.
     fn put_large(&self, from: &mut dyn Read, file: Option<&File>) -> Result<Taken> {
         let (path, mut copy) = temporary(&self.objects.dir)?;
-        let taken = if file.is_some_and(|file| self.clone_file(file, &copy)) {
+        let taken = if file.is_some_and(|file| self.clone_file(file, (&mut copy, &path))) {
             hash_of(&mut copy).map_err(Error::io("read", &path)).map(Ok)
         } else {
             copy_hashed(from, &mut copy, &path)
@@ -226,8 +226,8 @@ impl<'a> Batch<'a> {
         Ok(Ok((id, size)))
     }
 
-    fn clone_file(&self, from: &File, to: &File) -> bool {
-        let is_cloned = self.reflinks.load(Ordering::Relaxed) && reflink(from, to);
+    fn clone_file(&self, from: &File, (to, path): (&mut File, &Path)) -> bool {
+        let is_cloned = self.reflinks.load(Ordering::Relaxed) && reflink(from, to, path);
         self.reflinks.store(is_cloned, Ordering::Relaxed);
         is_cloned
     }
@@ -281,10 +281,8 @@ fn sync_each(
     paths: &[&PathBuf],
     sync: impl Fn(&Path) -> Result<()> + Sync,
 ) -> Result<()> {
-    if paths.len() > SYNC_EACH_MAX {
-        return Dir::open(dir)
-            .and_then(|dir| dir.sync_file_system())
-            .map_err(Error::io("sync", dir));
+    if SYNCS_FILE_SYSTEMS && paths.len() > SYNC_EACH_MAX {
+        return Dir::open(dir).and_then(|dir| dir.sync_files()).map_err(Error::io("sync", dir));
     }
     all_at_once(paths, |path| sync(path))
 }

@@ -105,8 +105,8 @@ pub fn carry_out(
     let repo = private.repo();
     let build = Build::new(&private, &repo, held)?;
     let made = build.whole(&temporary, root, record).and_then(|()| {
-        let dir = Dir::open(parent).map_err(Error::io("open", parent))?;
-        dir.sync_file_system().map_err(Error::io("sync", parent))?;
+        let dir = Dir::open(&temporary).map_err(Error::io("open", &temporary))?;
+        dir.sync_below().map_err(Error::io("sync", &temporary))?;
         crate::crash::point("repository");
         put_in_place(&temporary, place).map_err(Error::io("bring back", place))?;
         private.describe_rebuilt(place, held.identity)
@@ -288,8 +288,8 @@ impl<'a> Build<'a> {
         self.objects(&beside, below).map_err(Error::io("link the objects into", &beside))?;
         let name = below.as_os_str().as_bytes();
         self.index(&beside, &place.join("objects"), root, record, name)?;
-        let dir = Dir::open(place).map_err(Error::io("open", place))?;
-        dir.sync_file_system().map_err(Error::io("sync", place))?;
+        let dir = Dir::open(&beside).map_err(Error::io("open", &beside))?;
+        dir.sync_below().map_err(Error::io("sync", &beside))?;
         crate::crash::point("repository-part");
         let (from, to) = (beside.join(below), place.join(below));
         if let Some(above) = to.parent() {

@@ -56,6 +56,11 @@ impl Unnamed {
         hand_over(&file, &beside);
         Ok(Self { file, beside, to: to.to_owned() })
     }
+
+    /// Makes it a clone of `source`, if the file system can.
+    fn is_clone_of(&mut self, source: &File) -> bool {
+        reflink(source, &mut self.file, &self.beside)
+    }
 }
 
 /// Syncs copies at the same time, and then gives them their names, in this order.
@@ -72,15 +77,15 @@ pub(super) fn give_names(copies: Vec<Unnamed>) -> io::Result<()> {
 /// A reflink of `from`, to be called `to`; `None` if the file system does not support that.
 pub(super) fn share(from: &Path, to: &Path) -> io::Result<Option<Unnamed>> {
     let source = open(from)?;
-    let copy = Unnamed::create(to)?;
-    Ok(reflink(&source, &copy.file).then_some(copy))
+    let mut copy = Unnamed::create(to)?;
+    Ok(copy.is_clone_of(&source).then_some(copy))
 }
 
 /// A copy of `from`, to be called `to`; a reflink where the file system supports that.
 pub(super) fn copy(from: &Path, to: &Path) -> io::Result<Unnamed> {
     let mut source = open(from)?;
     let mut copy = Unnamed::create(to)?;
-    if !reflink(&source, &copy.file) {
+    if !copy.is_clone_of(&source) {
         io::copy(&mut source, &mut copy.file)?;
     }
     Ok(copy)
