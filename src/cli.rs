@@ -62,6 +62,8 @@ enum CliCommand {
     Restore(commands::restore::RestoreArgs),
     /// Take back what one turn did, and keep what came after it
     Revert(commands::revert::RevertArgs),
+    /// Try again from before a turn, in a directory of its own
+    Fork(commands::fork::ForkArgs),
     /// Choose a turn on the whole screen, and go back to it
     Rewind(commands::rewind::RewindArgs),
     /// Take back the last turn, or the last restore
@@ -200,6 +202,7 @@ fn dispatch(process: &mut Process<'_>, command: CliCommand) -> Result<Exit> {
         CliCommand::Find(args) => commands::find::run(process, &args),
         CliCommand::Restore(args) => commands::restore::run(process, &args),
         CliCommand::Revert(args) => commands::revert::run(process, &args),
+        CliCommand::Fork(args) => commands::fork::run(process, &args),
         CliCommand::Rewind(args) => commands::rewind::run(process, &args),
         CliCommand::Undo(args) => commands::undo::undo(process, &args),
         CliCommand::Redo(args) => commands::undo::redo(process, &args),

@@ -13,6 +13,8 @@ pub mod commands;
 pub mod config;
 pub mod crash;
 pub mod error;
+mod fork;
+pub mod forked;
 pub mod fs;
 #[doc(hidden)]
 pub mod fuzzing;

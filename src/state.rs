@@ -191,6 +191,11 @@ impl RootState {
         self.dir.join("warming")
     }
 
+    /// What says that the root is a fork of another one.
+    pub fn fork(&self) -> PathBuf {
+        self.dir.join("fork.json")
+    }
+
     /// Held during a restore.
     pub fn restore_lock(&self) -> PathBuf {
         self.dir.join("restore-lock")

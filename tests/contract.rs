@@ -43,6 +43,15 @@ const SAMPLES: &[(&str, &[&str])] = &[
     ("undo", &["undo --json --dry-run", "undo --json --yes"]),
     ("redo", &["redo --json --yes"]),
     ("revert", &["revert 2 --json --dry-run", "revert 2 --json --yes --merge"]),
+    (
+        "fork",
+        &[
+            "fork 1 --json --dry-run",
+            "fork 1 --json --yes",
+            "fork --list --json",
+            "fork --drop shop-fork-1 --json --yes --force",
+        ],
+    ),
     ("prune", &["prune --json --keep 1 --dry-run", "prune --json --keep 1 --max-size 1KB"]),
     ("install", &["install claude-code --json --dry-run", "install claude-code --json --yes"]),
     ("uninstall", &["uninstall --json --yes"]),

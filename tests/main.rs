@@ -16,6 +16,7 @@ mod damage;
 mod elsewhere;
 mod evidence;
 mod find;
+mod fork;
 mod formats;
 mod guard;
 mod head;

@@ -10,6 +10,7 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod find;
+pub(crate) mod fork;
 pub(crate) mod housekeep;
 pub(crate) mod init;
 pub(crate) mod install;

@@ -10,6 +10,7 @@ use super::clock::MaintenanceState;
 use crate::{
     config, crash,
     error::Result,
+    forked::ForkEntry,
     fs::Lock,
     ledger,
     model::{Checkpoint, CheckpointId, Settings},
@@ -113,6 +114,9 @@ pub fn pins(
         .unwrap_or_else(|| checkpoints.iter().map(|checkpoint| checkpoint.id).collect());
     let running = running.iter().filter(|id| checkpoints.iter().any(|it| it.id == **id));
     pins.extend(running.map(|id| (*id, Pin::Running)));
+    // Of a fork that cannot be read nothing is brought back.
+    let base = ForkEntry::read(own).ok().flatten().and_then(|fork| fork.base);
+    pins.extend(base.map(|base| (base, Pin::ForkBase)));
     pins.extend(under_way.into_iter().map(|id| (id, Pin::UnderWay)));
     pins
 }

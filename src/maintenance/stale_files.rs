@@ -108,7 +108,9 @@ pub(super) fn drop_old(
         }
     }
     for root in record::all_roots(state)? {
-        let is_abandoned = !root.location().exists() && record::ids(&root)?.is_empty();
+        // A fork that was not finished is dropped by name.
+        let is_fork = root.fork().exists();
+        let is_abandoned = !is_fork && !root.location().exists() && record::ids(&root)?.is_empty();
         if is_abandoned && is_older(root.dir(), EMPTY_STAYS, now) {
             remove_orphan(state, &root)?;
         }

@@ -25,6 +25,8 @@ pub enum Pin {
     UnderWay,
     /// A call that runs is covered by it: what the call changes is told by the difference to it.
     Running,
+    /// A fork began with it: what the fork has changed is told by the difference to it.
+    ForkBase,
     /// Its record is damaged: it can neither be judged nor be made again.
     Damaged,
     /// A newer beforehand wrote it, and knows what to do with it.
@@ -39,6 +41,7 @@ impl Pin {
         match self {
             Self::UnderWay => "a restore is under way",
             Self::Running => "a call is under way",
+            Self::ForkBase => "a fork began with it",
             Self::Damaged => "it is damaged: beforehand check --repair",
             Self::Newer => "a newer beforehand wrote it",
             Self::IoError => "the disk does not give its record",
@@ -133,7 +136,7 @@ impl RetentionInput<'_> {
                 Some(pin @ (Pin::UnderWay | Pin::Newer | Pin::IoError)) => {
                     plan.spared.insert(*id, pin.words());
                 }
-                Some(Pin::Damaged | Pin::Running) | None => {
+                Some(Pin::Damaged | Pin::Running | Pin::ForkBase) | None => {
                     plan.goes.insert(*id, Why::Asked);
                 }
             }

@@ -5,6 +5,7 @@ mod announced;
 mod authors;
 mod choose;
 mod content;
+pub(crate) mod elsewhere;
 mod execute;
 mod head;
 mod hold;

@@ -10,6 +10,7 @@ mod calls;
 mod claude_code;
 mod codex;
 mod copilot_cli;
+mod elsewhere;
 mod gemini_cli;
 mod own_way;
 mod qwen_code;
@@ -24,6 +25,7 @@ use chrono::{DateTime, Utc};
 use crate::model::Agent;
 
 pub use calls::{CallEvent, has_calls, told, workdir};
+pub use elsewhere::{moved, place_for};
 pub use own_way::own_way;
 pub use served::{Asked, SERVE, ask, is_served, resume};
 

@@ -1,8 +1,7 @@
 //! A checkpoint's files written elsewhere. Nothing that exists is touched, so nothing is held.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    os::unix::fs::DirBuilderExt,
+    collections::BTreeSet,
     path::{Path, PathBuf},
 };
 
@@ -13,11 +12,11 @@ use crate::{
     apply::{self, ApplyOutcome},
     commands::{Project, print, print_json, show::skipped_json},
     error::{Error, Result},
-    model::{Checkpoint, CheckpointId, Entry, Kind, Manifest, RelPath, Root, RootKind, Skipped},
-    plan::{Action, Author, OutsidePlan, RestorePlan, Step},
+    model::{Checkpoint, CheckpointId, Kind, RelPath, Root, RootKind, Skipped},
+    plan::Step,
     process::{Exit, Process},
     project::{LaterTurns, Then},
-    restore::{Restore, RestoreRequest, left_out, refuse_unknown},
+    restore::{Restore, elsewhere, left_out, refuse_unknown},
     store, ui,
 };
 
@@ -78,11 +77,11 @@ struct WrittenCopies {
 impl WrittenCopies {
     fn of(process: &Process<'_>, restore: Restore<'_>, dir: &Path, is_dry: bool) -> Result<Self> {
         let Restore { project, checkpoint, request } = restore;
-        let place = place(process, project, dir)?;
+        let place = elsewhere::place(process, project, dir)?;
         let Then { tree: then, damaged } = project.tree_of(checkpoint, LaterTurns::All)?;
         refuse_unknown(project, &request.picked, &[(checkpoint, &then)])?;
         let files = store::manifest(project.store.as_ref(), &then)?;
-        let plan = plan(checkpoint, request, &files);
+        let plan = elsewhere::plan(checkpoint.id, &request.picked, &files);
         let mut missing = left_out(checkpoint, &then);
         missing.retain(|skipped| match RelPath::from_bytes(&skipped.path) {
             Ok(path) => skipped.reason.matters() && request.picked.has(&path),
@@ -90,9 +89,9 @@ impl WrittenCopies {
         });
         let count = plan.steps.iter().filter(|step| !is_directory(step)).count();
         let mut outcome = ApplyOutcome::default();
-        refuse_full(&place)?;
+        elsewhere::refuse_full(&place)?;
         if !is_dry {
-            make(&place)?;
+            elsewhere::make(&place)?;
             let root = Root::new(place.clone(), RootKind::Plain { why: None });
             outcome = apply::run(&root, &plan, project.store.as_ref(), &|_| None, checkpoint.id)?;
         }
@@ -133,79 +132,4 @@ fn say_missing(process: &mut Process<'_>, missing: &[Skipped]) -> Result<()> {
 
 fn is_directory(step: &Step) -> bool {
     step.then.is_some_and(|then| then.kind == Kind::Directory)
-}
-
-/// The directory to write to, by its real path. Never one of git's own, nor ours.
-fn place(process: &Process<'_>, project: &Project, dir: &Path) -> Result<PathBuf> {
-    let cwd = process.cwd.clone().unwrap_or_else(|| PathBuf::from("/"));
-    let dir = cwd.join(dir);
-    let real = if let Ok(real) = std::fs::canonicalize(&dir) {
-        real
-    } else {
-        let (Some(above), Some(name)) = (dir.parent(), dir.file_name()) else {
-            return Err(Error::usage("`--into` needs a directory of its own", "name a new one"));
-        };
-        std::fs::canonicalize(above).map_err(Error::io("find", above))?.join(name)
-    };
-    let state = std::fs::canonicalize(project.state.dir());
-    let is_ours = state.is_ok_and(|state| real.starts_with(state));
-    let is_gits = real.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));
-    if is_ours || is_gits {
-        let path = ui::escape_path(&real);
-        return Err(Error::other(format!("`{path}` is no place for files"), "name another one"));
-    }
-    Ok(real)
-}
-
-fn refuse_full(place: &Path) -> Result<()> {
-    match std::fs::read_dir(place) {
-        Ok(mut entries) => match entries.next() {
-            None => Ok(()),
-            Some(_) => Err(Error::other(
-                format!("`{}` is not empty", ui::escape_path(place)),
-                "name an empty or a new directory",
-            )),
-        },
-        Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(err) => Err(Error::io("list", place)(err)),
-    }
-}
-
-fn make(place: &Path) -> Result<()> {
-    if place.is_dir() {
-        return Ok(());
-    }
-    let made = std::fs::DirBuilder::new().mode(0o700).create(place);
-    made.map_err(Error::io("make the directory", place))
-}
-
-/// Every picked path as something that comes back, with the directories on the way.
-fn plan(checkpoint: &Checkpoint, request: &RestoreRequest, files: &Manifest) -> RestorePlan {
-    let mut entries: BTreeMap<RelPath, Entry> = BTreeMap::new();
-    let mut above = BTreeSet::new();
-    for (path, entry) in files.iter().filter(|(path, _)| request.picked.has(path)) {
-        let mut dir = path.parent();
-        while let Some(here) = dir.filter(|here| above.insert(here.clone())) {
-            dir = here.parent();
-        }
-        entries.insert(path.clone(), *entry);
-    }
-    for dir in above {
-        let entry = files.get(&dir).copied().unwrap_or(Entry::DIRECTORY);
-        entries.entry(dir).or_insert(entry);
-    }
-    let step = |(path, entry)| Step {
-        path,
-        action: Action::Recreate,
-        then: Some(entry),
-        now: None,
-        author: Author::Unknown,
-    };
-    RestorePlan {
-        of: checkpoint.id,
-        steps: entries.into_iter().map(step).collect(),
-        outside: OutsidePlan::default(),
-        not_covered: Vec::new(),
-        merges: BTreeMap::new(),
-    }
 }

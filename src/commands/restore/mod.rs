@@ -10,7 +10,7 @@ mod report;
 mod served;
 mod show;
 mod shown;
-mod talk;
+pub(crate) mod talk;
 
 pub(crate) use head::commits;
 pub(crate) use interrupted::say_if_interrupted;

@@ -34,7 +34,7 @@ const SIZE_MAX_BYTES: u64 = 512 << 20;
 const COMPANION_MAX_BYTES: u64 = 1 << 20;
 
 /// A fork that is ready to be made.
-pub(super) enum Talk {
+pub(crate) enum Talk {
     /// We write it.
     Written(Box<PendingFork>),
     /// The agent's server makes it.
@@ -56,7 +56,7 @@ pub(super) enum Talk {
 }
 
 /// A fork that is ready to be written.
-pub(super) struct PendingFork {
+pub(crate) struct PendingFork {
     fork: Fork,
     /// Where it goes.
     dir: PathBuf,
@@ -74,6 +74,27 @@ pub(super) fn prepare(
     project: &Project,
     checkpoint: &Checkpoint,
 ) -> Result<Talk> {
+    prepare_in(process, project, checkpoint, project.root.path())
+}
+
+/// Whether a checkpoint belongs to a conversation.
+pub(crate) fn has_conversation(project: &Project, checkpoint: &Checkpoint) -> bool {
+    origin(project, checkpoint).is_some_and(|(by, _)| by.agent != Agent::Program)
+}
+
+/// The same for a conversation that goes on in the directory `to`: the agent finds it there, and in it that
+/// directory instead of the project's.
+///
+/// # Errors
+///
+/// As [`prepare`].
+pub(crate) fn prepare_in(
+    process: &Process<'_>,
+    project: &Project,
+    checkpoint: &Checkpoint,
+    to: &Path,
+) -> Result<Talk> {
+    let root = project.root.path();
     let (by, at) = origin(project, checkpoint).ok_or_else(|| {
         Error::other(
             format!("checkpoint {} belongs to no conversation", checkpoint.id.short()),
@@ -84,7 +105,7 @@ pub(super) fn prepare(
     let own_way = || transcript::own_way(by.agent, &by.session.0, turn);
     let title = by_agent(by.agent).title();
     if transcript::is_served(by.agent) {
-        return serve(process, project, &by).map_err(|why| {
+        return serve(process, project, &by, to).map_err(|why| {
             let what = format!("{title}'s server cannot be asked to fork the conversation: {why}");
             Error::other(what, own_way())
         });
@@ -117,14 +138,17 @@ pub(super) fn prepare(
         Error::other(format!("cannot fork the conversation `{path}`: {why}"), own_way())
     })?;
     let prompt = by.prompt.clone().filter(|_| fork.prompt.is_empty());
-    let fork = Fork { prompt: prompt.unwrap_or(fork.prompt), ..fork };
+    let bytes = transcript::moved(&fork.bytes, root, to);
+    let fork = Fork { prompt: prompt.unwrap_or(fork.prompt), bytes, ..fork };
     let here = path.parent().unwrap_or_else(|| Path::new("/"));
+    let here = transcript::place_for(by.agent, here, root, to);
     match transcript::companion(by.agent) {
-        None => Ok(Talk::written(fork, here.to_owned(), None)),
+        None => Ok(Talk::written(fork, here, None)),
         Some(name) => {
-            let above = here.parent().unwrap_or(here);
+            let above = here.parent().unwrap_or(&here);
             let text = read_small(&here.join(name), COMPANION_MAX_BYTES)?.unwrap_or_default();
             let text = transcript::renamed(&text, &by.session.0, &new);
+            let text = transcript::moved(&text, root, to);
             Ok(Talk::written(fork, above.join(&new), Some((name, text))))
         }
     }
@@ -132,11 +156,11 @@ pub(super) fn prepare(
 
 /// What to ask the agent's own server, which must know the turn. Where none listens any more, one
 /// is started for as long as it takes.
-fn serve(process: &Process<'_>, project: &Project, by: &By) -> Result<Talk, String> {
+fn serve(process: &Process<'_>, project: &Project, by: &By, to: &Path) -> Result<Talk, String> {
     let name = by_agent(by.agent).name();
     let turn = by.turn.as_ref().ok_or("it did not say which turn it was")?;
     let ask = |address: &str, seconds| {
-        let asked = transcript::ask(address, &by.session.0, &turn.0, project.root.path());
+        let asked = transcript::ask(address, &by.session.0, &turn.0, to);
         let asked = asked.ok_or("it is not on this machine")?;
         served::look(&asked, seconds).map(|()| asked)
     };
@@ -145,8 +169,8 @@ fn serve(process: &Process<'_>, project: &Project, by: &By) -> Result<Talk, Stri
     let (asked, running) = match known.and_then(|address| ask(&address, served::LOOK_MAX_SECONDS)) {
         Ok(asked) => (asked, None),
         Err(why) => {
-            let (running, address) = served::start(process, project.root.path())
-                .map_err(|second| format!("{why}; {second}"))?;
+            let (running, address) =
+                served::start(process, to).map_err(|second| format!("{why}; {second}"))?;
             (ask(&address, served::FIRST_LOOK_MAX_SECONDS)?, Some(running))
         }
     };
@@ -228,7 +252,7 @@ impl Talk {
     /// # Errors
     ///
     /// Fails if it cannot be made; the original is as it was.
-    pub(super) fn make(&self) -> Result<Vec<String>> {
+    pub(crate) fn make(&self) -> Result<Vec<String>> {
         match self {
             Self::Written(written) => written.write().map(|()| written.fork.resume.clone()),
             Self::Served { asked, session, .. } => served::fork(asked, session),
@@ -237,7 +261,7 @@ impl Talk {
     }
 
     /// What the user has to know of it; `resume` takes it up, if it is made.
-    pub(super) fn words(&self, resume: Option<&[String]>) -> String {
+    pub(crate) fn words(&self, resume: Option<&[String]>) -> String {
         let prompt = match self {
             Self::Written(written) => written.fork.prompt.trim(),
             Self::Served { prompt, .. } | Self::New { prompt, .. } => prompt.trim(),
@@ -270,8 +294,8 @@ impl Talk {
 impl PendingFork {
     /// Writes it where only its owner can read it.
     fn write(&self) -> Result<()> {
+        create_private_dirs(&self.dir)?;
         if let Some((name, text)) = &self.companion {
-            create_private_dirs(&self.dir)?;
             create_new_synced(&self.dir.join(name), text)?;
         }
         create_new_synced(&self.dir.join(&self.fork.file_name), &self.fork.bytes)

@@ -4,6 +4,7 @@
 //! The repository is built under a temporary name, synced, and exchanged with what is at its path.
 //! The old one is removed if a checkpoint holds it as it is; otherwise it is set aside.
 
+mod fork;
 mod lost;
 mod places;
 mod retire;
@@ -21,6 +22,7 @@ use std::{
 };
 
 pub use self::{
+    fork::fork,
     lost::{Losing, LostRepository, Stood, heads, lost},
     retire::{Ends, SetAside, remove_unfinished},
     steps::{RepositoryStep, StepKind, is_reftable, others, steps},

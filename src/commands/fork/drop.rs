@@ -1,0 +1,90 @@
+//! `beforehand fork --drop`: holds what is in a fork, and removes it.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::{ForkArgs, find, quoted, say};
+use crate::{
+    commands::{Project, print, print_json, show::skipped_json},
+    error::{Error, Result},
+    fork::Dropping,
+    forked::ForkEntry,
+    model::Skipped,
+    process::{Exit, Process},
+    ui,
+};
+
+/// So many of what stays are named.
+const NAMED_MAX: usize = 10;
+
+pub(super) fn run(
+    process: &mut Process<'_>,
+    project: &Project,
+    name: &Path,
+    args: &ForkArgs,
+) -> Result<Exit> {
+    let (fork, own) = find(process, project, name)?;
+    let dir = ui::path(&fork.dir, project.home.as_deref()).into_owned();
+    if args.dry_run {
+        let what = if fork.is_there() { "hold what is in" } else { "forget" };
+        print(process, &format!("would {what} {dir}, and drop the fork\n"))?;
+        return Ok(Exit::Ok);
+    }
+    if !args.yes && !ui::ask(process, &format!("Hold what is in {dir}, and remove it?")) {
+        say(process, "nothing was changed; --yes does it without asking");
+        return Ok(Exit::Failed);
+    }
+    let dropping = Dropping::begin(process, &fork)?;
+    let unheld = dropping.unheld();
+    refuse_unheld(process, &unheld, args.force)?;
+    let left = dropping.finish(&fork, &own)?;
+    let held = dropping.held.as_ref().map(|held| held.id);
+    if args.json {
+        let left: Vec<_> = left.iter().map(|path| path.to_string_lossy()).collect();
+        let unheld: Vec<_> = unheld.iter().map(skipped_json).collect();
+        let held = held.map(|held| held.to_string());
+        let dir = fork.dir.to_string_lossy();
+        print_json(
+            process,
+            "dropped",
+            json!({ "dir": dir, "held_in": held, "unheld": unheld, "left": left }),
+        )?;
+    } else if left.is_empty() {
+        print(process, &told(&fork, &dir, held.map(crate::model::CheckpointId::short)))?;
+    }
+    for path in left.iter().take(NAMED_MAX) {
+        let path = ui::escape_path(path).into_owned();
+        say(process, &format!("warning: kept, changed in this very moment: {path}"));
+    }
+    if left.is_empty() {
+        return Ok(Exit::Ok);
+    }
+    say(process, "the fork is still there; run this again when nothing works in it any more");
+    Ok(Exit::Failed)
+}
+
+fn told(fork: &ForkEntry, dir: &str, held: Option<String>) -> String {
+    match held {
+        Some(held) => format!(
+            "dropped the fork {dir}\nbring it back with: beforehand restore {held} --root {}\n",
+            quoted(&fork.dir)
+        ),
+        None => format!("dropped the fork {dir}; nothing of it was there any more\n"),
+    }
+}
+
+/// What cannot be held goes only if the user says so, having seen it.
+fn refuse_unheld(process: &mut Process<'_>, unheld: &[Skipped], force: bool) -> Result<()> {
+    let lines = ui::left_out(unheld);
+    for line in lines.iter().take(NAMED_MAX) {
+        say(process, &format!("warning: not held: {line}"));
+    }
+    if unheld.is_empty() || force || ui::ask(process, "Remove also what is not held?") {
+        return Ok(());
+    }
+    Err(Error::other(
+        format!("{} in the fork cannot be held", ui::count(unheld.len() as u64, "path")),
+        "nothing was removed; move it away, or use --force to remove it too",
+    ))
+}

@@ -1,0 +1,301 @@
+//! `beforehand fork`: another directory in which to try again from before a turn.
+
+mod drop;
+mod list;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::{
+    Project, error_text, origin, print, print_json,
+    restore::talk::{self, Talk},
+    rows,
+    show::skipped_json,
+};
+use crate::{
+    error::{Error, Result},
+    fork::{ForkMade, ForkPlan, default_dir, place},
+    forked::{self, ForkEntry},
+    ledger,
+    model::Checkpoint,
+    process::{Exit, Process},
+    state::RootState,
+    ui,
+};
+
+/// So many of what is not held are named.
+const NAMED_MAX: usize = 10;
+
+/// Try again from before a turn, in a directory of its own.
+///
+/// Makes a directory with the files as they were before the turn, with a repository of its own, and a fork of
+/// the conversation, and prints the command that goes on there. The project is only read. The directory
+/// is NAME-fork-N beside the project, unless you name one.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
+#[derive(clap::Args, Clone, Default)]
+pub(crate) struct ForkArgs {
+    /// The turn: a number from `beforehand list`, `latest`, or the start of an id
+    #[arg(value_name = "TURN", required_unless_present_any = ["list", "drop"])]
+    pub(crate) turn: Option<String>,
+    /// The directory to make, or an empty one
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// List the forks of this project
+    #[arg(long, conflicts_with_all = ["turn", "drop", "dry_run", "yes"])]
+    pub(crate) list: bool,
+    /// Hold what is in a fork, and remove its directory
+    #[arg(long, value_name = "FORK", conflicts_with = "turn")]
+    pub(crate) drop: Option<PathBuf>,
+    /// Leave the conversation as it is
+    #[arg(long)]
+    pub(crate) no_conversation: bool,
+    /// With --drop: remove also what cannot be held
+    #[arg(long, requires = "drop")]
+    pub(crate) force: bool,
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(crate) fn run(process: &mut Process<'_>, args: &ForkArgs) -> Result<Exit> {
+    let project = Project::open(process, None)?.into_present()?;
+    if args.list {
+        return list::run(process, &project, args.json);
+    }
+    if let Some(name) = &args.drop {
+        return drop::run(process, &project, name, args);
+    }
+    let given = args.turn.as_deref().unwrap_or_default();
+    let found = project.find(given);
+    if matches!(found, Err(Error::NoSuchCheckpoint { .. })) {
+        origin::say_if_known(process, &project);
+    }
+    let checkpoint = found?;
+    origin::say_if_swapped(process, &project);
+    let (checkpoint, number) = turn_of(&project, checkpoint)?;
+    let dir = match &args.dir {
+        Some(dir) => dir.clone(),
+        None => default_dir(&project, number),
+    };
+    let dir = place(process, &project, &dir)?;
+    let plan = ForkPlan::of(&project, &checkpoint, dir)?;
+    let wish = ForkWish { project: &project, checkpoint: &checkpoint, number, plan: &plan };
+    wish.carry_out(process, args)
+}
+
+/// The checkpoint as its newest turn uses it, and the number of that turn in the list.
+fn turn_of(project: &Project, checkpoint: Checkpoint) -> Result<(Checkpoint, Option<usize>)> {
+    let uses = ledger::uses(&project.state);
+    let rows = rows(project.store.list()?, &uses);
+    let has = |row: &super::TurnRow| row.steps.iter().any(|step| step.id == checkpoint.id);
+    let number = rows.iter().position(has).map(|row| row + 1);
+    let mut adopted = [checkpoint];
+    ledger::adopt(&mut adopted, &uses);
+    let [checkpoint] = adopted;
+    Ok((checkpoint, number))
+}
+
+/// A fork that is wanted.
+struct ForkWish<'a> {
+    project: &'a Project,
+    checkpoint: &'a Checkpoint,
+    number: Option<usize>,
+    plan: &'a ForkPlan,
+}
+
+impl ForkWish<'_> {
+    fn carry_out(&self, process: &mut Process<'_>, args: &ForkArgs) -> Result<Exit> {
+        let Self { project, checkpoint, plan, .. } = self;
+        // What can be wrong with the conversation is found out before anything is made.
+        let talks = !args.no_conversation && talk::has_conversation(project, checkpoint);
+        let talk = talks.then(|| talk::prepare_in(process, project, checkpoint, &plan.dir));
+        if let Some(Err(why)) = &talk {
+            let told = error_text(why, ui::Style::stderr(process));
+            let _ignored = process.stderr.write_all(told.as_bytes());
+        }
+        self.say_missing(process);
+        if args.dry_run {
+            return self.tell_plan(process, args.json);
+        }
+        if checkpoint.partial && !args.yes && !ui::ask(process, "Fork what is held?") {
+            say(process, "nothing was made; --yes forks what is held");
+            return Ok(Exit::Failed);
+        }
+        let is_silent = matches!(talk, Some(Err(_)));
+        let talk = talk.and_then(Result::ok);
+        let mut made = plan.make(process, project)?;
+        let resume = talk.as_ref().map(Talk::make).transpose();
+        if let Ok(Some(resume)) = &resume {
+            made.fork.resume.clone_from(resume);
+            made.fork.write(&project.state.root_at(&plan.dir))?;
+        }
+        self.tell(process, &made, talk.as_ref(), args.json)?;
+        if let Err(why) = &resume {
+            let told = error_text(why, ui::Style::stderr(process));
+            let _ignored = process.stderr.write_all(told.as_bytes());
+            say(process, "note: the files are there, see above; the conversation is not");
+        }
+        let is_whole = made.outcome.missed.is_empty() && !is_silent && resume.is_ok();
+        Ok(if is_whole { Exit::Ok } else { Exit::Conflicts })
+    }
+
+    /// Names what the fork will not have.
+    fn say_missing(&self, process: &mut Process<'_>) {
+        let Self { project, checkpoint, plan, .. } = self;
+        let running = ledger::running(&project.state, process.now);
+        if running.contains(&checkpoint.id) {
+            say(
+                process,
+                "note: that turn is still running, or was cut off; the fork begins before it",
+            );
+        }
+        if checkpoint.partial {
+            let id = checkpoint.id.short();
+            say(
+                process,
+                &format!("warning: checkpoint {id} is partial: the fork lacks what it lacks"),
+            );
+        }
+        let lines = ui::left_out(&plan.missing);
+        for line in lines.iter().take(NAMED_MAX) {
+            say(process, &format!("note: missing, for it was not held: {line}"));
+        }
+        let more = lines.len().saturating_sub(NAMED_MAX);
+        if more > 0 {
+            let more = ui::number(more as u64);
+            let id = checkpoint.id.short();
+            say(process, &format!("note: missing: {more} more; `beforehand show {id}` names them"));
+        }
+        for id in &plan.damaged {
+            let id = id.short();
+            say(process, &format!("note: checkpoint {id} may hold more, and is damaged"));
+        }
+    }
+
+    fn heading(&self) -> String {
+        let id = self.checkpoint.id.short();
+        match self.number {
+            Some(number) => format!("before turn {number} ({id})"),
+            None => format!("at {id}"),
+        }
+    }
+
+    fn tell_plan(&self, process: &mut Process<'_>, is_json: bool) -> Result<Exit> {
+        if is_json {
+            print_json(process, "fork", self.json(None))?;
+            return Ok(Exit::Ok);
+        }
+        let dir = ui::path(&self.plan.dir, self.project.home.as_deref()).into_owned();
+        let files = ui::count(self.plan.count as u64, "file");
+        print(process, &format!("would fork {files} as {} into {dir}\n", self.heading()))?;
+        say(process, "nothing was made; without --dry-run it is");
+        Ok(Exit::Ok)
+    }
+
+    fn tell(
+        &self,
+        process: &mut Process<'_>,
+        made: &ForkMade,
+        talk: Option<&Talk>,
+        is_json: bool,
+    ) -> Result<()> {
+        for missed in &made.outcome.missed {
+            let path = ui::escape_path(&missed.path).into_owned();
+            let why = ui::escape_line(missed.why.as_bytes()).into_owned();
+            say(process, &format!("warning: not made: {path}: {why}"));
+        }
+        if is_json {
+            return print_json(process, "fork", self.json(Some(made)));
+        }
+        let home = self.project.home.as_deref();
+        let dir = ui::path(&made.fork.dir, home);
+        let files = ui::count(self.plan.count as u64, "file");
+        let mut text = format!("forked {files} as {} into {dir}\n", self.heading());
+        if let Some(talk) = talk.filter(|_| !made.fork.resume.is_empty()) {
+            let line = talk.words(Some(&made.fork.resume));
+            text.push_str(&line.replace("with: ", &format!("with: {}", enter(&made.fork))));
+            text.push('\n');
+        } else {
+            text.push_str(&format!("go on there with: cd {}\n", quoted(&made.fork.dir)));
+        }
+        let name =
+            ui::escape_path(Path::new(made.fork.dir.file_name().unwrap_or_default())).into_owned();
+        text.push_str(&format!("remove it again with: beforehand fork --drop {name}\n"));
+        print(process, &text)
+    }
+
+    fn json(&self, made: Option<&ForkMade>) -> Value {
+        let missed = made.iter().flat_map(|made| &made.outcome.missed);
+        let missed = missed.map(|it| json!({ "path": it.path.to_string_lossy(), "why": it.why }));
+        let repositories = made.iter().flat_map(|made| &made.repositories);
+        json!({
+            "checkpoint": self.checkpoint.id.to_string(),
+            "turn": self.number,
+            "dir": self.plan.dir.to_string_lossy(),
+            "files": self.plan.count,
+            "repositories": repositories.map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+            "resume": made.map(|made| made.fork.resume.clone()).unwrap_or_default(),
+            "missing": self.plan.missing.iter().map(skipped_json).collect::<Vec<_>>(),
+            "missed": missed.collect::<Vec<_>>(),
+            "is_dry_run": made.is_none(),
+        })
+    }
+}
+
+/// What leads a shell into a fork, before the command that goes on there.
+fn enter(fork: &ForkEntry) -> String {
+    format!("cd {} && ", quoted(&fork.dir))
+}
+
+fn quoted(path: &Path) -> String {
+    ui::quote(path.as_os_str().as_encoded_bytes())
+}
+
+/// The fork that is called so: by the name of its directory, or by its path.
+fn find(process: &Process<'_>, project: &Project, given: &Path) -> Result<(ForkEntry, RootState)> {
+    let forks = forked::forks(&project.state, project.root.path())?;
+    let cwd = process.cwd.clone().unwrap_or_default();
+    let path = std::fs::canonicalize(cwd.join(given)).unwrap_or_else(|_| cwd.join(given));
+    let is_name = |fork: &ForkEntry| fork.dir.file_name() == Some(given.as_os_str());
+    let at = forks.iter().position(|(fork, _)| fork.dir == path);
+    let named: Vec<usize> = (0..forks.len()).filter(|at| is_name(&forks[*at].0)).collect();
+    let shown = ui::escape_path(given).into_owned();
+    let only = at.or(named.first().copied().filter(|_| named.len() == 1));
+    match only.and_then(|at| forks.into_iter().nth(at)) {
+        Some(found) => Ok(found),
+        None if named.is_empty() => Err(none(project, &shown)),
+        None => Err(Error::other(
+            format!("{} forks are called `{shown}`", named.len()),
+            "name one by its path; `beforehand fork --list` shows them",
+        )),
+    }
+}
+
+/// Says where the fork's project is, for who stands in the fork.
+fn none(project: &Project, shown: &str) -> Error {
+    let own = project.state.root(&project.root);
+    match ForkEntry::read(&own) {
+        Ok(Some(fork)) => {
+            let origin = ui::path(&fork.origin, project.home.as_deref()).into_owned();
+            Error::other(
+                format!("this is itself a fork, of {origin}"),
+                "run it there: a fork is kept or dropped from its project",
+            )
+        }
+        Ok(None) | Err(_) => Error::other(
+            format!("this project has no fork `{shown}`"),
+            "`beforehand fork --list` shows what there is",
+        ),
+    }
+}
+
+fn say(process: &mut Process<'_>, line: &str) {
+    let _ignored = writeln!(process.stderr, "{line}");
+}

@@ -1,0 +1,107 @@
+//! Drops a fork: all that is in it is held first, and then only what has not changed since is removed.
+
+use std::{fs, io, path::PathBuf, thread, time::Duration};
+
+use super::{clear, clear::Clearable, make::hold};
+use crate::{
+    crash,
+    error::{Error, Result},
+    forked::ForkEntry,
+    fs::now_ns,
+    model::{Checkpoint, Kind, SkipReason, Skipped},
+    process::Process,
+    scan::is_racy,
+    state::RootState,
+};
+
+/// Longer than a tick of a file system's clock, so that what was written before tells itself apart from
+/// what is written while the fork is held.
+const TICK: Duration = Duration::from_millis(25);
+
+/// A fork whose content is held.
+pub(crate) struct Dropping {
+    /// What holds it; `None` if nothing is there.
+    pub(crate) held: Option<Checkpoint>,
+    /// When it began to be held, in nanoseconds since 1970.
+    since_ns: i64,
+}
+
+impl Dropping {
+    /// Holds what is in a fork.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be held; nothing is changed then.
+    pub(crate) fn begin(process: &Process<'_>, fork: &ForkEntry) -> Result<Self> {
+        if !fork.is_there() {
+            return Ok(Self { held: None, since_ns: 0 });
+        }
+        thread::sleep(TICK);
+        let since_ns = now_ns();
+        let held = Some(hold(process, &fork.dir, "before the fork was dropped")?);
+        crash::point("drop-held");
+        Ok(Self { held, since_ns })
+    }
+
+    /// What is in the fork and not held, but for what a program makes again.
+    pub(crate) fn unheld(&self) -> Vec<Skipped> {
+        let is_lost = |skipped: &&Skipped| {
+            let is_made_again =
+                matches!(skipped.reason, SkipReason::MadeAgain | SkipReason::Output);
+            let is_empty = skipped.reason == SkipReason::GitPrivate && skipped.size == 0;
+            !is_made_again && !is_empty
+        };
+        self.held.iter().flat_map(|held| &held.skipped).filter(is_lost).cloned().collect()
+    }
+
+    /// Removes the fork's directory and its entry. Returns what stays, because it has changed since it was
+    /// held; the entry stays then, too.
+    ///
+    /// # Errors
+    ///
+    /// Fails if something cannot be removed.
+    pub(crate) fn finish(&self, fork: &ForkEntry, own: &RootState) -> Result<Vec<PathBuf>> {
+        if self.held.is_some() {
+            let goes = |found: Clearable<'_>| self.goes(found);
+            let left = clear(&fork.dir, &goes).map_err(Error::io("remove", &fork.dir))?;
+            if !left.is_empty() {
+                return Ok(left);
+            }
+            crash::point("drop-cleared");
+        }
+        // A directory that was made and not entered before the process was killed has nothing in it.
+        if fork.is_there() || fork.identity.is_none() {
+            match fs::remove_dir(&fork.dir) {
+                Err(err)
+                    if err.kind() == io::ErrorKind::DirectoryNotEmpty && self.held.is_some() =>
+                {
+                    return Ok(vec![PathBuf::from(".")]);
+                }
+                Err(err) if self.held.is_some() => {
+                    return Err(Error::io("remove", &fork.dir)(err));
+                }
+                Ok(()) | Err(_) => (),
+            }
+        }
+        crash::point("drop-removed");
+        let path = own.fork();
+        fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+        Ok(Vec::new())
+    }
+
+    /// Whether something was there as it is when the fork was held.
+    fn goes(&self, found: Clearable<'_>) -> bool {
+        let stamp = found.stamp;
+        if stamp.kind() == Some(Kind::Directory) {
+            return true;
+        }
+        let mut names = found.path.names().skip_while(|name| *name != b".git");
+        // To hold a repository is to link its objects, which never change.
+        let is_object = names.next().is_some() && names.any(|name| name == b"objects");
+        let mut stamp = *stamp;
+        if is_object {
+            stamp.ctime_ns = stamp.mtime_ns;
+        }
+        !is_racy(&stamp, self.since_ns)
+    }
+}

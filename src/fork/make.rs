@@ -1,0 +1,247 @@
+//! Makes a fork. Its entry in the state directory comes first and is finished last: whatever a process
+//! leaves that is killed meanwhile has a name.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    apply::{self, ApplyOutcome},
+    crash,
+    error::{Error, Result},
+    forked::ForkEntry,
+    fs::Dir,
+    model::{
+        Cause, Checkpoint, CheckpointId, Kind, Manifest, RelPath, Root, RootKind, ScanScope,
+        Skipped,
+    },
+    plan::Picked,
+    process::Process,
+    project::{LaterTurns, Project, Then},
+    restore::{elsewhere, left_out},
+    snapshot::{self, SnapshotRequest},
+    store::{self, record::identity::Identity, repository},
+    ui,
+};
+
+/// What a fork is to be made of, and where.
+pub(crate) struct ForkPlan {
+    /// Where it goes. Absolute.
+    pub(crate) dir: PathBuf,
+    /// The files it begins with.
+    files: Manifest,
+    /// How many there are, directories aside.
+    pub(crate) count: usize,
+    /// What the checkpoint does not hold.
+    pub(crate) missing: Vec<Skipped>,
+    /// Later checkpoints that may hold more of it, and are damaged.
+    pub(crate) damaged: BTreeSet<CheckpointId>,
+    of: CheckpointId,
+}
+
+/// What came of it.
+pub(crate) struct ForkMade {
+    /// The entry of the fork.
+    pub(crate) fork: ForkEntry,
+    /// What of its files could not be made: their contents are damaged.
+    pub(crate) outcome: ApplyOutcome,
+    /// Its repositories, by their paths in it.
+    pub(crate) repositories: BTreeSet<PathBuf>,
+}
+
+impl ForkPlan {
+    /// Plans a fork of a checkpoint in `dir`, which must be a [`place`].
+    ///
+    /// # Errors
+    ///
+    /// Fails if the checkpoint cannot be read.
+    pub(crate) fn of(project: &Project, checkpoint: &Checkpoint, dir: PathBuf) -> Result<Self> {
+        let Then { tree, damaged } = project.tree_of(checkpoint, LaterTurns::All)?;
+        let files = store::manifest(project.store.as_ref(), &tree)?;
+        let is_file = |kind: Kind| kind != Kind::Directory;
+        let count = files.values().filter(|entry| is_file(entry.kind)).count();
+        let mut missing = left_out(checkpoint, &tree);
+        missing.retain(|skipped| {
+            RelPath::from_bytes(&skipped.path).is_ok() && skipped.reason.matters()
+        });
+        Ok(Self { dir, files, count, missing, damaged, of: checkpoint.id })
+    }
+
+    /// Makes the fork.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is a fork already, or if not all of it can be written; what was made is removed
+    /// again.
+    pub(crate) fn make(&self, process: &Process<'_>, project: &Project) -> Result<ForkMade> {
+        let root = project.root.path();
+        let mut fork = ForkEntry {
+            dir: self.dir.clone(),
+            identity: None,
+            origin: root.to_owned(),
+            origin_identity: Identity::of(root).ok(),
+            of: self.of,
+            base: None,
+            at: process.now,
+            resume: Vec::new(),
+        };
+        let own = project.state.root_at(&self.dir);
+        let was_there = self.dir.is_dir();
+        fork.write(&own)?;
+        crash::point("fork-entered");
+        let made = self.fill(process, project, &mut fork);
+        if made.is_err() {
+            // Nothing in it is more than a copy of what is held.
+            let _left = self.take_back(&fork, was_there).map(|()| fs::remove_file(own.fork()));
+        }
+        made.map(|(outcome, repositories)| ForkMade { fork, outcome, repositories })
+    }
+
+    fn fill(
+        &self,
+        process: &Process<'_>,
+        project: &Project,
+        fork: &mut ForkEntry,
+    ) -> Result<(ApplyOutcome, BTreeSet<PathBuf>)> {
+        let own = project.state.root_at(&self.dir);
+        make_dir(&self.dir, project.root.path())?;
+        crash::point("fork-directory");
+        fork.identity = Some(Identity::of(&self.dir).map_err(Error::io("look at", &self.dir))?);
+        fork.write(&own)?;
+        let plan = elsewhere::plan(self.of, &Picked::All, &self.files);
+        let root = Root::new(self.dir.clone(), RootKind::Plain { why: None });
+        crash::point("fork-files");
+        let outcome = apply::run(&root, &plan, project.store.as_ref(), &|_| None, self.of)?;
+        refuse_missed(&self.dir, &outcome)?;
+        crash::point("fork-repositories");
+        let record = project.record_of(self.of)?;
+        let origin = project.root.path();
+        let repositories = repository::fork(&project.state, origin, &record, &self.dir)?;
+        let synced = Dir::open(&self.dir).and_then(|dir| dir.sync_below());
+        synced.map_err(Error::io("sync", &self.dir))?;
+        crash::point("fork-hold");
+        fork.base = Some(hold(process, &self.dir, "the beginning of a fork")?.id);
+        crash::point("fork-finish");
+        fork.write(&own)?;
+        Ok((outcome, repositories))
+    }
+
+    /// Removes what was made.
+    fn take_back(&self, fork: &ForkEntry, was_there: bool) -> std::io::Result<()> {
+        if fork.is_there() {
+            super::clear(&self.dir, &|_| true)?;
+        }
+        if was_there || !self.dir.exists() { Ok(()) } else { fs::remove_dir(&self.dir) }
+    }
+}
+
+/// Takes a checkpoint of all that is in a fork, if anything has changed since the last one.
+///
+/// # Errors
+///
+/// Fails if it cannot be saved.
+pub(super) fn hold(process: &Process<'_>, dir: &Path, why: &str) -> Result<Checkpoint> {
+    let project = Project::open(process, Some(dir))?;
+    if project.root.path() != dir || project.scope == ScanScope::Named {
+        let dir = ui::escape_path(dir).into_owned();
+        return Err(Error::other(
+            format!("`{dir}` cannot be held as a whole"),
+            "name a directory that is in no repository",
+        ));
+    }
+    let reach = project.reach(Vec::new());
+    let request = SnapshotRequest {
+        reach: &reach,
+        settings: &project.settings,
+        cause: Cause::asked(Some(why.to_owned())),
+        taken_at: process.now,
+        always: false,
+        deadline: None,
+        waits: true,
+    };
+    let store = project.store.as_ref();
+    Ok(snapshot::take_into(store, process, &project.state, request)?.checkpoint)
+}
+
+/// Makes the directory with the permissions of the project's.
+fn make_dir(dir: &Path, like: &Path) -> Result<()> {
+    let permissions = fs::metadata(like).map(|found| found.permissions().mode() & 0o777);
+    let mode = permissions.unwrap_or(0o700) | 0o700;
+    match fs::DirBuilder::new().mode(0o700).create(dir) {
+        Ok(()) => fs::set_permissions(dir, fs::Permissions::from_mode(mode))
+            .map_err(Error::io("protect", dir)),
+        Err(err) if err.kind() == std::io::ErrorKind::AlreadyExists => elsewhere::refuse_full(dir),
+        Err(err) => Err(Error::io("make the directory", dir)(err)),
+    }
+}
+
+/// A fork lacks only what is damaged: all else that could not be written would pass for deleted.
+fn refuse_missed(dir: &Path, outcome: &ApplyOutcome) -> Result<()> {
+    match outcome.missed.iter().find(|missed| !missed.is_final) {
+        None => Ok(()),
+        Some(missed) => Err(Error::other(
+            format!("cannot write `{}`: {}", ui::escape_path(&dir.join(&missed.path)), missed.why),
+            "the fork was removed again; name another directory, or make room",
+        )),
+    }
+}
+
+/// The directory a fork may be made in, by its real path: empty or new, outside the project, of no
+/// fork.
+///
+/// # Errors
+///
+/// Says what is wrong with it.
+pub(crate) fn place(process: &Process<'_>, project: &Project, dir: &Path) -> Result<PathBuf> {
+    let dir = elsewhere::place(process, project, dir)?;
+    let refuse = |why: &str| {
+        let path = ui::escape_path(&dir).into_owned();
+        Err(Error::other(format!("`{path}` {why}"), "name an empty or a new directory elsewhere"))
+    };
+    let inside = [project.root.path().to_owned()].into_iter().chain(match project.root.kind() {
+        RootKind::Git { common_dir, git_dir } => vec![common_dir.clone(), git_dir.clone()],
+        RootKind::Plain { .. } => Vec::new(),
+    });
+    if inside.into_iter().any(|inside| dir.starts_with(inside)) {
+        return refuse("is inside the project");
+    }
+    if dir.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+        return refuse("is no directory");
+    }
+    elsewhere::refuse_full(&dir)?;
+    if ForkEntry::read(&project.state.root_at(&dir)).is_ok_and(|fork| fork.is_some()) {
+        let name = ui::escape_path(dir.file_name().unwrap_or_default().as_ref()).into_owned();
+        return Err(Error::other(
+            format!("there is a fork `{name}` that is gone or unfinished"),
+            format!("`beforehand fork --drop {name}` drops it"),
+        ));
+    }
+    Ok(dir)
+}
+
+/// A name beside the project that nothing has yet: `NAME-fork-N`, outside of all repositories around it.
+pub(crate) fn default_dir(project: &Project, number: Option<usize>) -> PathBuf {
+    let root = project.root.path();
+    let home = project.home.as_deref().and_then(|home| fs::canonicalize(home).ok());
+    let is_below_home = |dir: &&Path| home.as_deref() != Some(*dir);
+    let worktrees = root.ancestors().take_while(is_below_home);
+    let outermost = worktrees.filter(|dir| dir.join(".git").symlink_metadata().is_ok()).last();
+    let above = outermost.unwrap_or(root).parent().unwrap_or(root);
+    let name = root.file_name().unwrap_or_default();
+    let named = |end: String| {
+        let mut name = name.to_owned();
+        name.push(end);
+        above.join(name)
+    };
+    let first = number.map_or_else(|| "-fork".to_owned(), |number| format!("-fork-{number}"));
+    let others = (2..).map(|n| format!("{first}-{n}"));
+    let is_free = |dir: &PathBuf| {
+        let is_known = project.state.root_at(dir).dir().symlink_metadata().is_ok();
+        dir.symlink_metadata().is_err() && !is_known
+    };
+    let mut candidates = std::iter::once(first.clone()).chain(others).map(named);
+    candidates.find(is_free).unwrap_or_else(|| above.join(name))
+}
