@@ -56,6 +56,8 @@ enum CliCommand {
     Show(commands::show::ShowArgs),
     /// Show what has changed since a checkpoint, or between two
     Diff(commands::diff::DiffArgs),
+    /// Show which turn wrote each line of a file
+    Blame(commands::blame::BlameArgs),
     /// Find a file in the checkpoints
     Find(commands::find::FindArgs),
     /// Put files back as they were at a checkpoint
@@ -199,6 +201,7 @@ fn dispatch(process: &mut Process<'_>, command: CliCommand) -> Result<Exit> {
         CliCommand::List(args) => commands::list::run(process, &args),
         CliCommand::Show(args) => commands::show::run(process, &args),
         CliCommand::Diff(args) => commands::diff::run(process, &args),
+        CliCommand::Blame(args) => commands::blame::run(process, &args),
         CliCommand::Find(args) => commands::find::run(process, &args),
         CliCommand::Restore(args) => commands::restore::run(process, &args),
         CliCommand::Revert(args) => commands::revert::run(process, &args),

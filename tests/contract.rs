@@ -23,6 +23,7 @@ const SAMPLES: &[(&str, &[&str])] = &[
     ("show", &["show latest --json", "show 2 --json"]),
     ("diff", &["diff 2 --json", "diff 2 1 --json", "diff latest --json -- src"]),
     ("find", &["find a --json", "find * --json --everywhere", "find cart.ts --text two --json"]),
+    ("blame", &["blame src/cart.ts --json", "blame none --json"]),
     ("status", &["status --json"]),
     ("doctor", &["doctor --json"]),
     ("check", &["check --json", "check --json --read-data --everywhere"]),

@@ -5,6 +5,8 @@
 mod agents;
 mod authors;
 mod beside;
+mod blame;
+mod blame_random;
 mod cli;
 mod consent;
 mod contract;

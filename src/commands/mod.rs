@@ -1,6 +1,7 @@
 //! One file for each subcommand: its flags, its help, its body. Here is how they print.
 
 pub(crate) mod allow;
+pub(crate) mod blame;
 pub(crate) mod check;
 pub(crate) mod clear;
 pub(crate) mod config;

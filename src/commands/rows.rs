@@ -118,7 +118,7 @@ impl<'a> CheckpointLabel<'a> {
 }
 
 /// The beginning of what a user wrote, without its line feeds.
-fn on_one_line(text: &str) -> String {
+pub(crate) fn on_one_line(text: &str) -> String {
     /// As much as tells one turn from the next.
     const CHARS_MAX: usize = 72;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -75,7 +75,9 @@ impl Begins<'_> {
         }
         let looked_at = named.as_deref().filter(|_| !is_held).unwrap_or_default();
         let makes = made_above(looked_at);
-        let absent = if is_held { Vec::new() } else { absent(effect, root, cwd) };
+        let mut absent = if is_held { Vec::new() } else { absent(effect, root, cwd) };
+        let is_new = |path: &&PathBuf| root.relative(path).is_ok() && stat_path(path).is_err();
+        absent.extend(looked_at.iter().filter(is_new).cloned());
         let began = LogEvent::Began {
             of: of.to_string(),
             call: name(call),

@@ -35,7 +35,7 @@ use crate::{
 /// A file beyond it is not hashed to know it again.
 const HASHED_MAX_BYTES: u64 = 4 << 20;
 /// A command that changes more has an unknown author; a restore goes by the checkpoint alone.
-const PATHS_MAX: usize = 5_000;
+pub(super) const PATHS_MAX: usize = 5_000;
 /// The bytes kept of what one command left.
 const KEPT_MAX_BYTES: u64 = 1 << 20;
 /// What is read outside the root, where no cache has it: it takes 0.1 s.

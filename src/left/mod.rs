@@ -92,7 +92,8 @@ pub enum LogEvent {
         /// The directories on the way to them that are not there yet.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         makes: Vec<String>,
-        /// What it names outside the root, and the directories on the way there, where nothing is.
+        /// What it names outside the root, and the directories on the way there, where nothing is; and
+        /// what an edit names below it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         absent: Vec<String>,
         /// Whether the agent is known to say when it is done.
@@ -124,6 +125,9 @@ pub enum LogEvent {
         state: Option<PathState>,
         /// When the checkpoint was taken that it went to, in nanoseconds since 1970.
         then: i64,
+        /// The before-restore checkpoint.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held: Option<String>,
     },
     /// A restore moved the branch HEAD is on.
     Head {

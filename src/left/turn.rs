@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Here, LogEvent, LogLine, PathSide, PathState};
+use super::{Here, LogEvent, LogLine, PathSide, PathState, look::PATHS_MAX};
 use crate::model::{Checkpoint, CheckpointId, RelPath};
 
 /// Which calls of a session are those of one turn.
@@ -41,6 +41,10 @@ pub struct TurnLog {
     first_calls: HashMap<CheckpointId, First>,
     /// When each line was noted.
     times: Vec<i64>,
+    /// Where what each restore put back is noted, by its before-restore checkpoint.
+    restores: HashMap<CheckpointId, usize>,
+    /// The ends of commands of which not all is noted.
+    cut_short: BTreeSet<usize>,
 }
 
 /// A call of another turn or session.
@@ -52,6 +56,16 @@ pub struct Caller {
     pub of: CheckpointId,
     /// When it began, in nanoseconds since 1970.
     pub at: i64,
+    /// What it could change; `None` for anything.
+    pub paths: Option<Vec<RelPath>>,
+    /// The first place of what was noted when it began: what was there before it comes first.
+    pub looked: usize,
+    /// The place of its beginning.
+    pub began: usize,
+    /// When all it left had been noted; `None` if that never was.
+    pub done: Option<usize>,
+    /// When the agent said that it was done.
+    pub ended: Option<usize>,
 }
 
 /// The first call that a checkpoint covers.
@@ -81,6 +95,8 @@ pub enum AtPath {
     Nothing,
     /// Just this.
     This(PathState),
+    /// A file with bytes of this SHA-256: its permissions were not noted.
+    File(String),
     /// A directory that an edit had to make: its permissions were not looked at.
     Directory,
 }
@@ -94,6 +110,8 @@ impl AtPath {
         match self {
             Self::Nothing => false,
             Self::This(state) => here.is(state),
+            // Its permissions are a part of what it is.
+            Self::File(_) => false,
             Self::Directory => here.is_directory(),
         }
     }
@@ -110,8 +128,10 @@ pub enum Doer {
     Turn,
     /// A call of another turn or session, by its place in [`TurnLog::callers`], if that is known.
     Call(Option<usize>),
-    /// It was there before a call, or a restore put it back.
+    /// It was there before a call.
     Other,
+    /// A restore put it back.
+    Restore,
 }
 
 /// A call of the turn.
@@ -157,12 +177,24 @@ struct RunningCall {
     makes: Vec<RelPath>,
 }
 
+impl Caller {
+    /// Whether it can have changed what is at a path.
+    pub fn reaches(&self, path: &RelPath) -> bool {
+        reaches(self.paths.as_deref(), path)
+    }
+}
+
+/// Whether a call that can change `paths`, or anything, can have changed what is at `path`.
+fn reaches(paths: Option<&[RelPath]>, path: &RelPath) -> bool {
+    paths.is_none_or(|paths| {
+        paths.iter().any(|named| path.is_within(named) || named.is_within(path))
+    })
+}
+
 impl LoggedCall {
     /// Whether it can have changed what is at a path.
     pub fn reaches(&self, path: &RelPath) -> bool {
-        self.paths.as_ref().is_none_or(|paths| {
-            paths.iter().any(|named| path.is_within(named) || named.is_within(path))
-        })
+        reaches(self.paths.as_deref(), path)
     }
 
     /// Whether it ran when a look was taken.
@@ -189,10 +221,31 @@ impl TurnLog {
         };
         let begin = lines.iter().position(is_since).unwrap_or(lines.len());
         let lines_since = &lines[begin..];
-        let mut log = Self { tells: lines.iter().any(|line| tells(line, name)), ..Self::default() };
-        log.is_lost = lines_since
+        let is_lost = lines_since
             .iter()
             .any(|line| matches!(line.what, LogEvent::Lost { until } if until >= since));
+        let tells = lines.iter().any(|line| tells(line, name));
+        Self { is_lost, ..Self::of_lines(lines_since, Some((turn, name, tells)), side) }
+    }
+
+    /// Reads the whole log for all turns alike: every call is one of [`TurnLog::callers`], and a merge that
+    /// a restore left is seen as well. The oldest checkpoint is `first`.
+    pub fn of_all(first: &Checkpoint, lines: &[LogLine], side: PathSide) -> Self {
+        let since = first.taken_at.timestamp_nanos_opt().unwrap_or(0);
+        let is_lost =
+            |line: &LogLine| matches!(line.what, LogEvent::Lost { until } if until >= since);
+        let is_lost = lines.iter().any(is_lost);
+        Self { is_lost, ..Self::of_lines(lines, None, side) }
+    }
+
+    /// Reads some lines for a turn, with the name of its session and whether that says when a call is
+    /// done.
+    fn of_lines(
+        lines_since: &[LogLine],
+        turn: Option<(&TurnCalls, &str, bool)>,
+        side: PathSide,
+    ) -> Self {
+        let mut log = Self { tells: turn.is_some_and(|(_, _, tells)| tells), ..Self::default() };
         log.times = lines_since.iter().map(|line| line.at).collect();
         let mut running: HashMap<(&str, &str), RunningCall> = HashMap::new();
         // The last call of each session: that one began may not have been noted.
@@ -200,34 +253,21 @@ impl TurnLog {
         let (mut commands, mut seen_after) = (Vec::new(), Vec::new());
         for (order, line) in lines_since.iter().enumerate() {
             let by = line.by.as_str();
+            if let LogEvent::Back { held: Some(held), .. } | LogEvent::Merged { held, .. } =
+                &line.what
+                && let Some(held) = CheckpointId::parse(held)
+            {
+                log.restores.entry(held).or_insert(order);
+            }
             match &line.what {
-                LogEvent::Began { of, call, paths, makes, .. } => {
-                    let of = CheckpointId::parse(of);
-                    let of_side = |texts: &[String]| -> Vec<RelPath> {
-                        texts.iter().filter_map(|path| side.path(path)).collect()
-                    };
-                    let is_turns = by == name && of.is_some_and(|of| turn.has(of, line.at));
-                    let named = paths.as_deref().map(of_side);
-                    let again = running.get(&(by, call.as_str())).filter(|it| it.of == of);
-                    let again = again.and_then(|it| it.call);
-                    let call_at = log.begins(order, of, named, (by == name, is_turns), again);
-                    let makes = of_side(makes);
-                    let doer = match call_at {
-                        Some(_) => Doer::Turn,
-                        None => Doer::Call(log.caller(by, of, line.at)),
-                    };
-                    last.insert(by, doer);
-                    running.insert(
-                        (by, call),
-                        RunningCall {
-                            began: order,
-                            is_command: paths.is_none(),
-                            of,
-                            call: call_at,
-                            doer,
-                            makes,
-                        },
-                    );
+                LogEvent::Began { call, .. } => {
+                    let before = running.get(&(by, call.as_str()));
+                    if let Some(call_running) =
+                        log.call_begins(&lines_since[..=order], turn, side, before)
+                    {
+                        last.insert(by, call_running.doer);
+                        running.insert((by, call), call_running);
+                    }
                 }
                 LogEvent::Left { path, state } => {
                     let caller = caller_of(&lines_since[order..]);
@@ -238,7 +278,7 @@ impl TurnLog {
                         None => last.get(by).copied().unwrap_or(Doer::Call(None)),
                     };
                     // Of an agent that says no ends, what was there before a call may be its own.
-                    if by.is_empty() && !log.tells {
+                    if by.is_empty() && turn.is_some() && !log.tells {
                         continue;
                     }
                     let Some(path) = side.path(path) else { continue };
@@ -258,11 +298,31 @@ impl TurnLog {
                 LogEvent::Back { path, state, .. } => {
                     let Some(path) = side.path(path) else { continue };
                     let there = state.clone().map_or(AtPath::Nothing, AtPath::This);
-                    log.see(path, Sight { order, there, by: Doer::Other, is_shared: false });
+                    log.see(path, Sight { order, there, by: Doer::Restore, is_shared: false });
+                }
+                LogEvent::Merged { path, sha, .. } if turn.is_none() => {
+                    let Some(path) = side.path(path) else { continue };
+                    let there = AtPath::File(sha.clone());
+                    log.see(path, Sight { order, there, by: Doer::Restore, is_shared: false });
+                }
+                LogEvent::Ended { call } => {
+                    if let Some(Doer::Call(Some(caller))) =
+                        running.get(&(by, call.as_str())).map(|it| it.doer)
+                    {
+                        log.callers[caller].ended = Some(order);
+                    }
                 }
                 LogEvent::Done { call } => {
                     let done = running.remove(&(by, call.as_str()));
-                    let Some(RunningCall { began, is_command, call, .. }) = done else { continue };
+                    let Some(RunningCall { began, is_command, call, doer, .. }) = done else {
+                        continue;
+                    };
+                    if let Doer::Call(Some(caller)) = doer {
+                        log.callers[caller].done = Some(order);
+                    }
+                    if is_command && is_cut_short(&lines_since[..order]) {
+                        log.cut_short.insert(order);
+                    }
                     if is_command {
                         let (by, is_turns) = (by.to_owned(), call.is_some());
                         commands.push(FinishedCommand { by, is_turns, began, done: order });
@@ -271,8 +331,7 @@ impl TurnLog {
                         log.calls[at].done = Some(order);
                     }
                 }
-                LogEvent::Ended { .. }
-                | LogEvent::Head { .. }
+                LogEvent::Head { .. }
                 | LogEvent::Void { .. }
                 | LogEvent::Lost { .. }
                 | LogEvent::Merged { .. } => (),
@@ -280,6 +339,61 @@ impl TurnLog {
         }
         log.share_all(&commands, seen_after);
         log
+    }
+
+    /// Notes the call of which the last of some lines says that it begins. One of that name may be running
+    /// `before`: then it is the same, noted again.
+    fn call_begins(
+        &mut self,
+        lines: &[LogLine],
+        turn: Option<(&TurnCalls, &str, bool)>,
+        side: PathSide,
+        before: Option<&RunningCall>,
+    ) -> Option<RunningCall> {
+        let (line, earlier) = lines.split_last()?;
+        let LogEvent::Began { of, paths, makes, absent, .. } = &line.what else { return None };
+        let (order, of) = (earlier.len(), CheckpointId::parse(of));
+        let of_side = |texts: &[String]| -> Vec<RelPath> {
+            texts.iter().filter_map(|path| side.path(path)).collect()
+        };
+        let is_session = turn.is_some_and(|(_, name, _)| line.by == name);
+        let is_turns =
+            is_session && turn.zip(of).is_some_and(|((turn, ..), of)| turn.has(of, line.at));
+        let named = paths.as_deref().map(of_side);
+        let again = before.filter(|it| it.of == of);
+        let call_at = again.and_then(|it| it.call);
+        let call = self.begins(order, of, named.clone(), (is_session, is_turns), call_at);
+        let doer = match (call, again.map(|it| it.doer)) {
+            (Some(_), _) => Doer::Turn,
+            (None, Some(Doer::Call(Some(caller)))) => {
+                widen(&mut self.callers[caller].paths, named);
+                Doer::Call(Some(caller))
+            }
+            (None, _) => Doer::Call(of.map(|of| self.add_caller(lines, of, named))),
+        };
+        if turn.is_none() {
+            for path in of_side(absent) {
+                let there = AtPath::Nothing;
+                self.see(path, Sight { order, there, by: Doer::Other, is_shared: false });
+            }
+        }
+        let (is_command, makes) = (paths.is_none(), of_side(makes));
+        Some(RunningCall { began: order, is_command, of, call, doer, makes })
+    }
+
+    /// Adds the call of which the last of some lines says that it begins. Returns its place.
+    fn add_caller(
+        &mut self,
+        lines: &[LogLine],
+        of: CheckpointId,
+        paths: Option<Vec<RelPath>>,
+    ) -> usize {
+        let began = lines.len() - 1;
+        let LogLine { by, at, .. } = &lines[began];
+        let looked = looked(&lines[..began], *at);
+        let (by, at, done, ended) = (by.clone(), *at, None, None);
+        self.callers.push(Caller { by, of, at, paths, looked, began, done, ended });
+        self.callers.len() - 1
     }
 
     /// Finds what was seen while commands of the turn and of another session ran at once.
@@ -321,32 +435,54 @@ impl TurnLog {
         let first = self.first_calls.entry(of).or_insert(First { order, is_of_session: false });
         first.is_of_session |= is_of_session;
         match again {
-            Some(at) => self.calls[at].widen(paths),
+            Some(at) => widen(&mut self.calls[at].paths, paths),
             None if is_turns => self.calls.push(LoggedCall { of, began: order, done: None, paths }),
             None => return None,
         }
         again.or(Some(self.calls.len() - 1))
     }
 
-    fn caller(&mut self, by: &str, of: Option<CheckpointId>, at: i64) -> Option<usize> {
-        self.callers.push(Caller { by: by.to_owned(), of: of?, at });
-        Some(self.callers.len() - 1)
-    }
-
     fn see(&mut self, path: RelPath, sight: Sight) {
         self.sights.entry(path).or_default().push(sight);
     }
 
-    /// Where a checkpoint stands among what was seen: right before the first call that it covers, or
-    /// else by its time.
+    /// Whether the command whose end stands at a place may have left more than was noted, or something
+    /// other than what was there before.
+    pub fn is_cut_short(&self, done: usize) -> bool {
+        self.cut_short.contains(&done)
+    }
+
+    /// How many lines were read.
+    pub fn line_count(&self) -> usize {
+        self.times.len()
+    }
+
+    /// The place of the first line that was noted after a time, in nanoseconds since 1970.
+    pub fn place_after(&self, at: i64) -> usize {
+        self.times.iter().rposition(|time| *time <= at).map_or(0, |last| last + 1)
+    }
+
+    /// Where a checkpoint stands among what was seen: right before the first call that it covers, or what
+    /// the restore that made it put back, or else by its time.
     pub fn look(&self, checkpoint: &Checkpoint) -> SeenCheckpoint {
         let id = checkpoint.id;
         if let Some(first) = self.first_calls.get(&id) {
             return SeenCheckpoint { order: first.order, id, is_of_session: first.is_of_session };
         }
         let at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(i64::MAX);
-        let order = self.times.iter().rposition(|time| *time <= at).map_or(0, |last| last + 1);
+        let order = self.restores.get(&id).copied().unwrap_or_else(|| self.place_after(at));
         SeenCheckpoint { order, id, is_of_session: false }
+    }
+
+    /// Whether a checkpoint stands right before a call, where all of the root was looked at.
+    pub fn is_before_call(&self, checkpoint: &Checkpoint) -> bool {
+        self.first_calls.contains_key(&checkpoint.id)
+    }
+
+    /// Where a checkpoint was taken, by its time: that may be long before the first call that it covers.
+    pub fn taken(&self, checkpoint: &Checkpoint) -> usize {
+        let at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(i64::MAX);
+        self.place_after(at).min(self.look(checkpoint).order)
     }
 
     /// The paths that a call of the turn was seen to leave something at, or nothing.
@@ -361,17 +497,33 @@ impl TurnLog {
     }
 }
 
-impl LoggedCall {
-    /// It can change these as well.
-    fn widen(&mut self, named: Option<Vec<RelPath>>) {
-        self.paths = match (self.paths.take(), named) {
-            (Some(mut paths), Some(more)) => {
-                paths.extend(more);
-                Some(paths)
-            }
-            (_, _) => None,
-        };
-    }
+/// A call can change these as well.
+fn widen(paths: &mut Option<Vec<RelPath>>, named: Option<Vec<RelPath>>) {
+    *paths = match (paths.take(), named) {
+        (Some(mut paths), Some(more)) => {
+            paths.extend(more);
+            Some(paths)
+        }
+        (_, _) => None,
+    };
+}
+
+/// Whether the look that ends with some lines noted less than all that its call left, or was not
+/// made from right before that call: it was made for an earlier one as well.
+fn is_cut_short(lines: &[LogLine]) -> bool {
+    let Some(last) = lines.last() else { return false };
+    let is_its = |line: &&LogLine| line.by == last.by && line.at == last.at;
+    let looked = || lines.iter().rev().take_while(is_its);
+    let left = looked().filter(|line| matches!(line.what, LogEvent::Left { .. }));
+    left.count() >= PATHS_MAX || looked().any(|line| matches!(line.what, LogEvent::Done { .. }))
+}
+
+/// Where what was there before a call begins in the lines before it: it is noted together with it.
+fn looked(lines: &[LogLine], at: i64) -> usize {
+    let is_its = |line: &&LogLine| {
+        line.by.is_empty() && line.at == at && matches!(line.what, LogEvent::Left { .. })
+    };
+    lines.len() - lines.iter().rev().take_while(is_its).count()
 }
 
 /// Whether a line shows that the agent of a session says when a call is done.

@@ -122,8 +122,9 @@ impl Restore<'_> {
         let below = plan.deeds().filter(|step| !is_others(step));
         let below = below.map(|step| (PathSide::Root, &step.path, step.then));
         let outside = plan.outside.deeds().map(|step| (PathSide::Outside, &step.path, step.then));
-        note_back(project, checkpoint.id, &outcome, below.chain(outside))?;
-        note_parts(project, prepared, checkpoint, &outcome)?;
+        let ends = (checkpoint.id, held);
+        note_back(project, ends, &outcome, below.chain(outside))?;
+        note_parts(project, prepared, (checkpoint, held), &outcome)?;
         note_merged(project, &merged(prepared), held)?;
         crash::point("restore-end");
         // What failed can be tried again, or all of it taken back, while the log is there. What was
@@ -248,10 +249,10 @@ fn merged(prepared: &Prepared) -> Vec<(RelPath, String)> {
 /// One restore that puts more back is not noted path by path.
 const BACK_MAX: usize = 5_000;
 
-/// Notes what is again as a checkpoint has it, so that it has the author it had then.
+/// Notes what is again as the checkpoint `of` has it, so that it has the author it had then.
 pub(super) fn note_back<'a>(
     project: &Project,
-    of: CheckpointId,
+    (of, held): (CheckpointId, CheckpointId),
     outcome: &ApplyOutcome,
     back: impl Iterator<Item = (PathSide, &'a RelPath, Option<Entry>)>,
 ) -> Result<()> {
@@ -266,7 +267,8 @@ pub(super) fn note_back<'a>(
     });
     let line = |(side, path, entry): (PathSide, &RelPath, Option<Entry>)| {
         let state = entry.as_ref().map(PathState::of);
-        let what = LogEvent::Back { path: side.text(path), state, then };
+        let what =
+            LogEvent::Back { path: side.text(path), state, then, held: Some(held.to_string()) };
         LogLine { at: now_ns(), by: String::new(), what }
     };
     let lines: Vec<LogLine> = back.take(BACK_MAX).map(line).collect();
@@ -278,7 +280,7 @@ pub(super) fn note_back<'a>(
 fn note_parts(
     project: &Project,
     prepared: &Prepared,
-    checkpoint: &Checkpoint,
+    (checkpoint, held): (&Checkpoint, CheckpointId),
     outcome: &ApplyOutcome,
 ) -> Result<()> {
     let is_missed = |path: &RelPath| outcome.missed.iter().any(|it| it.path == path.as_path());
@@ -286,7 +288,8 @@ fn note_parts(
     let line = |(path, merged): (&RelPath, &Merged)| {
         let (permissions, sha) = (merged.permissions, Some(left::digest(&merged.bytes)));
         let state = Some(PathState { kind: Kind::File.mode_bits(), permissions, id: None, sha });
-        let what = LogEvent::Back { path: PathSide::Root.text(path), state, then };
+        let (path, held) = (PathSide::Root.text(path), Some(held.to_string()));
+        let what = LogEvent::Back { path, state, then, held };
         LogLine { at: now_ns(), by: String::new(), what }
     };
     let is_own = |path: &RelPath| {

@@ -220,7 +220,7 @@ fn settle(
         .iter()
         .filter(|path| !stays(path))
         .map(|path| (PathSide::Outside, path, to_tree.outside.get(&path.at_top()).copied()));
-    note_back(project, to, &outcome, back.into_iter().chain(outside))?;
+    note_back(project, (to, log.held), &outcome, back.into_iter().chain(outside))?;
     if toward == Toward::After {
         note_merged(project, &log.merged, log.held)?;
     }

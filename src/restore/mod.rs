@@ -8,6 +8,7 @@ mod content;
 pub(crate) mod elsewhere;
 mod execute;
 mod head;
+mod history;
 mod hold;
 mod inner;
 mod interrupted;
@@ -21,10 +22,12 @@ mod repositories;
 mod revert;
 mod side;
 mod unreadable;
+mod version;
 
 pub(crate) use content::{Displayed, bytes_now, bytes_shown, bytes_then, is_state};
 pub(crate) use execute::RestoreReport;
 pub(crate) use head::{HeadPlan, HeadSince, NestedHead, nested_heads, since as head_since};
+pub(crate) use history::{BlamedLine, FileHistory, HistoryTurn, LineWriter, WriterCandidates};
 pub(crate) use interrupted::{
     InterruptedRestore, Settled, Toward, before, is_interrupted, resume, retain_steps,
 };

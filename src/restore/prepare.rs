@@ -334,7 +334,7 @@ impl Restore<'_> {
         let Project { store, state, .. } = self.project;
         let uses = ledger::uses(state);
         let rows = rows(store.list()?, &uses);
-        let turn = |Caller { by, of, at }: &Caller| {
+        let turn = |Caller { by, of, at, .. }: &Caller| {
             // Other turns may have found the same checkpoint as it was.
             let is_its = |used: &&ledger::Use| {
                 used.at.timestamp_nanos_opt().is_some_and(|used| used <= *at)

@@ -181,7 +181,7 @@ impl Knowledge {
                     Observation { at: line.at, there: AtPath::of(state.as_ref()), by, after },
                 );
             }
-            LogEvent::Back { path, state, then } => {
+            LogEvent::Back { path, state, then, .. } => {
                 let by = Actor::Restore(*then);
                 self.see(path, Observation::known(line.at, AtPath::of(state.as_ref()), by));
             }
@@ -355,7 +355,7 @@ impl Knowledge {
     fn was_left_unread(&self, path: &RelPath) -> bool {
         self.seen(path).last().is_some_and(|seen| match &seen.there {
             AtPath::This(state) => seen.by == Actor::Agent && state.is_unread(),
-            AtPath::Nothing | AtPath::Directory => false,
+            AtPath::Nothing | AtPath::File(_) | AtPath::Directory => false,
         })
     }
 
@@ -444,7 +444,7 @@ impl Knowledge {
         let ours = self.seen(path).iter().rev().filter(|seen| seen.by == Actor::Agent);
         ours.filter_map(|seen| match &seen.there {
             AtPath::This(state) => Some(state),
-            AtPath::Nothing | AtPath::Directory => None,
+            AtPath::Nothing | AtPath::File(_) | AtPath::Directory => None,
         })
     }
 

@@ -124,7 +124,7 @@ fn what_a_restore_put_back_has_the_author_it_had_then() {
     let back = |then| {
         let state = left("", "a", "x").what;
         let LogEvent::Left { path, state } = state else { unreachable!() };
-        LogLine { at: 300, ..line("", LogEvent::Back { path, state, then }) }
+        LogLine { at: 300, ..line("", LogEvent::Back { path, state, then, held: None }) }
     };
     let mut edit = vec![began("me", "1", 1, Some(&["a"])), left("me", "a", "x")];
     edit.push(done("me", "1"));
@@ -204,7 +204,7 @@ fn what_is_mixed_of_two_sessions_is_unclear() {
 /// A look after the agent's command shows that a file is gone, which a restore had removed meanwhile.
 #[test]
 fn what_a_restore_removed_is_not_removed_by_a_call_that_ran() {
-    let back = LogEvent::Back { path: "x".to_owned(), state: None, then: 50 };
+    let back = LogEvent::Back { path: "x".to_owned(), state: None, then: 50, held: None };
     let gone = LogEvent::Left { path: "x".to_owned(), state: None };
     let lines = [
         began("agent", "1", 1, None),

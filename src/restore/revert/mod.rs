@@ -6,7 +6,6 @@
 
 mod renames;
 mod story;
-mod version;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +14,7 @@ use super::{
     content::digest_then,
     merge::Merges,
     side::{entry_at, top},
+    version::{Clash, Version, VersionEntry, VersionSource},
 };
 use crate::{
     error::{Error, Result},
@@ -26,7 +26,6 @@ use crate::{
 };
 
 use story::{Deed, PathDeeds};
-use version::{Clash, Version, VersionEntry, VersionSource};
 
 /// What a revert comes to.
 #[derive(Default)]
@@ -283,7 +282,7 @@ impl Revert<'_> {
                 let clashes = self.take_back(path, deeds, &there, false).is_err();
                 caller.filter(|_| clashes).map(|caller| self.log.callers[caller].clone())
             }
-            Doer::Turn | Doer::Other => None,
+            Doer::Turn | Doer::Other | Doer::Restore => None,
         })
     }
 }

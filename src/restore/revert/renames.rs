@@ -2,21 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    PathOutcome, Revert,
-    story::Deed,
-    version::{Clash, Version, VersionBytes, VersionEntry, similarity},
-};
+use super::{PathOutcome, Revert, story::Deed};
 use crate::{
     left::PathSide,
     model::{Kind, RelPath},
     plan::Change,
+    restore::version::{
+        ALIKE_MIN, COMPARED_MAX, Clash, Version, VersionBytes, VersionEntry, similarity,
+    },
 };
-
-/// Texts that share so many lines of a hundred are one, renamed.
-const ALIKE_MIN: usize = 50;
-/// Of more new files, none is compared: that takes time, and proves little.
-const COMPARED_MAX: usize = 500;
 
 impl Revert<'_> {
     /// Brings together what was renamed.

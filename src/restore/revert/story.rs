@@ -1,16 +1,16 @@
 //! What a turn did at one path, from all that was seen there: by its calls, by those of others, and by
 //! the checkpoints that were taken meanwhile.
 
-use super::{
-    Revert,
-    version::{Version, VersionEntry},
-};
+use super::Revert;
 use crate::{
     error::Result,
     left::{Doer, LoggedCall, PathSide, SeenCheckpoint, Sight},
     model::{Checkpoint, RelPath},
     plan::{ByPath, Change},
-    restore::side::entry_at,
+    restore::{
+        side::entry_at,
+        version::{Version, VersionEntry},
+    },
 };
 
 /// A change that calls of the turn made.
@@ -137,7 +137,7 @@ impl Revert<'_> {
         teller.story.is_unknown |= sight.is_shared;
         match sight.by {
             Doer::Turn => teller.turn(there),
-            Doer::Call(_) | Doer::Other => teller.others(there),
+            Doer::Call(_) | Doer::Other | Doer::Restore => teller.others(there),
         }
     }
 

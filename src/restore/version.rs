@@ -6,15 +6,15 @@ use std::{
     rc::Rc,
 };
 
+use super::{
+    content::{held_bytes, small},
+    merge::merge,
+    side::{entry_at, top},
+};
 use crate::{
     left::{self, AtPath, PathSide},
     model::{CheckpointId, Content, ContentId, Entry, Kind, RelPath, Tree},
     project::Project,
-    restore::{
-        content::{held_bytes, small},
-        merge::merge,
-        side::{entry_at, top},
-    },
     store::naming,
 };
 
@@ -74,6 +74,10 @@ impl VersionEntry {
             AtPath::Directory => {
                 let (kind, bytes) = (Kind::Directory, VersionBytes::Held(None));
                 Some(Self { kind, permissions: None, bytes, device: 0 })
+            }
+            AtPath::File(sha) => {
+                let bytes = VersionBytes::Noted { id: None, sha: Some(sha.clone()) };
+                Some(Self { kind: Kind::File, permissions: None, bytes, device: 0 })
             }
             AtPath::This(state) => {
                 let bytes = VersionBytes::Noted { id: state.id(), sha: state.sha.clone() };
@@ -263,6 +267,10 @@ fn is_noted(bytes: &[u8], id: Option<ContentId>, sha: Option<&str>) -> bool {
     }
 }
 
+/// Texts that share so many lines of a hundred are one, renamed.
+pub(super) const ALIKE_MIN: usize = 50;
+/// Of more new files, none is compared: that takes time, and proves little.
+pub(super) const COMPARED_MAX: usize = 500;
 /// Fewer lines in common prove nothing: many files are empty, or one word.
 const SHARED_MIN: usize = 3;
 

@@ -1,0 +1,379 @@
+//! `beforehand blame`: who wrote each line of a file, as far as that is known for certain.
+
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
+
+use chrono::SecondsFormat;
+use serde_json::{Value, json};
+
+use super::{
+    Project, print, print_json,
+    rows::{agent_name, agent_title, on_one_line},
+};
+use crate::{
+    error::{Error, Result},
+    fs::without_dots,
+    model::RelPath,
+    process::{Exit, Process},
+    restore::{BlamedLine, FileHistory, HistoryTurn, LineWriter, WriterCandidates},
+    ui::{self, Align, Clock, Cut, Style},
+};
+
+/// Show which turn wrote each line of a file, or you, or that it was there before.
+///
+/// From what is held alone: nothing needs to be committed, and what commands changed counts as well.
+/// Where more than one can have written a line, it is unknown, with those who can.
+#[derive(clap::Args)]
+pub(crate) struct BlameArgs {
+    /// The file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Only these lines, as in `10,20`, `10,+5` or `10,`
+    #[arg(short = 'L', value_name = "FROM,TO")]
+    lines: Option<String>,
+    /// Print an object with an array of the lines
+    #[arg(long, conflicts_with = "porcelain")]
+    json: bool,
+    /// Print what programs read that know `git blame --porcelain`
+    #[arg(long)]
+    porcelain: bool,
+}
+
+pub(crate) fn run(process: &mut Process<'_>, args: &BlameArgs) -> Result<Exit> {
+    let range = args.lines.as_deref().map(LineRange::parse).transpose()?;
+    let project = Project::open(process, None)?;
+    let path = path_of(process, &project, &args.file)?;
+    let history = FileHistory::of(&project)?;
+    let lines = history.blame(&path)?.lines;
+    let range = range.unwrap_or_default().within(lines.len(), &path)?;
+    let shown = BlameView { project: &project, history: &history, path: &path };
+    let lines: Vec<(usize, &BlamedLine)> = range.map(|at| (at + 1, &lines[at])).collect();
+    if args.json {
+        print_json(process, "blame", shown.json(&lines))?;
+    } else if args.porcelain {
+        print(process, &shown.porcelain(&lines))?;
+    } else {
+        shown.words(process, &lines)?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// The file the user means, as it is called below the root.
+fn path_of(process: &Process<'_>, project: &Project, file: &Path) -> Result<RelPath> {
+    let cwd = project.cwd.clone().or_else(|| process.cwd.clone());
+    let absolute = without_dots(&cwd.unwrap_or_default().join(file));
+    project.root.relative(&absolute).map_err(|_| {
+        let (file, root) = (ui::escape_path(file), project.root.path());
+        let root = ui::path(root, project.home.as_deref());
+        Error::other(format!("`{file}` is no file of {root}"), "name a file of the project")
+    })
+}
+
+/// Lines from one to another, from 1; without an end, to the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LineRange {
+    from: usize,
+    to: Option<usize>,
+}
+
+impl Default for LineRange {
+    fn default() -> Self {
+        Self { from: 1, to: None }
+    }
+}
+
+impl LineRange {
+    fn parse(text: &str) -> Result<Self> {
+        let number = |text: &str| text.parse::<usize>().ok().filter(|number| *number > 0);
+        let (from, to) = text.split_once(',').unwrap_or((text, text));
+        let from = if from.is_empty() { Some(1) } else { number(from) };
+        let to = match (to.strip_prefix('+'), from) {
+            _ if to.is_empty() => Some(None),
+            (Some(count), Some(from)) => number(count).map(|count| Some(from + count - 1)),
+            (Some(_), None) => None,
+            (None, _) => number(to).map(Some),
+        };
+        match (from, to) {
+            (Some(from), Some(to)) if to.is_none_or(|to| from <= to) => Ok(Self { from, to }),
+            _ => Err(Error::usage(
+                format!("`-L {}` is no range of lines", ui::escape(text.as_bytes())),
+                "as in `-L 10,20`, the smaller number first",
+            )),
+        }
+    }
+
+    /// The same as places among so many lines.
+    fn within(self, count: usize, path: &RelPath) -> Result<std::ops::Range<usize>> {
+        if self.from > count.max(1) {
+            let path = ui::escape(path.as_bytes());
+            return Err(Error::other(
+                format!("`{path}` has only {}", ui::count(count as u64, "line")),
+                "name lines that are there",
+            ));
+        }
+        let to = self.to.unwrap_or(count).min(count);
+        Ok((self.from - 1).min(to)..to)
+    }
+}
+
+/// What is shown, and of what.
+struct BlameView<'a> {
+    project: &'a Project,
+    history: &'a FileHistory<'a>,
+    path: &'a RelPath,
+}
+
+impl BlameView<'_> {
+    fn turn(&self, turn: usize) -> &HistoryTurn {
+        &self.history.turns[turn]
+    }
+
+    /// A writer in a word or two.
+    fn who(&self, writer: &LineWriter) -> String {
+        match writer {
+            LineWriter::Before => "before".to_owned(),
+            LineWriter::User => "you".to_owned(),
+            LineWriter::Unknown(_) => "unknown".to_owned(),
+            LineWriter::Turn(turn) => turn_words(self.turn(*turn)),
+        }
+    }
+
+    fn words(&self, process: &mut Process<'_>, lines: &[(usize, &BlamedLine)]) -> Result<()> {
+        let (clock, is_read) = (Clock::local(process.now), process.terminal.stdout);
+        let style = Style::stdout(process);
+        let when = |writer: &LineWriter| match writer {
+            LineWriter::Turn(turn) => clock.when(self.turn(*turn).at),
+            LineWriter::Before | LineWriter::User | LineWriter::Unknown(_) => String::new(),
+        };
+        let width = |texts: Vec<String>| texts.iter().map(|it| ui::cells(it)).max().unwrap_or(0);
+        let who = width(lines.iter().map(|(_, line)| self.who(&line.writer)).collect());
+        let times = width(lines.iter().map(|(_, line)| when(&line.writer)).collect());
+        let digits = lines.last().map_or(1, |(number, _)| number.to_string().len());
+        let columns = process.terminal.columns.map(usize::from).filter(|_| is_read);
+        let mut text = String::new();
+        for (number, line) in lines {
+            let head = format!(
+                "{}  {}  {}  ",
+                ui::pad(&self.who(&line.writer), who, Align::Left),
+                ui::pad(&when(&line.writer), times, Align::Left),
+                ui::pad(&number.to_string(), digits, Align::Right),
+            );
+            let room = columns.map(|columns| columns.saturating_sub(ui::cells(&head)));
+            let code = ui::escape_line(&line.text);
+            let code = room.map_or(code.clone(), |room| ui::fit(&code, room, Cut::End));
+            let _infallible =
+                writeln!(text, "{}", format!("{}{code}", style.dim(&head)).trim_end());
+        }
+        print(process, &text)?;
+        let legend = self.legend(lines, &clock);
+        if is_read && !legend.is_empty() {
+            print(process, &format!("\n{legend}"))?;
+        } else {
+            let _ignored = write!(process.stderr, "{legend}");
+        }
+        Ok(())
+    }
+
+    /// What the writers of some lines are, a line each.
+    fn legend(&self, lines: &[(usize, &BlamedLine)], clock: &Clock) -> String {
+        let mut writers: Vec<&LineWriter> = Vec::new();
+        for (_, line) in lines {
+            if !writers.contains(&&line.writer) {
+                writers.push(&line.writer);
+            }
+        }
+        let told = writers.iter().map(|writer| (self.who(writer), self.told(writer, clock)));
+        let told: Vec<(String, String)> = told.collect();
+        let width = told.iter().map(|(who, _)| ui::cells(who)).max().unwrap_or(0);
+        let line = |(who, told): &(String, String)| {
+            format!("{}  {told}\n", ui::pad(who, width, Align::Left))
+        };
+        told.iter().map(line).collect()
+    }
+
+    fn told(&self, writer: &LineWriter, clock: &Clock) -> String {
+        match writer {
+            LineWriter::Before => {
+                format!("before the first checkpoint, {}", clock.when(self.history.begins()))
+            }
+            LineWriter::User => "by no call of an agent".to_owned(),
+            LineWriter::Turn(turn) => {
+                let turn = self.turn(*turn);
+                let agent = turn.by.as_ref().map_or("an agent", |by| agent_title(by.agent));
+                let words = format!("{agent}, {}", clock.when(turn.at));
+                match turn.by.as_ref().and_then(|by| by.prompt.as_deref()) {
+                    Some(prompt) => {
+                        let prompt = on_one_line(prompt);
+                        format!("{words}: {}", ui::escape(prompt.as_bytes()))
+                    }
+                    None => words,
+                }
+            }
+            LineWriter::Unknown(candidates) => self.candidates(candidates),
+        }
+    }
+
+    fn candidates(&self, candidates: &WriterCandidates) -> String {
+        if self.history.is_lost() {
+            return "a part of the log of calls cannot be read".to_owned();
+        }
+        let turns = candidates.turns.iter().map(|turn| turn_words(self.turn(*turn)));
+        let mut all: Vec<String> = turns.collect();
+        all.extend(candidates.user.then(|| "you".to_owned()));
+        match (all.is_empty(), candidates.any) {
+            (true, _) => "what was there meanwhile is not held".to_owned(),
+            (false, false) => format!("one of: {}", all.join(", ")),
+            (false, true) => format!("perhaps {}", all.join(", ")),
+        }
+    }
+
+    fn json(&self, lines: &[(usize, &BlamedLine)]) -> Value {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let line = |(number, line): &(usize, &BlamedLine)| {
+            let (who, turn, candidates) = match &line.writer {
+                LineWriter::Before => ("before", None, None),
+                LineWriter::User => ("you", None, None),
+                LineWriter::Turn(turn) => ("turn", Some(*turn), None),
+                LineWriter::Unknown(candidates) => ("unknown", None, Some(candidates)),
+            };
+            let candidates = candidates.map(|candidates| {
+                let turns = candidates.turns.iter().map(|turn| self.turn_json(*turn));
+                let you = candidates.user.then(|| json!("you"));
+                turns.chain(you).collect::<Vec<_>>()
+            });
+            json!({
+                "line": number,
+                "writer": who,
+                "turn": turn.map(|turn| self.turn_json(turn)),
+                "candidates": candidates,
+                "path": text(line.path.as_bytes()),
+                "path_line": line.number,
+                "text": text(&line.text),
+            })
+        };
+        json!({
+            "root": self.project.root.path().to_string_lossy(),
+            "path": text(self.path.as_bytes()),
+            "first": self.history.begins().to_rfc3339_opts(SecondsFormat::Secs, true),
+            "lines": lines.iter().map(line).collect::<Vec<_>>(),
+        })
+    }
+
+    fn turn_json(&self, turn: usize) -> Value {
+        let HistoryTurn { number, checkpoint, at, by, .. } = self.turn(turn);
+        let by = by.as_ref();
+        json!({
+            "number": number,
+            "checkpoint": checkpoint.to_string(),
+            "time": at.to_rfc3339_opts(SecondsFormat::Secs, true),
+            "agent": by.map(|by| agent_name(by.agent)),
+            "session": by.map(|by| &by.session.0),
+            "turn": by.and_then(|by| Some(&by.turn.as_ref()?.0)),
+            "prompt": by.and_then(|by| by.prompt.as_ref()),
+        })
+    }
+
+    /// As `git blame --line-porcelain`. A turn has its checkpoint's id with zeros behind; you have none
+    /// but zeros, as what is not committed has in git.
+    fn porcelain(&self, lines: &[(usize, &BlamedLine)]) -> String {
+        let mut text = String::new();
+        let mut at = 0;
+        while at < lines.len() {
+            let first = lines[at].1;
+            let is_next = |n: &usize| {
+                let line = lines[at + n].1;
+                line.writer == first.writer
+                    && line.path == first.path
+                    && line.number == first.number + n
+            };
+            let count = (0..lines.len() - at).take_while(is_next).count();
+            for (n, (number, line)) in lines[at..at + count].iter().enumerate() {
+                let count = if n == 0 { format!(" {count}") } else { String::new() };
+                let id = self.porcelain_id(&line.writer);
+                let _infallible = writeln!(text, "{id} {} {number}{count}", line.number);
+                text.push_str(&self.porcelain_head(line));
+                // Raw bytes would end the line elsewhere, or the terminal's good sense.
+                let code = String::from_utf8_lossy(&line.text);
+                let _infallible = writeln!(text, "\t{}", ui::escape_text(&code));
+            }
+            at += count;
+        }
+        text
+    }
+
+    fn porcelain_id(&self, writer: &LineWriter) -> String {
+        match writer {
+            LineWriter::Turn(turn) => format!("{:0<40}", self.turn(*turn).checkpoint.to_string()),
+            LineWriter::User => "0".repeat(40),
+            LineWriter::Before => format!("{:0>40}", 1),
+            LineWriter::Unknown(_) => format!("{:0>40}", 2),
+        }
+    }
+
+    fn porcelain_head(&self, line: &BlamedLine) -> String {
+        let (author, at, summary) = match &line.writer {
+            LineWriter::Turn(turn) => {
+                let turn = self.turn(*turn);
+                let agent = turn.by.as_ref().map_or("An agent", |by| agent_title(by.agent));
+                let prompt = turn.by.as_ref().and_then(|by| by.prompt.as_deref());
+                let summary = prompt.map_or_else(|| turn_words(turn), on_one_line);
+                (agent, turn.at, summary)
+            }
+            LineWriter::User => ("You", self.history.begins(), "by no call of an agent".to_owned()),
+            LineWriter::Before => {
+                ("Before", self.history.begins(), "before the first checkpoint".to_owned())
+            }
+            LineWriter::Unknown(candidates) => {
+                ("Unknown", self.history.begins(), self.candidates(candidates))
+            }
+        };
+        let mut text = String::new();
+        for role in ["author", "committer"] {
+            let _infallible = writeln!(text, "{role} {author}");
+            let _infallible = writeln!(text, "{role}-mail <>");
+            let _infallible = writeln!(text, "{role}-time {}", at.timestamp());
+            let _infallible = writeln!(text, "{role}-tz +0000");
+        }
+        let _infallible = writeln!(text, "summary {}", ui::escape(summary.as_bytes()));
+        if line.writer == LineWriter::Before {
+            text.push_str("boundary\n");
+        }
+        let _infallible = writeln!(text, "filename {}", ui::escape(line.path.as_bytes()));
+        text
+    }
+}
+
+fn turn_words(turn: &HistoryTurn) -> String {
+    match turn.number {
+        Some(number) => format!("turn {number}"),
+        None => format!("turn {}", turn.checkpoint.short()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_of_lines_is_read_as_git_reads_it() {
+        let range = |text: &str| LineRange::parse(text).ok().map(|it| (it.from, it.to));
+        assert_eq!(range("2,4"), Some((2, Some(4))));
+        assert_eq!(range("2,+3"), Some((2, Some(4))));
+        assert_eq!(range("2,"), Some((2, None)));
+        assert_eq!(range(",4"), Some((1, Some(4))));
+        assert_eq!(range("3"), Some((3, Some(3))));
+        for bad in ["4,2", "0,1", "a", "1,b", "1,+0", "-1,2"] {
+            assert_eq!(range(bad), None, "{bad}");
+        }
+        let path = RelPath::from_bytes(b"a").unwrap();
+        let within = |text: &str, count| {
+            let range = LineRange::parse(text).unwrap().within(count, &path);
+            range.ok().map(|it| (it.start, it.end))
+        };
+        assert_eq!(within("2,4", 3), Some((1, 3)));
+        assert_eq!(within("4,9", 3), None);
+        assert_eq!(within("1,", 0), Some((0, 0)));
+    }
+}

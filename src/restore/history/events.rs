@@ -1,0 +1,226 @@
+//! What was seen at a path: before calls, after them, after restores, and now.
+
+use super::{
+    super::{
+        content::small,
+        side::entry_at,
+        version::{Version, VersionBytes, VersionEntry},
+    },
+    FileHistory,
+};
+use crate::{
+    fs::stat_path,
+    left::{Caller, Doer, PathSide, Sight},
+    model::{Checkpoint, Entry, Kind, Reason, RelPath},
+    plan::ByPath,
+};
+
+/// Something that was seen at a path.
+#[derive(Clone)]
+pub(super) struct SeenState {
+    /// Its place in the log.
+    pub(super) order: usize,
+    pub(super) there: Version,
+    pub(super) how: SeenWhen,
+}
+
+/// When it was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SeenWhen {
+    /// Right before a call, or now.
+    Before,
+    /// Right before a restore.
+    BeforeRestore,
+    /// Right after a call; `None` for one of which nothing else is known.
+    After(Option<usize>),
+    /// Right after a restore had put it there.
+    Back,
+}
+
+impl FileHistory<'_> {
+    /// What was seen at a path since the oldest checkpoint, oldest first.
+    pub(super) fn seen(&self, path: &RelPath) -> Vec<SeenState> {
+        let mut seen = self.in_checkpoints(path);
+        let base = self.base_order();
+        let sights = self.log.sights.get(path).map(Vec::as_slice).unwrap_or_default();
+        for (at, caller) in self.log.callers.iter().enumerate() {
+            if caller.began >= base && caller.reaches(path) {
+                seen.extend(self.before_call(path, caller, sights));
+                seen.extend(self.unchanged_by(path, at, sights));
+            }
+        }
+        seen.extend(sights.iter().filter(|sight| sight.order >= base).map(|it| self.sight(it)));
+        let rank = |seen: &SeenState| match seen.how {
+            SeenWhen::BeforeRestore => 0,
+            SeenWhen::Before => 1,
+            SeenWhen::After(_) | SeenWhen::Back => 2,
+        };
+        seen.sort_by_key(|seen| (seen.order, rank(seen)));
+        seen.extend(self.now(path));
+        keep_where_restored(&mut seen);
+        seen
+    }
+
+    /// Where the oldest checkpoint stands.
+    pub(super) fn base_order(&self) -> usize {
+        self.checkpoints.iter().map(|one| self.log.look(one).order).min().unwrap_or(0)
+    }
+
+    /// What the checkpoints tell that stand at a certain place: the oldest one, those right before a
+    /// call, and those right before a restore.
+    fn in_checkpoints(&self, path: &RelPath) -> Vec<SeenState> {
+        let base = self.base_order();
+        let mut seen = Vec::new();
+        for one in &self.checkpoints {
+            let order = self.log.look(one).order;
+            let how = match one.cause.reason {
+                _ if order == base || self.log.is_before_call(one) => SeenWhen::Before,
+                Reason::BeforeRestore => SeenWhen::BeforeRestore,
+                Reason::Call | Reason::Net | Reason::Asked => continue,
+            };
+            seen.extend(self.held(one, path).map(|there| SeenState { order, there, how }));
+        }
+        seen
+    }
+
+    /// What a checkpoint has at a path; `None` if it does not tell.
+    pub(super) fn held(&self, checkpoint: &Checkpoint, path: &RelPath) -> Option<Version> {
+        if checkpoint.partial {
+            return None;
+        }
+        let tree = self.source.tree(checkpoint.id)?;
+        let entry = entry_at(self.project, &tree, path, PathSide::Root).ok()?;
+        let is_left_out = || ByPath::of(&checkpoint.skipped).covering(path).is_some();
+        match entry {
+            None if is_left_out() => None,
+            entry => Some(entry.map(VersionEntry::held)),
+        }
+    }
+
+    fn checkpoint(&self, caller: &Caller) -> Option<&Checkpoint> {
+        self.checkpoints.iter().find(|one| one.id == caller.of)
+    }
+
+    /// Whether a checkpoint was taken, or found as it was, right before a call.
+    fn is_exact(&self, caller: &Caller, checkpoint: &Checkpoint) -> bool {
+        let is_first = self.log.look(checkpoint).order == caller.began;
+        is_first || self.looks_again && caller.paths.is_none()
+    }
+
+    /// What was there right before a call. What an edit names and finds as it was last seen is not noted
+    /// again.
+    fn before_call(&self, path: &RelPath, caller: &Caller, sights: &[Sight]) -> Option<SeenState> {
+        let is_its = |sight: &&Sight| {
+            sight.by == Doer::Other && (caller.looked..=caller.began).contains(&sight.order)
+        };
+        if sights.iter().any(|sight| is_its(&sight)) {
+            return None;
+        }
+        let checkpoint = self.checkpoint(caller);
+        let exact = checkpoint.filter(|one| self.is_exact(caller, one));
+        let there = match exact {
+            Some(checkpoint) => self.held(checkpoint, path)?,
+            None if caller.paths.is_some() && self.looks_again => {
+                self.last_known(path, caller, sights)?
+            }
+            None => return None,
+        };
+        Some(SeenState { order: caller.looked, there, how: SeenWhen::Before })
+    }
+
+    /// What the session itself left last at a path before a call, or what a checkpoint holds since.
+    fn last_known(&self, path: &RelPath, caller: &Caller, sights: &[Sight]) -> Option<Version> {
+        let is_own = |sight: &&Sight| match sight.by {
+            Doer::Call(Some(by)) => {
+                sight.order < caller.began && self.log.callers[by].by == caller.by
+            }
+            Doer::Turn | Doer::Call(None) | Doer::Other | Doer::Restore => false,
+        };
+        let own = sights.iter().rfind(is_own);
+        let taken = self.checkpoints.iter().map(|one| (self.log.taken(one), one));
+        let (order, newest) = taken
+            .filter(|(order, _)| *order <= caller.began)
+            .max_by_key(|(order, one)| (*order, one.sequence))?;
+        let held = self.held(newest, path);
+        match own.filter(|own| own.order >= order) {
+            None => held,
+            Some(own) => {
+                let there = VersionEntry::seen(&own.there);
+                // Of a large file it is not known whether it was looked at.
+                let is_small = match &there {
+                    Some(found) => self.source.read(path, found).is_some(),
+                    None => true,
+                };
+                is_small.then_some(there)
+            }
+        }
+    }
+
+    /// That a command left a path as it was, where it was seen to leave others and not this one.
+    fn unchanged_by(&self, path: &RelPath, at: usize, sights: &[Sight]) -> Option<SeenState> {
+        let caller = &self.log.callers[at];
+        let done = caller.done.filter(|_| caller.paths.is_none())?;
+        let is_its = |sight: &Sight| {
+            sight.by == Doer::Call(Some(at)) && (caller.began..=done).contains(&sight.order)
+        };
+        if sights.iter().any(is_its) || self.log.is_cut_short(done) {
+            return None;
+        }
+        let checkpoint = self.checkpoint(caller)?;
+        let there = self.is_exact(caller, checkpoint).then(|| self.held(checkpoint, path))??;
+        Some(SeenState { order: done, there, how: SeenWhen::After(Some(at)) })
+    }
+
+    fn sight(&self, sight: &Sight) -> SeenState {
+        let is_its = |by: &usize| {
+            let caller = &self.log.callers[*by];
+            caller.began <= sight.order && caller.done.is_some_and(|done| sight.order <= done)
+        };
+        let how = match sight.by {
+            Doer::Other => SeenWhen::Before,
+            Doer::Restore => SeenWhen::Back,
+            Doer::Turn => SeenWhen::After(None),
+            Doer::Call(by) => SeenWhen::After(by.filter(is_its)),
+        };
+        SeenState { order: sight.order, there: VersionEntry::seen(&sight.there), how }
+    }
+
+    /// What is there now. What cannot be read is not known.
+    fn now(&self, path: &RelPath) -> Option<SeenState> {
+        let top = self.project.root.path();
+        let there = match stat_path(&top.join(path.as_path())) {
+            Err(_) => None,
+            Ok(stamp) => {
+                let kind = stamp.kind()?;
+                let permissions = if kind == Kind::Link { 0o777 } else { stamp.permissions() };
+                let device = if kind.has_content() { 0 } else { stamp.size };
+                let entry = Entry { kind, permissions, content: None, device };
+                let bytes = small(top, path, kind);
+                let here = VersionEntry::here(entry);
+                Some(match bytes {
+                    Some(bytes) => VersionEntry { bytes: VersionBytes::These(bytes), ..here },
+                    None => here,
+                })
+            }
+        };
+        Some(SeenState { order: usize::MAX, there, how: SeenWhen::Before })
+    }
+}
+
+/// What was there right before a restore counts where that restore put something back, or where nothing
+/// ran since: elsewhere a call may have begun while it was looked at.
+fn keep_where_restored(seen: &mut Vec<SeenState>) {
+    let is_restore = |how: SeenWhen| matches!(how, SeenWhen::BeforeRestore | SeenWhen::Back);
+    let keeps: Vec<bool> = (0..seen.len())
+        .map(|at| {
+            let next = seen.get(at + 1);
+            let is_last = next.is_none_or(|next| next.order == usize::MAX);
+            seen[at].how != SeenWhen::BeforeRestore
+                || at == 0
+                || is_last
+                || next.is_some_and(|next| is_restore(next.how))
+        })
+        .collect();
+    let mut keeps = keeps.into_iter();
+    seen.retain(|_| keeps.next().unwrap_or(true));
+}

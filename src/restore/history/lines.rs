@@ -1,0 +1,201 @@
+//! The lines of a file, each with who wrote it.
+
+use std::{
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+
+use super::{
+    super::version::{Version, VersionEntry},
+    FileHistory, HistoryStep, LineWriter, StepCause, WriterCandidates,
+};
+use crate::{
+    error::{Error, Result},
+    model::{Kind, RelPath},
+    ui,
+};
+
+/// How long two states of a file may be compared before their difference need not be the shortest.
+const COMPARE_TIME: Duration = Duration::from_millis(500);
+
+/// The lines of a file as it is now.
+pub(crate) struct Blame {
+    /// From the first line to the last.
+    pub(crate) lines: Vec<BlamedLine>,
+}
+
+/// One line, and who wrote it.
+pub(crate) struct BlamedLine {
+    /// Its bytes, without the line feed.
+    pub(crate) text: Vec<u8>,
+    pub(crate) writer: LineWriter,
+    /// The file it was written in: another name of this one, if it was renamed since.
+    pub(crate) path: RelPath,
+    /// Its number there, from 1.
+    pub(crate) number: usize,
+}
+
+/// Where a line comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LineOrigin {
+    writer: LineWriter,
+    path: Rc<RelPath>,
+    number: usize,
+}
+
+/// The lines of one state.
+#[derive(Clone, Default)]
+pub(super) struct WrittenText {
+    lines: Vec<Vec<u8>>,
+    origins: Vec<LineOrigin>,
+}
+
+impl FileHistory<'_> {
+    /// Who wrote each line of a file.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such file, or it is no text that can be read.
+    pub(crate) fn blame(&self, path: &RelPath) -> Result<Blame> {
+        let steps = self.steps(path);
+        let refuse = |why: &str, hint: &str| {
+            let name = ui::escape(path.as_bytes());
+            Err(Error::other(format!("`{name}` {why}"), hint))
+        };
+        match steps.last().and_then(|step| step.there.as_ref()) {
+            None => return refuse("is not there", "`beforehand find` shows what is held of it"),
+            Some(found) if found.kind != Kind::File => {
+                return refuse("is no file", "name a file");
+            }
+            Some(found) => match self.source.read(path, found) {
+                None => return refuse("is too large, or cannot be read", "name another file"),
+                Some(bytes) if bytes.contains(&0) => {
+                    return refuse("is a binary file", "name a text file");
+                }
+                Some(_) => (),
+            },
+        }
+        let WrittenText { lines, origins } = self.text(path, &steps, &[]);
+        let line = |(text, origin): (Vec<u8>, LineOrigin)| BlamedLine {
+            text: text.strip_suffix(b"\n").unwrap_or(&text).to_vec(),
+            writer: origin.writer,
+            path: RelPath::clone(&origin.path),
+            number: origin.number,
+        };
+        Ok(Blame { lines: lines.into_iter().zip(origins).map(line).collect() })
+    }
+
+    /// The lines of the last of these states of a path. It had these `names` since.
+    pub(super) fn text(
+        &self,
+        path: &RelPath,
+        steps: &[HistoryStep],
+        names: &[&RelPath],
+    ) -> WrittenText {
+        let (name, path) = (path, Rc::new(path.clone()));
+        let mut was_there = true;
+        let mut known: Vec<WrittenText> = Vec::new();
+        // Of states that cannot be read, who led to them.
+        let mut unread: Option<LineWriter> = None;
+        for step in steps {
+            let Some(lines) = self.lines(&path, &step.there) else {
+                let made = match &step.made {
+                    StepCause::First => LineWriter::Before,
+                    StepCause::By(writer) => writer.clone(),
+                    StepCause::Restored => anything(),
+                };
+                unread = Some(unread.map_or(made.clone(), |unread| unread.or(&made)));
+                continue;
+            };
+            let text = match &step.made {
+                StepCause::First => fresh(lines, &path, &LineWriter::Before),
+                StepCause::By(writer) => {
+                    let is_new = !was_there && unread.is_none();
+                    let writer = unread.map_or(writer.clone(), |unread| unread.or(writer));
+                    let old = if is_new { self.renamed(name, step, &lines, names) } else { None };
+                    changed(old.as_ref().or(known.last()), lines, &path, &writer)
+                }
+                StepCause::Restored => restored(&known, lines, &path),
+            };
+            unread = None;
+            was_there = step.there.is_some();
+            known.push(text);
+        }
+        known.pop().unwrap_or_default()
+    }
+
+    /// The lines of a state; `None` if it cannot be read. What is no file has none.
+    fn lines(&self, path: &RelPath, there: &Version) -> Option<Vec<Vec<u8>>> {
+        let is_file = |found: &&VersionEntry| found.kind == Kind::File;
+        let Some(found) = there.as_ref().filter(is_file) else { return Some(Vec::new()) };
+        let bytes = self.source.read(path, found)?;
+        Some(bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect())
+    }
+}
+
+fn anything() -> LineWriter {
+    LineWriter::Unknown(WriterCandidates { any: true, ..WriterCandidates::default() })
+}
+
+/// Lines that all have one writer.
+fn fresh(lines: Vec<Vec<u8>>, path: &Rc<RelPath>, writer: &LineWriter) -> WrittenText {
+    let origin =
+        |number| LineOrigin { writer: writer.clone(), path: path.clone(), number: number + 1 };
+    WrittenText { origins: (0..lines.len()).map(origin).collect(), lines }
+}
+
+/// Lines that one writer made of others.
+fn changed(
+    before: Option<&WrittenText>,
+    lines: Vec<Vec<u8>>,
+    path: &Rc<RelPath>,
+    by: &LineWriter,
+) -> WrittenText {
+    let mut text = fresh(lines, path, by);
+    let Some(before) = before else { return text };
+    for (old, new) in shared(&before.lines, &text.lines) {
+        text.origins[new] = before.origins[old].clone();
+    }
+    text
+}
+
+/// Lines that a restore put there: they have the writers that they had when they were there before. Where
+/// they had several, or never were, it cannot be told.
+fn restored(known: &[WrittenText], lines: Vec<Vec<u8>>, path: &Rc<RelPath>) -> WrittenText {
+    let mut text = fresh(lines, path, &anything());
+    let is_same: Vec<&WrittenText> = known.iter().filter(|it| it.lines == text.lines).collect();
+    let is_whole = !is_same.is_empty();
+    let from = if is_whole { is_same } else { known.iter().collect() };
+    let mut origins: Vec<Vec<&LineOrigin>> = vec![Vec::new(); text.lines.len()];
+    for before in &from {
+        for (old, new) in shared(&before.lines, &text.lines) {
+            origins[new].push(&before.origins[old]);
+        }
+    }
+    for (line, found) in origins.into_iter().enumerate() {
+        if let Some(first) = found.first() {
+            let writer = found.iter().fold(first.writer.clone(), |all, it| all.or(&it.writer));
+            text.origins[line] = LineOrigin { writer, ..(*first).clone() };
+        }
+    }
+    // What a merge left as it was has not come back.
+    if let Some(last) = known.last().filter(|_| !is_whole) {
+        for (old, new) in shared(&last.lines, &text.lines) {
+            text.origins[new] = last.origins[old].clone();
+        }
+    }
+    text
+}
+
+/// The places of lines that are the same in both.
+fn shared(old: &[Vec<u8>], new: &[Vec<u8>]) -> Vec<(usize, usize)> {
+    let deadline = Some(Instant::now() + COMPARE_TIME);
+    let ops = capture_diff_slices_deadline(Algorithm::Myers, old, new, deadline);
+    let equal = ops.into_iter().filter_map(|op| match op {
+        DiffOp::Equal { old_index, new_index, len } => Some((old_index, new_index, len)),
+        DiffOp::Delete { .. } | DiffOp::Insert { .. } | DiffOp::Replace { .. } => None,
+    });
+    equal.flat_map(|(old, new, len)| (0..len).map(move |n| (old + n, new + n))).collect()
+}

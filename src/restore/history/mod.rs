@@ -1,0 +1,280 @@
+//! The states of a file since the oldest checkpoint, and who led from each to the next.
+//!
+//! A change has a writer only if one alone can have made it: a call, if the state right before it and
+//! right after it is known and nothing else ran meanwhile; the user, if no call ran between two known
+//! states. In all other cases the candidates are named.
+
+mod events;
+mod lines;
+mod renames;
+mod walk;
+
+use std::collections::{BTreeSet, HashMap};
+
+use chrono::{DateTime, Utc};
+
+use super::version::VersionSource;
+use crate::{
+    error::{Error, Result},
+    ledger::{self, Use},
+    left::{self, Caller, PathSide, TurnLog},
+    model::{BeforeShell, By, Checkpoint, CheckpointId, Dedupe, Reason, Settings, TurnKey},
+    project::{Project, TurnRow, rows},
+};
+
+pub(crate) use lines::BlamedLine;
+use walk::{HistoryStep, StepCause};
+
+/// Who wrote something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LineWriter {
+    /// It was there at the oldest checkpoint that tells.
+    Before,
+    /// A turn, by its place in [`FileHistory::turns`].
+    Turn(usize),
+    /// No call of an agent: the user, or a program of theirs.
+    User,
+    /// It cannot be told.
+    Unknown(WriterCandidates),
+}
+
+/// Who may have written something.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WriterCandidates {
+    /// Turns, by their places in [`FileHistory::turns`].
+    pub(crate) turns: BTreeSet<usize>,
+    /// Whether the user may have.
+    pub(crate) user: bool,
+    /// Whether it may have been there from the beginning, or anything else.
+    pub(crate) any: bool,
+}
+
+impl WriterCandidates {
+    /// The only one of them, if there is one.
+    fn writer(self) -> LineWriter {
+        match (self.turns.iter().next(), self.turns.len(), self.user, self.any) {
+            (Some(turn), 1, false, false) => LineWriter::Turn(*turn),
+            (None, 0, true, false) => LineWriter::User,
+            _ => LineWriter::Unknown(self),
+        }
+    }
+
+    fn of(writer: &LineWriter) -> Self {
+        match writer {
+            LineWriter::Before => Self { any: true, ..Self::default() },
+            LineWriter::Turn(turn) => Self { turns: BTreeSet::from([*turn]), ..Self::default() },
+            LineWriter::User => Self { user: true, ..Self::default() },
+            LineWriter::Unknown(candidates) => candidates.clone(),
+        }
+    }
+}
+
+impl LineWriter {
+    /// One of both.
+    fn or(&self, other: &Self) -> Self {
+        if self == other {
+            return self.clone();
+        }
+        let (mut all, other) = (WriterCandidates::of(self), WriterCandidates::of(other));
+        all.turns.extend(other.turns);
+        all.user |= other.user;
+        all.any |= other.any;
+        Self::Unknown(all)
+    }
+}
+
+/// A turn as a history tells it.
+#[derive(Clone, Debug)]
+pub(crate) struct HistoryTurn {
+    /// What tells it from all others; `None` for what is known of it is only one call.
+    key: Option<TurnKey>,
+    /// Its number in the list; `None` if it is not there any more.
+    pub(crate) number: Option<usize>,
+    /// The checkpoint before its first call that is known.
+    pub(crate) checkpoint: CheckpointId,
+    /// When that call began.
+    pub(crate) at: DateTime<Utc>,
+    /// The agent, and what the user asked for.
+    pub(crate) by: Option<By>,
+}
+
+/// A call that can have changed a file.
+struct PastCall {
+    turn: usize,
+    /// Where it began.
+    began: usize,
+    /// Where it was over.
+    over: usize,
+    /// Its place among the callers of the log; `None` for one that the log does not have.
+    caller: Option<usize>,
+}
+
+/// What is known of a project's files since the oldest checkpoint.
+pub(crate) struct FileHistory<'a> {
+    project: &'a Project,
+    log: TurnLog,
+    source: VersionSource<'a>,
+    /// Oldest first.
+    checkpoints: Vec<Checkpoint>,
+    /// The turns that ran since, as far as their calls are known.
+    pub(crate) turns: Vec<HistoryTurn>,
+    calls: Vec<PastCall>,
+    /// Whether a call whose turn has a checkpoint already is looked at all the same.
+    looks_again: bool,
+    /// Whether every call that can change files is noted.
+    sees_all: bool,
+}
+
+impl<'a> FileHistory<'a> {
+    /// Reads what is known of a project.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store cannot be read, or has no checkpoint.
+    pub(crate) fn of(project: &'a Project) -> Result<Self> {
+        let mut checkpoints = project.store.list()?;
+        let uses = ledger::uses(&project.state);
+        let rows = rows(checkpoints.clone(), &uses);
+        checkpoints.reverse();
+        let Some(first) = checkpoints.first() else {
+            return Err(Error::other(
+                "no checkpoints yet",
+                "an agent's hook takes them, and `beforehand create`",
+            ));
+        };
+        let lines = left::read(&project.state.root(&project.root));
+        let log = TurnLog::of_all(first, &lines, PathSide::Root);
+        let ids = checkpoints.iter().map(|one| one.id).collect();
+        let source = VersionSource::new(project, PathSide::Root, ids);
+        let settings = &project.settings;
+        let mut history = Self {
+            project,
+            log,
+            source,
+            checkpoints,
+            turns: Vec::new(),
+            calls: Vec::new(),
+            looks_again: settings.dedupe != Dedupe::Strict,
+            sees_all: sees_all(settings),
+        };
+        history.add_calls(&uses);
+        history.number(&rows);
+        Ok(history)
+    }
+
+    /// When the oldest checkpoint was taken.
+    pub(crate) fn begins(&self) -> DateTime<Utc> {
+        self.checkpoints.first().map_or(DateTime::UNIX_EPOCH, |first| first.taken_at)
+    }
+
+    /// Whether a part of the log cannot be read, and so nothing that was changed has a writer.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.log.is_lost
+    }
+
+    /// Finds the turn of every call, and when each was over.
+    fn add_calls(&mut self, uses: &[Use]) {
+        let callers = std::mem::take(&mut self.log.callers);
+        let turns: Vec<usize> = callers.iter().map(|caller| self.turn_of(caller, uses)).collect();
+        for (at, caller) in callers.iter().enumerate() {
+            let turn = turns[at];
+            let next = || {
+                let is_next = |later: &(usize, &Caller)| {
+                    let is_other = turns[later.0] != turn && self.turns[turn].key.is_some();
+                    later.1.by == caller.by && later.1.began > caller.began && is_other
+                };
+                callers.iter().enumerate().find(is_next).map(|(_, next)| next.began)
+            };
+            let over = caller.done.or(caller.ended).or_else(next);
+            let over = over.unwrap_or_else(|| self.outlived(caller.at));
+            self.calls.push(PastCall { turn, began: caller.began, over, caller: Some(at) });
+        }
+        self.log.callers = callers;
+        self.add_unlogged();
+    }
+
+    /// Where a call is over at last that was never seen to end: longer than that none runs.
+    fn outlived(&self, began: i64) -> usize {
+        const RUNS_MAX_NS: i64 = 24 * 60 * 60 * 1_000_000_000;
+        match self.log.place_after(began.saturating_add(RUNS_MAX_NS)) {
+            place if place < self.log.line_count() => place,
+            _ => usize::MAX,
+        }
+    }
+
+    /// Adds calls that have a checkpoint and that the log does not have.
+    fn add_unlogged(&mut self) {
+        let logged: BTreeSet<CheckpointId> = self.log.callers.iter().map(|it| it.of).collect();
+        let checkpoints = std::mem::take(&mut self.checkpoints);
+        let is_unlogged =
+            |one: &&Checkpoint| one.cause.reason == Reason::Call && !logged.contains(&one.id);
+        for one in checkpoints.iter().filter(is_unlogged) {
+            let turn = self.turn(one.turn_key(), one.id, one.taken_at, one.cause.by.as_ref());
+            let began = self.log.look(one).order;
+            let name = one.cause.by.as_ref().map(|by| left::author(by.agent, &by.session));
+            let is_next = |ran: &&PastCall| {
+                let caller = ran.caller.map(|caller| &self.log.callers[caller].by);
+                ran.began >= began && ran.turn != turn && caller == name.as_ref()
+            };
+            let over = self.calls.iter().find(is_next).map_or(usize::MAX, |next| next.began);
+            self.calls.push(PastCall { turn, began, over, caller: None });
+        }
+        self.checkpoints = checkpoints;
+    }
+
+    /// The turn of a call: the last one of its session that came to use a checkpoint before it.
+    fn turn_of(&mut self, caller: &Caller, uses: &[Use]) -> usize {
+        let is_its = |used: &&Use| {
+            used.at.timestamp_nanos_opt().is_some_and(|used| used <= caller.at)
+                && left::author(used.by.agent, &used.by.session) == caller.by
+        };
+        let last = uses.iter().find(is_its);
+        let key = last.and_then(|used| used.by.turn_key());
+        let at = DateTime::from_timestamp_nanos(caller.at);
+        self.turn(key, caller.of, at, last.map(|used| &used.by))
+    }
+
+    fn turn(
+        &mut self,
+        key: Option<TurnKey>,
+        checkpoint: CheckpointId,
+        at: DateTime<Utc>,
+        by: Option<&By>,
+    ) -> usize {
+        let is_it = |turn: &HistoryTurn| match &key {
+            Some(_) => turn.key == key,
+            None => turn.key.is_none() && turn.checkpoint == checkpoint,
+        };
+        if let Some(known) = self.turns.iter().position(is_it) {
+            return known;
+        }
+        self.turns.push(HistoryTurn { key, number: None, checkpoint, at, by: by.cloned() });
+        self.turns.len() - 1
+    }
+
+    /// Gives each turn its number in the list.
+    fn number(&mut self, rows: &[TurnRow]) {
+        let keys: HashMap<TurnKey, usize> = rows
+            .iter()
+            .enumerate()
+            .rev()
+            .filter_map(|(at, row)| Some((row.steps.first()?.turn_key()?, at + 1)))
+            .collect();
+        for turn in &mut self.turns {
+            let is_its = |row: &TurnRow| row.steps.iter().any(|step| step.id == turn.checkpoint);
+            turn.number = match &turn.key {
+                Some(key) => keys.get(key).copied(),
+                None => rows.iter().position(is_its).map(|at| at + 1),
+            };
+        }
+    }
+}
+
+/// Whether every call that can change files is noted, as far as the settings tell.
+fn sees_all(settings: &Settings) -> bool {
+    let triggers = &settings.triggers;
+    settings.enabled
+        && triggers.before_write
+        && triggers.before_edit
+        && triggers.before_shell == BeforeShell::Mutating
+}

@@ -1,0 +1,159 @@
+//! From what was seen at a path to the states it went through, each with who led there.
+
+use super::{
+    super::version::{Version, VersionBytes},
+    FileHistory, LineWriter, PastCall, WriterCandidates,
+    events::{SeenState, SeenWhen},
+};
+use crate::model::{Checkpoint, Reason, RelPath};
+
+/// A state of a path, and how it came about.
+#[derive(Clone, Debug)]
+pub(super) struct HistoryStep {
+    pub(super) there: Version,
+    pub(super) made: StepCause,
+    /// Until where in the log another one was known.
+    pub(super) known: usize,
+    /// Its place in the log.
+    pub(super) order: usize,
+}
+
+/// How a state came about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum StepCause {
+    /// It was the first that was seen.
+    First,
+    /// It was written.
+    By(LineWriter),
+    /// A restore put it there.
+    Restored,
+}
+
+impl FileHistory<'_> {
+    /// The states of a path since the oldest checkpoint that tells, oldest first.
+    pub(super) fn steps(&self, path: &RelPath) -> Vec<HistoryStep> {
+        let mut steps: Vec<HistoryStep> = Vec::new();
+        let (mut known, all) = (0, self.seen(path));
+        for (at, seen) in all.iter().enumerate() {
+            if self.is_belated(path, &steps, (seen, all.get(at + 1))) {
+                continue;
+            }
+            let SeenState { order, there, how } = seen.clone();
+            let Some(last) = steps.last_mut() else {
+                steps.push(HistoryStep { there, made: StepCause::First, known: order, order });
+                known = self.known_from(order, how);
+                continue;
+            };
+            if self.source.is_same(path, &last.there, &there) {
+                prefer(&mut last.there, there);
+            } else {
+                let made = self.made(path, (known, order), how, &there);
+                steps.push(HistoryStep { there, made, known, order });
+            }
+            known = self.known_from(order, how);
+        }
+        steps
+    }
+
+    /// Whether something was seen before a call of which it was noted later: another call had changed it
+    /// meanwhile, and it is so since.
+    fn is_belated(
+        &self,
+        path: &RelPath,
+        steps: &[HistoryStep],
+        (seen, next): (&SeenState, Option<&SeenState>),
+    ) -> bool {
+        let ([.., before, last], Some(next)) = (steps, next) else { return false };
+        seen.how == SeenWhen::Before
+            && self.source.is_same(path, &before.there, &seen.there)
+            && self.source.is_same(path, &last.there, &next.there)
+    }
+
+    /// From where on nothing that was seen can have changed a state: a call is over when all it left is
+    /// noted.
+    fn known_from(&self, order: usize, how: SeenWhen) -> usize {
+        match how {
+            SeenWhen::After(Some(caller)) => {
+                self.log.callers[caller].done.unwrap_or(order).max(order)
+            }
+            SeenWhen::After(None) | SeenWhen::Before | SeenWhen::BeforeRestore | SeenWhen::Back => {
+                order
+            }
+        }
+    }
+
+    /// How a state came about that was seen at `order`, while another one was known until `known`.
+    fn made(
+        &self,
+        path: &RelPath,
+        (known, order): (usize, usize),
+        how: SeenWhen,
+        there: &Version,
+    ) -> StepCause {
+        if self.log.is_lost {
+            return StepCause::By(LineWriter::Unknown(WriterCandidates {
+                any: true,
+                ..WriterCandidates::default()
+            }));
+        }
+        let running = self
+            .calls
+            .iter()
+            .filter(|ran| self.reaches(ran, path) && ran.began < order && ran.over > known);
+        let mut candidates = WriterCandidates { user: true, ..WriterCandidates::default() };
+        candidates.turns.extend(running.map(|ran| ran.turn));
+        match how {
+            SeenWhen::After(Some(caller)) => {
+                // Whether it is known what was there right before the call.
+                candidates.user = known < self.log.callers[caller].looked;
+            }
+            SeenWhen::After(None) => candidates.any = true,
+            SeenWhen::Back => {
+                if candidates.turns.is_empty() {
+                    return StepCause::Restored;
+                }
+                candidates.any = true;
+            }
+            SeenWhen::Before | SeenWhen::BeforeRestore => {
+                if candidates.turns.is_empty() && self.was_restored(path, (known, order), there) {
+                    return StepCause::Restored;
+                }
+            }
+        }
+        candidates.any |= candidates.user && !self.sees_all;
+        StepCause::By(candidates.writer())
+    }
+
+    /// Whether a call can have changed what is at a path.
+    fn reaches(&self, ran: &PastCall, path: &RelPath) -> bool {
+        ran.caller.is_none_or(|caller| self.log.callers[caller].reaches(path))
+    }
+
+    /// Whether a restore that ran meanwhile went to just this, and did not come to note it.
+    fn was_restored(
+        &self,
+        path: &RelPath,
+        (known, order): (usize, usize),
+        there: &Version,
+    ) -> bool {
+        let is_meanwhile = |one: &&Checkpoint| {
+            one.cause.reason == Reason::BeforeRestore
+                && (known..=order).contains(&self.log.look(one).order)
+        };
+        self.checkpoints.iter().filter(is_meanwhile).any(|held| {
+            let target = self.checkpoints.iter().find(|one| Some(one.id) == held.cause.of);
+            let then = target.and_then(|target| self.held(target, path));
+            then.is_some_and(|then| self.source.is_same(path, &then, there))
+        })
+    }
+}
+
+/// Keeps the one of two equal states of which the bytes are at hand.
+fn prefer(known: &mut Version, other: Version) {
+    let is_noted = |version: &Version| {
+        version.as_ref().is_some_and(|found| matches!(found.bytes, VersionBytes::Noted { .. }))
+    };
+    if is_noted(known) && !is_noted(&other) {
+        *known = other;
+    }
+}

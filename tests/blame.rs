@@ -1,0 +1,239 @@
+//! `beforehand blame`: each line has the writer that alone can have written it, or none.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::{
+    evidence::{begins, ends, event, ours, run, writes},
+    support::{
+        temp::{link, noise, write},
+        world::World,
+    },
+};
+
+/// A project in both kinds of store, in which the session `s` is known to say when a call is done.
+fn projects() -> [World; 2] {
+    [World::new(), World::with_git()].map(|mut world| {
+        write(&world.settings(), "deadline = \"60s\"\n");
+        world.write("a", "one\ntwo\nthree\n");
+        run(&mut world, "zero", "make nothing", |_| ());
+        world
+    })
+}
+
+/// The writer of each line of a file, in a word: a turn by its name.
+fn writers(world: &mut World, path: &str) -> Vec<String> {
+    let told = ours(world, &["blame", path, "--json"], 0).stdout;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let writer = |line: &Value| match line["writer"].as_str().unwrap() {
+        "turn" => line["turn"]["turn"].as_str().unwrap().to_owned(),
+        other => other.to_owned(),
+    };
+    told["lines"].as_array().unwrap().iter().map(writer).collect()
+}
+
+#[test]
+fn a_line_is_the_turns_yours_or_older() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", "one\nONE\ntwo\nthree\n");
+        world.write("a", "one\nONE\ntwo\nmine\nthree\n");
+        run(&mut world, "two", "make", |world| {
+            world.write("a", "one\nONE\ntwo\nmine\nthree\nTWO\n");
+            world.write("new", "TWO\n");
+        });
+        world.write("a", "mine\none\nONE\ntwo\nmine\nthree\nTWO\n");
+        let expected = ["you", "before", "one", "before", "you", "before", "two"];
+        assert_eq!(writers(&mut world, "a"), expected);
+        assert_eq!(writers(&mut world, "new"), ["two"]);
+    }
+}
+
+#[test]
+fn what_a_restore_brings_back_has_the_writer_it_had() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", "one\nONE\ntwo\nthree\n");
+        world.write("a", "one\nONE\ntwo\nmine\nthree\n");
+        run(&mut world, "two", "make", |world| world.write("a", "TWO\n"));
+        ours(&mut world, &["undo", "--yes"], 0);
+        let expected = ["before", "one", "before", "you", "before"];
+        assert_eq!(writers(&mut world, "a"), expected);
+        ours(&mut world, &["redo", "--yes"], 0);
+        assert_eq!(writers(&mut world, "a"), ["two"]);
+        ours(&mut world, &["undo", "--yes"], 0);
+        ours(&mut world, &["revert", "2", "--yes"], 0);
+        assert_eq!(world.read("a"), "one\ntwo\nmine\nthree\n");
+        assert_eq!(writers(&mut world, "a"), ["before", "before", "you", "before"]);
+    }
+}
+
+#[test]
+fn what_several_may_have_written_is_nobodys_and_they_are_named() {
+    for mut world in projects() {
+        begins(&mut world, "one", "make");
+        world.write("a", "one\ntwo\nthree\nperhaps mine\n");
+        writes(&mut world, "two", "b", "TWO\n");
+        world.write("a", "one\ntwo\nthree\nperhaps mine\nmine\n");
+        let expected = ["before", "before", "before", "unknown", "you"];
+        assert_eq!(writers(&mut world, "a"), expected);
+        let said = ours(&mut world, &["blame", "a"], 0);
+        assert!(said.stderr.contains("unknown  one of: turn 2, you\n"), "{}", said.stderr);
+        let told = ours(&mut world, &["blame", "a", "-L", "4,4", "--json"], 0).stdout;
+        let told: Value = serde_json::from_str(&told).unwrap();
+        let candidates = &told["lines"][0]["candidates"];
+        assert_eq!((&candidates[0]["turn"], &candidates[1]), (&json!("one"), &json!("you")));
+    }
+}
+
+#[test]
+fn what_two_commands_at_once_left_is_of_neither() {
+    for mut world in projects() {
+        begins(&mut world, "s/one", "make");
+        begins(&mut world, "t/two", "make more");
+        world.write("a", "one\ntwo\nthree\nNEW\n");
+        world.write("c", "C\n");
+        ends(&mut world, "s/one", "make");
+        ends(&mut world, "t/two", "make more");
+        assert_eq!(writers(&mut world, "a")[3], "unknown");
+        writes(&mut world, "t/two", "a", "one\ntwo\nthree\nNEW\nTWO\n");
+        assert_eq!(writers(&mut world, "a")[3..], ["unknown", "two"]);
+    }
+}
+
+#[test]
+fn a_renamed_file_keeps_the_writers_of_its_lines() {
+    for mut world in projects() {
+        let root = world.root();
+        writes(&mut world, "one", "a", "one\ntwo\nthree\nONE\n");
+        run(&mut world, "two", "mv a b", |world| {
+            fs::rename(root.join("a"), root.join("b")).unwrap();
+            world.write("b", "one\ntwo\nthree\nONE\nTWO\n");
+        });
+        assert_eq!(writers(&mut world, "b"), ["before", "before", "before", "one", "two"]);
+        fs::rename(root.join("b"), root.join("c")).unwrap();
+        world.write("c", "one\ntwo\nthree\nONE\nTWO\nmine\n");
+        let expected = ["before", "before", "before", "one", "two", "you"];
+        assert_eq!(writers(&mut world, "c"), expected);
+        run(&mut world, "three", "make", |_| ());
+        assert_eq!(writers(&mut world, "c"), expected, "as it was seen later");
+        let told = ours(&mut world, &["blame", "c", "-L", "4,4", "--json"], 0).stdout;
+        let told: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(
+            (&told["lines"][0]["path"], &told["lines"][0]["path_line"]),
+            (&json!("a"), &json!(4))
+        );
+    }
+}
+
+#[test]
+fn where_a_part_of_the_log_is_lost_only_what_is_older_is_known() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", "one\ntwo\nthree\nONE\n");
+        let roots = fs::read_dir(world.state().join("roots")).unwrap();
+        let log = roots.map(|root| root.unwrap().path().join("left/log")).find(|it| it.exists());
+        let log = log.unwrap();
+        let text = fs::read_to_string(&log).unwrap();
+        write(&log, text + "\n{\"at\":\n");
+        assert_eq!(writers(&mut world, "a"), ["before", "before", "before", "unknown"]);
+        let said = ours(&mut world, &["blame", "a"], 0).stderr;
+        assert!(said.contains("a part of the log of calls cannot be read"), "{said}");
+    }
+}
+
+#[test]
+fn a_file_written_anew_where_the_user_had_removed_it_is_the_turns() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", "ONE\n");
+        fs::remove_file(world.root().join("a")).unwrap();
+        writes(&mut world, "one", "a", "one\nONE\n");
+        assert_eq!(writers(&mut world, "a"), ["one", "one"]);
+    }
+}
+
+#[test]
+fn where_not_every_call_is_noted_nothing_is_said_to_be_the_users() {
+    for mut world in projects() {
+        write(&world.settings(), "deadline = \"60s\"\n[triggers]\nbefore_shell = \"never\"\n");
+        world.write("a", "one\ntwo\nthree\nperhaps mine\n");
+        writes(&mut world, "one", "a", "one\ntwo\nthree\nperhaps mine\nONE\n");
+        assert_eq!(writers(&mut world, "a")[2..], ["before", "unknown", "one"]);
+    }
+}
+
+#[test]
+fn what_cannot_be_blamed_is_refused() {
+    for mut world in projects() {
+        world.write("binary", "a\0b");
+        world.write("empty", "");
+        link(&world.root().join("link"), "a");
+        fs::create_dir(world.root().join("dir")).unwrap();
+        let said = |world: &mut World, args: &[&str], exit| ours(world, args, exit).stderr;
+        for (file, why) in [
+            ("binary", "`binary` is a binary file"),
+            ("link", "`link` is no file"),
+            ("dir", "`dir` is no file"),
+            ("none", "`none` is not there"),
+            ("/etc/passwd", "`/etc/passwd` is no file of "),
+        ] {
+            let said = said(&mut world, &["blame", file], 1);
+            assert!(said.contains(why) && said.contains("hint: "), "{said}");
+        }
+        assert!(said(&mut world, &["blame", "a", "-L", "9"], 1).contains("`a` has only 3 lines"));
+        assert!(said(&mut world, &["blame", "a", "-L", "3,2"], 64).contains("no range of lines"));
+        assert_eq!(writers(&mut world, "empty"), [""; 0]);
+    }
+    let mut world = World::new();
+    world.write("a", "a");
+    assert!(ours(&mut world, &["blame", "a"], 1).stderr.contains("no checkpoints yet"));
+}
+
+#[test]
+fn a_large_text_that_is_not_kept_leaves_its_lines_unknown_until_it_is_held() {
+    for mut world in projects() {
+        let line = |n: u64| format!("{:?}\n", noise(n, 64));
+        let large: String = (0..3_000).map(line).collect();
+        world.write("large", &large);
+        run(&mut world, "one", "make", |world| world.write("large", large.clone() + "ONE\n"));
+        world.write("large", large.clone() + "ONE\nmine\n");
+        run(&mut world, "two", "make", |world| {
+            world.write("large", large.clone() + "ONE\nmine\nTWO\n");
+        });
+        let told = writers(&mut world, "large");
+        assert_eq!(told[2_999..], ["you", "unknown", "unknown", "two"]);
+    }
+}
+
+/// A history with a prompt, and one of each writer.
+fn story() -> World {
+    let mut world = World::new();
+    write(&world.settings(), "deadline = \"60s\"\n");
+    world.write("src/cart.ts", "export function total(items) {\n  return 0\n}\n");
+    run(&mut world, "zero", "make nothing", |_| ());
+    let prompt =
+        |world: &mut World, turn| event(world, "UserPromptSubmit", turn, "", &json!({}), "");
+    prompt(&mut world, "one");
+    let new = "export function total(items) {\n  // a line that is longer than the terminal is \
+               wide, as lines are now and then\n  return 0\n}\n";
+    writes(&mut world, "one", "src/cart.ts", new);
+    world.write("src/cart.ts", new.replace("return 0", "return 1"));
+    prompt(&mut world, "two");
+    begins(&mut world, "two", "make");
+    world.write("src/cart.ts", new.replace("return 0", "return 1") + "// \u{1b}[31m\n");
+    world
+}
+
+#[test]
+fn blame_fits_a_terminal() {
+    let mut world = story();
+    world.terminal.stdout = true;
+    world.terminal.columns = Some(80);
+    insta::assert_snapshot!(world.see(&["blame", "src/cart.ts"]));
+}
+
+#[test]
+fn blame_is_read_by_what_reads_gits() {
+    let mut world = story();
+    let said = world.see(&["blame", "src/cart.ts", "--porcelain"]);
+    let id = regex::Regex::new("[a-f][0-9a-f]{15}0{24}").unwrap();
+    insta::assert_snapshot!(id.replace_all(&said, "ID-WITH-24-ZEROS"));
+}
