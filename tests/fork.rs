@@ -219,6 +219,31 @@ fn a_drop_that_was_killed_can_be_done_again() {
 }
 
 #[test]
+fn what_is_written_while_a_fork_is_dropped_stays() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", "second");
+        ours(&mut world, &["fork", "1", "../try", "--no-conversation"], 0);
+        let done = Command::new(env!("CARGO_BIN_EXE_beforehand"))
+            .args(["fork", "--drop", "try", "--yes"])
+            .current_dir(world.root())
+            .env_clear()
+            .envs(&world.env)
+            .env("PATH", "/usr/bin:/bin")
+            .env("BEFOREHAND_TEST_RUN_AT", "drop-held:echo late >../try/a; echo late >../try/new")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(1), "{said}");
+        for name in ["a", "new"] {
+            assert_eq!(fs::read_to_string(beside(&world, "try").join(name)).unwrap(), "late\n");
+            assert!(said.contains(&format!("in this very moment: {name}")), "{said}");
+        }
+        ours(&mut world, &["fork", "--drop", "try", "--yes"], 0);
+        assert!(!beside(&world, "try").exists());
+    }
+}
+
+#[test]
 fn a_fork_has_branches_and_index_as_they_were_and_commits_stay_in_it() {
     let mut world = World::new();
     write(&world.settings(), "deadline = \"60s\"\n");

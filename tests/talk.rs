@@ -67,6 +67,53 @@ fn forks(world: &World) -> Vec<PathBuf> {
 }
 
 #[test]
+fn the_conversation_alone_goes_back_and_the_files_stay() {
+    let mut world = two_turns();
+    let (files, original) = (on_disk(&world.root()), fs::read(transcript(&world)).unwrap());
+    let plan = world.run(&["restore", "1", "--conversation-only", "--dry-run"]);
+    assert!(plan.stdout.contains("would be forked before \"SECOND-PROMPT\""), "{}", plan.stdout);
+    assert!(forks(&world).is_empty());
+    let done = world.run(&["restore", "1", "--conversation-only"]);
+    assert_eq!((done.exit.code(), &*done.stderr), (0, ""), "{}", done.stdout);
+    assert!(done.stdout.contains("with: claude --resume "), "{}", done.stdout);
+    assert_eq!(forks(&world).len(), 1);
+    assert!(on_disk(&world.root()) == files && fs::read(transcript(&world)).unwrap() == original);
+    let list = world.run(&["list", "--all"]).stdout;
+    assert!(
+        !list.contains("before a restore"),
+        "nothing was overwritten, so nothing is held: {list}"
+    );
+    fs::remove_file(transcript(&world)).unwrap();
+    let none = world.run(&["restore", "1", "--conversation-only"]);
+    assert_eq!(none.exit.code(), 1, "{}{}", none.stdout, none.stderr);
+}
+
+#[test]
+fn a_fork_of_the_project_goes_on_with_the_conversation_there() {
+    let mut world = two_turns();
+    let root = world.root().to_string_lossy().into_owned();
+    let named = format!("\"cwd\":\"{root}\"");
+    let text = fs::read_to_string(transcript(&world)).unwrap();
+    let first = text.replacen('{', &format!("{{{named},"), 1);
+    write(&transcript(&world), &first);
+    assert!(world.run(&["fork", "1", "--dry-run"]).exit.code() == 0);
+    let done = world.run(&["fork", "1"]);
+    assert_eq!(done.exit.code(), 0, "{}{}", done.stdout, done.stderr);
+    let fork = format!("{root}-fork-1");
+    assert!(
+        done.stdout.contains(&format!("with: cd {fork} && claude --resume ")),
+        "{}",
+        done.stdout
+    );
+    let listed = world.run(&["fork", "--list"]).stdout;
+    assert!(listed.contains("claude --resume"), "{listed}");
+    let [made] = &forks(&world)[..] else { panic!("{:?}", forks(&world)) };
+    let made = fs::read_to_string(made).unwrap();
+    assert!(made.contains(&format!("\"cwd\":\"{fork}\"")) && !made.contains(&named), "{made}");
+    assert_eq!(fs::read_to_string(transcript(&world)).unwrap(), first);
+}
+
+#[test]
 fn the_conversation_is_forked_before_the_turn_and_the_original_left_alone() {
     let mut world = two_turns();
     let before = fs::read(transcript(&world)).unwrap();

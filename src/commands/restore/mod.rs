@@ -76,6 +76,12 @@ pub(crate) struct RestoreArgs {
     /// Also fork the agent's conversation, cut before that turn, and say how to go on with it
     #[arg(long, conflicts_with_all = ["into", "json"])]
     pub(crate) conversation: bool,
+    /// Fork the agent's conversation alone, cut before that turn, and leave the files as they are
+    #[arg(long, conflicts_with_all = [
+        "conversation", "into", "json", "force", "merge", "exact", "keep_new", "head", "repository",
+        "outside", "paths",
+    ])]
+    pub(crate) conversation_only: bool,
     /// Take the branch back too, behind commits made since, if none of them was pushed
     #[arg(long, conflicts_with = "into")]
     pub(crate) head: bool,
@@ -125,6 +131,9 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RestoreArgs) -> Result<Exit>
     let mut adopted = [checkpoint];
     ledger::adopt(&mut adopted, &ledger::uses(&project.state));
     let [checkpoint] = adopted;
+    if args.conversation_only {
+        return conversation_alone(process, &project, &checkpoint, args.dry_run);
+    }
     let mut yes = args.yes;
     if project.is_gone && args.into.is_none() {
         let (consent, is_part) = ((args.dry_run, args.yes), !args.paths.is_empty());
@@ -302,6 +311,20 @@ pub(crate) fn with_conversation(
     })?;
     print(process, &format!("{}\n", talk.words(made.as_deref())))?;
     Ok(carried.exit)
+}
+
+/// Forks the conversation of a turn and leaves the files alone. Nothing is overwritten, so nothing is
+/// asked.
+fn conversation_alone(
+    process: &mut Process<'_>,
+    project: &Project,
+    checkpoint: &Checkpoint,
+    dry_run: bool,
+) -> Result<Exit> {
+    let talk = talk::prepare(process, project, checkpoint)?;
+    let made = if dry_run { None } else { Some(talk.make()?) };
+    print(process, &format!("{}\n", talk.words(made.as_deref())))?;
+    Ok(Exit::Ok)
 }
 
 /// Restores the files where the conversation cannot come along. What was done is then not all that
