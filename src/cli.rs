@@ -86,7 +86,7 @@ enum CliCommand {
     Clear(commands::clear::ClearArgs),
     /// Keep the limits, in the background
     #[command(hide = true)]
-    Housekeep(commands::housekeep::MaintenanceArgs),
+    Maintain(commands::maintain::MaintainArgs),
     /// Look at a project before it is needed, in the background
     #[command(hide = true)]
     Warm(commands::warm::WarmArgs),
@@ -133,7 +133,7 @@ pub fn is_hook(process: &Process<'_>) -> bool {
 
 /// Whether this was started by another of us, to go on behind everybody's back.
 pub fn is_background(process: &Process<'_>) -> bool {
-    process.args.first().is_some_and(|first| first == "housekeep" || first == "warm")
+    process.args.first().is_some_and(|first| first == "maintain" || first == "warm")
 }
 
 /// A hook must not end with a panic's code, whatever happens in it.
@@ -168,7 +168,7 @@ fn alone(words: &[OsString]) -> Option<CliCommand> {
         "revert" => parse(words).map(CliCommand::Revert),
         "undo" => parse(words).map(CliCommand::Undo),
         "status" => parse(words).map(CliCommand::Status),
-        "housekeep" => parse(words).map(CliCommand::Housekeep),
+        "maintain" => parse(words).map(CliCommand::Maintain),
         "warm" => parse(words).map(CliCommand::Warm),
         _ => return None,
     }
@@ -183,7 +183,7 @@ fn dispatch(process: &mut Process<'_>, command: CliCommand) -> Result<Exit> {
             | CliCommand::Revert(_)
             | CliCommand::Undo(_)
             | CliCommand::Redo(_)
-            | CliCommand::Housekeep(_)
+            | CliCommand::Maintain(_)
             | CliCommand::Warm(_)
     );
     if !sees_to_it {
@@ -215,7 +215,7 @@ fn dispatch(process: &mut Process<'_>, command: CliCommand) -> Result<Exit> {
         CliCommand::Explain(args) => commands::explain::run(process, &args),
         CliCommand::Prune(args) => commands::prune::run(process, &args),
         CliCommand::Clear(args) => commands::clear::run(process, &args),
-        CliCommand::Housekeep(args) => commands::housekeep::run(process, &args),
+        CliCommand::Maintain(args) => commands::maintain::run(process, &args),
         CliCommand::Warm(args) => commands::warm::run(process, &args),
         CliCommand::Init(args) => commands::init::run(process, &args, Cli::command()),
         CliCommand::Slash(args) => commands::slash::run(process, &args),

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use crate::{
     agent::{self, DIALECTS, EventKind, Markers},
+    attribution,
     cache::ScanTable,
-    ledger, left,
+    ledger,
     model::{ContentId, Decision},
     restore_log::RestoreLog,
     store::{directory, listing, objects, record},
@@ -55,7 +56,7 @@ pub fn cache(bytes: Vec<u8>) {
 pub fn records(bytes: &[u8]) {
     record::parse_any(bytes);
     ledger::parse_any(bytes);
-    let _lines = left::parse(bytes);
+    let _lines = attribution::parse(bytes);
     if let Ok(log) = RestoreLog::parse("x", bytes) {
         assert!(log.outside.iter().all(|path| path.is_absolute()), "{log:?}");
     }

@@ -7,6 +7,7 @@
 
 pub mod agent;
 pub mod apply;
+pub mod attribution;
 pub mod cache;
 pub mod cli;
 pub mod commands;
@@ -23,7 +24,6 @@ pub mod hook;
 pub mod install;
 pub mod journal;
 pub mod ledger;
-pub mod left;
 pub mod maintenance;
 pub mod model;
 pub mod plan;

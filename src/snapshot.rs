@@ -83,7 +83,7 @@ pub fn take_into(
     let scan = look.at(process, state, store)?;
     let saved = store.save(Draft { cause, taken_at, scan, always, deadline, after })?;
     if saved.is_new && store.is_untidy() {
-        let args = ["housekeep".into(), "--tidy".into(), reach.root.path().into()];
+        let args = ["maintain".into(), "--tidy".into(), reach.root.path().into()];
         // If this fails, the next save tries again.
         let _later = process.start_aside(&args);
     }

@@ -71,12 +71,12 @@ impl StateDir {
     /// What the last maintenance run saw and did. Its modification time says when the next one is
     /// due.
     pub fn maintenance_file(&self) -> PathBuf {
-        self.dir.join("house.json")
+        self.dir.join("maintenance.json")
     }
 
     /// Held during maintenance.
     pub fn maintenance_lock(&self) -> PathBuf {
-        self.dir.join("house.lock")
+        self.dir.join("maintenance.lock")
     }
 
     /// One private repository for each of the user's repositories.

@@ -248,7 +248,7 @@ fn an_agent_that_does_not_say_where_it_is_says_so_in_its_environment() {
 #[test]
 fn calls_at_once_are_held_once_and_none_runs_before() {
     let mut world = World::with_git();
-    // What keeps house goes on when the hook is done, and here its home goes first.
+    // Maintenance goes on after the hook has returned; here its home is removed first.
     write(&world.settings(), "auto_prune = false\n");
     world.write("a", "a");
     world.write("b", "b");

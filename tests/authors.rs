@@ -8,12 +8,12 @@ use serde_json::json;
 use crate::{
     evidence::{begins, ends, event, ours, project, run, writes},
     maintenance::run_maintenance,
+    reports::{listed, prompts, repository},
     support::{
         real::{beforehand, git},
         temp::{noise, on_disk, write},
         world::World,
     },
-    told::{listed, prompts, repository},
 };
 
 /// A directory that a write had to make, while another session's command runs.

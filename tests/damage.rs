@@ -196,8 +196,8 @@ fn what_is_made_again_is_removed_when_it_is_damaged() {
             is_found(&mut world, name);
         }
         run_maintenance(&world);
-        overwrite(&own_files(&world, "house.json")[0], "{\"version\":1,");
-        is_found(&mut world, "house.json");
+        overwrite(&own_files(&world, "maintenance.json")[0], "{\"version\":1,");
+        is_found(&mut world, "maintenance.json");
         for path in own_files(&world, "sessions/").iter().filter(|path| is_kind(path, "json")) {
             overwrite(path, "{");
         }
@@ -218,7 +218,7 @@ fn what_a_power_cut_takes_is_no_damage() {
         for zeros in [0, 100] {
             let mut lost = own_files(&world, "/cache");
             lost.extend(
-                ["stats.json", "house.json"].map(|part| own_files(&world, part)[0].clone()),
+                ["stats.json", "maintenance.json"].map(|part| own_files(&world, part)[0].clone()),
             );
             lost.extend(
                 own_files(&world, "sessions/").into_iter().filter(|it| is_kind(it, "json")),
@@ -367,8 +367,10 @@ fn what_is_no_file_in_the_place_of_one_is_named_and_cleared_away() {
         "anchor", "cache", "lock", "records", "restore-lock", "restore-log", "root.json",
         "stats.json", "warming", "left/log", "left/log.old", "left/texts", "left/texts.old",
     ];
-    let shared =
-        ["house.json", "house.lock", "installed.json", "journal", "journal.old", "objects.lock"];
+    let shared = [
+        "installed.json", "journal", "journal.old", "maintenance.json", "maintenance.lock",
+        "objects.lock",
+    ];
     let sessions = ["sessions/x.lock", "sessions/x.json"];
     let all = of_root.map(|name| ("roots/", name)).into_iter();
     let all = all.chain(shared.into_iter().chain(sessions).map(|name| ("", name)));

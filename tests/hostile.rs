@@ -228,10 +228,10 @@ fn pipes_and_endless_files_where_we_keep_our_own_are_survived() {
             }
             world.write("src/a", format!("{turn} {endless}"));
             // Elsewhere a round would be begun that outlives the test.
-            let keeps_house = if path.ends_with("house.json") { "on" } else { "off" };
-            world.set("BEFOREHAND_AUTO_PRUNE", keeps_house);
+            let auto_prune = if path.ends_with("maintenance.json") { "on" } else { "off" };
+            world.set("BEFOREHAND_AUTO_PRUNE", auto_prune);
             in_time(&world, &path.display().to_string());
-            for args in [&["list"][..], &["status"], &["check", "--repair"], &["housekeep"]] {
+            for args in [&["list"][..], &["status"], &["check", "--repair"], &["maintain"]] {
                 beforehand(&world, &root, args).output().unwrap();
             }
             let _replaced = fs::remove_file(path);

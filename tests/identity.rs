@@ -375,7 +375,7 @@ fn killed_at_any_step_it_is_found_by_the_next_command() {
         let killed = command.env("BEFOREHAND_TEST_CRASH_AT", point).output().unwrap();
         assert_eq!(killed.status.code(), None, "{point} is never reached");
         // Whatever comes first, a round of housekeeping takes it for a project that is there.
-        assert_eq!(world.run_in(Path::new("/"), &["housekeep"], "").exit, Exit::Ok);
+        assert_eq!(world.run_in(Path::new("/"), &["maintain"], "").exit, Exit::Ok);
         assert_eq!(listed(&world, &new), 1, "{point}");
         is_restored(&world, &new);
         assert_eq!(entries(&world), [place_of(&world, &new)], "{point}");

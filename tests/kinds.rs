@@ -128,7 +128,7 @@ fn what_root_leaves_in_another_home_belongs_to_its_owner() {
             let done = world.run(args);
             assert_eq!(done.exit.code(), 0, "{args:?}: {}", done.stderr);
         }
-        world.run_in(&world.root(), &["housekeep"], "");
+        world.run_in(&world.root(), &["maintain"], "");
         let (mut open, mut seen) = (vec![home], 0);
         while let Some(path) = open.pop() {
             let found = fs::symlink_metadata(&path).unwrap();

@@ -29,7 +29,7 @@ const DAY: i64 = 24 * 60 * 60;
 
 /// A round, by itself.
 pub(crate) fn run_maintenance(world: &World) {
-    let output = world.run_in(Path::new("/"), &["housekeep"], "");
+    let output = world.run_in(Path::new("/"), &["maintain"], "");
     assert_eq!((output.exit, &*output.stdout, &*output.stderr), (Exit::Ok, "", ""));
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn save(world: &mut World, name: &str, bytes: usize) -> String {
 }
 
 fn report(world: &World) -> Value {
-    let text = fs::read(world.state().join("house.json")).unwrap();
+    let text = fs::read(world.state().join("maintenance.json")).unwrap();
     serde_json::from_slice::<Value>(&text).unwrap()["report"].clone()
 }
 
@@ -93,7 +93,7 @@ fn a_call_that_saved_something_starts_a_round_once_a_day() {
     world.before_bash("t1", "ls");
     assert_eq!(world.started(), [[""; 0]; 0], "a call with nothing to do starts nothing");
     world.before_bash("t1", "make");
-    assert_eq!(world.started(), [["housekeep"]]);
+    assert_eq!(world.started(), [["maintain"]]);
     for turn in 2..5 {
         world.write("a", turn.to_string());
         world.before_bash(&format!("t{turn}"), "make");
@@ -103,7 +103,7 @@ fn a_call_that_saved_something_starts_a_round_once_a_day() {
     world.wait(11 * 60);
     world.write("a", "5");
     world.before_bash("t5", "make");
-    assert_eq!(world.started(), [["housekeep"]]);
+    assert_eq!(world.started(), [["maintain"]]);
     run_maintenance(&world);
     for (hours, due) in [(12, false), (11, false), (2, true)] {
         world.wait(hours * 60 * 60);
@@ -122,7 +122,7 @@ fn a_clock_that_stood_ahead_does_not_keep_rounds_away() {
     world.wait(-3000 * DAY);
     world.write("a", "1");
     world.before_bash("t2", "make");
-    assert_eq!(world.started(), [["housekeep"]]);
+    assert_eq!(world.started(), [["maintain"]]);
 }
 
 #[test]
@@ -411,7 +411,7 @@ fn the_leavings_of_the_dead_are_reclaimed() {
         File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
     };
     let litter: Vec<PathBuf> = vec![
-        state.join("house.json.tmp-1-2"),
+        state.join("maintenance.json.tmp-1-2"),
         own.dir().join("cache.tmp-12-0"),
         own.checkpoints().join("x.json.tmp-12-0"),
         state.join("sessions/0123.lock"),
@@ -441,7 +441,7 @@ fn two_rounds_never_run_at_once() {
     world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
     save(&mut world, "a", 1);
     save(&mut world, "a", 2);
-    let lock = File::create(world.state().join("house.lock")).unwrap();
+    let lock = File::create(world.state().join("maintenance.lock")).unwrap();
     lock.lock().unwrap();
     run_maintenance(&world);
     assert_eq!(ids(&mut world).len(), 2);
@@ -527,7 +527,7 @@ fn a_prune_by_hand_frees_at_once_and_is_no_round() {
     world.write("a", "now");
     world.before_bash("t1", "make");
     let started = world.started();
-    assert!(started.iter().any(|args| args[..] == ["housekeep"]), "one is due: {started:?}");
+    assert!(started.iter().any(|args| args[..] == ["maintain"]), "one is due: {started:?}");
     run_maintenance(&world);
     assert_eq!(ids(&mut world).len(), 2);
     is_sound(&mut world);

@@ -434,7 +434,7 @@ fn a_day_of_ours_writes_nothing_below_the_users_git() {
             &["prune", "--keep", "2"],
             &["check", "--repair"],
             &["doctor"],
-            &["housekeep"],
+            &["maintain"],
             &["clear", "--yes"],
         ] {
             let done = beforehand(&world, &root, args).output().unwrap();
@@ -572,7 +572,7 @@ fn a_project_without_read_permission_is_read_from_the_store() {
                     shop fsck --strict --no-dangling 2>&1";
         let state = sh(tell);
         ours(&["create"]);
-        assert!(as_somebody(&mut beforehand(&world, &beside, &["housekeep"])).status.success());
+        assert!(as_somebody(&mut beforehand(&world, &beside, &["maintain"])).status.success());
         sh("find shop -mindepth 1 -depth -exec chmod 000 {} +");
         ours(&["list"]);
         ours(&["check", "--read-data"]);

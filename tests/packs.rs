@@ -134,7 +134,7 @@ fn a_merge_that_is_killed_loses_nothing_and_is_done_again() {
     for point in ["pack-write", "pack-rename", "pack-renamed", "merge-packs"] {
         let mut world = with_many_packs();
         assert!(pack_count(&world) > 16, "nothing has merged them yet");
-        assert!(dies_at(&world, &["housekeep"], point), "{point} is never reached");
+        assert!(dies_at(&world, &["maintain"], point), "{point} is never reached");
         is_sound(&mut world, point);
         run_maintenance(&world);
         assert!(pack_count(&world) <= 16, "{point}");
@@ -149,7 +149,7 @@ fn a_sweep_that_is_killed_loses_nothing_and_is_done_again() {
     for point in points {
         let mut world = with_many_packs();
         world.set("BEFOREHAND_MAX_CHECKPOINTS", "2");
-        assert!(dies_at(&world, &["housekeep"], point), "{point} is never reached");
+        assert!(dies_at(&world, &["maintain"], point), "{point} is never reached");
         is_sound(&mut world, point);
         run_maintenance(&world);
         is_sound(&mut world, point);
@@ -182,7 +182,7 @@ fn what_a_save_comes_to_need_while_a_sweep_is_at_work_stays() {
         home.display(),
         env!("CARGO_BIN_EXE_beforehand"),
     );
-    assert_eq!(run_with(&world, &["housekeep"], "BEFOREHAND_TEST_RUN_AT", &line), Some(0));
+    assert_eq!(run_with(&world, &["maintain"], "BEFOREHAND_TEST_RUN_AT", &line), Some(0));
     is_sound(&mut world, "both");
     world.write("a", "lost");
     assert_eq!(world.run(&["restore", "1", "--yes", "--force"]).exit, Exit::Ok);

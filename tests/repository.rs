@@ -470,7 +470,7 @@ fn maintenance_killed_anywhere_loses_nothing() {
     for point in ["make-own", "put-together", "let-go", "maintained"] {
         let mut world = replaced();
         let before = git(&world, &world.root(), "git log --stat && git for-each-ref");
-        assert!(dies_at(&world, &["housekeep"], point), "{point} is never reached");
+        assert!(dies_at(&world, &["maintain"], point), "{point} is never reached");
         runs(&mut world, &["check", "--read-data"]);
         git(&world, &world.root(), "rm -rf .git a large");
         runs(&mut world, &["restore", "latest", "--yes"]);

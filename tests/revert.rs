@@ -403,7 +403,7 @@ fn what_was_replaced_in_mid_turn_comes_back_and_the_undo_is_exact() {
 /// What a revert leaves: a repository and a branch. And what it knows nothing of.
 #[test]
 fn what_a_revert_cannot_take_back_is_named() {
-    let mut world = crate::told_of_others::nested();
+    let mut world = crate::reports_of_others::nested();
     let line = "rm -rf sub/.git; git branch -D br; echo x > a";
     git(&world, &world.root(), "git branch br");
     run(&mut world, "one", line, |world| drop(git(world, &world.root(), line)));

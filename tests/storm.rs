@@ -287,7 +287,7 @@ fn what_dead_owners_leave_needs_no_human() {
     for _ in 0..600 {
         if is_left() {
             thread::sleep(std::time::Duration::from_millis(100));
-            let round = world.run_in(Path::new("/"), &["housekeep"], "");
+            let round = world.run_in(Path::new("/"), &["maintain"], "");
             assert_eq!(round.exit, Exit::Ok, "{}", round.stderr);
         }
     }

@@ -17,7 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["reach", "restore_log", "scan"],
     &["forked", "ledger", "store"],
     &["snapshot"],
-    &["left"],
+    &["attribution"],
     &["project"],
     &["apply", "guard", "hook", "maintenance", "install"],
     &["restore"],

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::{
     evidence::{self, ours},
+    reports::listed,
     support::world::{Output, World},
-    told::listed,
 };
 
 /// The agent writes a file.

@@ -40,7 +40,7 @@ fn full(mut world: World) -> World {
 /// A round in a process of its own that dies at `point`; tells whether it came there.
 fn killed_at(world: &World, point: &str) -> bool {
     let status = Command::new(env!("CARGO_BIN_EXE_beforehand"))
-        .arg("housekeep")
+        .arg("maintain")
         .current_dir("/")
         .env_clear()
         .envs(&world.env)

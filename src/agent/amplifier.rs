@@ -7,11 +7,11 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::heard::Heard;
 use super::input::Input;
+use super::payload::Heard;
 use super::reply::{Say, say, system_message};
 use super::wire::{self, Text};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude_code, heard};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude_code, payload};
 use crate::model::{Agent, Decision, Event};
 
 /// The dialect of Amplifier.
@@ -54,7 +54,7 @@ struct AmplifierPayload {
 impl AmplifierPayload {
     fn kind(&self) -> Result<EventKind, BadPayload> {
         if self.hook_event_name.present() {
-            return heard::kind(&self.hook_event_name, &self.tool_name);
+            return payload::kind(&self.hook_event_name, &self.tool_name);
         }
         let telling = [
             (self.tool_name.present() && self.tool_result.present(), EventKind::ToolDone),

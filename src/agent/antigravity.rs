@@ -7,8 +7,8 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::heard::Heard;
 use super::input::Input;
+use super::payload::Heard;
 use super::reply::{Say, say};
 use super::wire::{self, Text, Texts};
 use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers};

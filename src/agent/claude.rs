@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::heard::{self, Heard, IntentOf};
 use super::input::Input;
+use super::payload::{self, Heard, IntentOf};
 use super::wire::{self, Text};
 use super::{BadPayload, EventKind, Markers};
 use crate::model::{Agent, Event};
@@ -30,7 +30,7 @@ pub(super) struct ClaudePayload {
 impl ClaudePayload {
     /// Which kind of event this is, for agents that name it as Claude Code does.
     pub(super) fn kind(&self) -> Result<EventKind, BadPayload> {
-        heard::kind(&self.hook_event_name, &self.tool_name)
+        payload::kind(&self.hook_event_name, &self.tool_name)
     }
 
     /// What it says, with `prompt_id` as the turn.

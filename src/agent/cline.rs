@@ -8,11 +8,11 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::heard::Heard;
 use super::input::Input;
+use super::payload::Heard;
 use super::reply::{Say, say};
 use super::wire::{self, Text, Texts};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, heard};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, payload};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Cline.
@@ -128,7 +128,7 @@ impl ClinePayload {
             "agent_end" | "agent_abort" | "agent_error" => EventKind::TurnEnds,
             "TaskComplete" | "TaskCancel" | "TaskError" => EventKind::TurnEnds,
             "session_shutdown" | "SessionShutdown" => EventKind::SessionEnds,
-            "" => heard::kind(&self.hook_name, &Text::Absent)?,
+            "" => payload::kind(&self.hook_name, &Text::Absent)?,
             _ => EventKind::Other,
         })
     }

@@ -10,11 +10,11 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::heard::Heard;
 use super::input::Input;
+use super::payload::Heard;
 use super::reply::{Say, say};
 use super::wire::{self, Text};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, heard, mcp};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, mcp, payload};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Copilot CLI.
@@ -106,7 +106,7 @@ impl CopilotPayload {
     fn kind(&self) -> Result<EventKind, BadPayload> {
         let after = self.tool_result.0 || self.error.0;
         if self.hook_event_name.present() {
-            return heard::kind(&self.hook_event_name, &self.tool_name);
+            return payload::kind(&self.hook_event_name, &self.tool_name);
         }
         let telling = [
             (self.tool_name.present() && after, EventKind::ToolDone),

@@ -6,11 +6,11 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::heard::Heard;
 use super::input::Input;
+use super::payload::Heard;
 use super::reply::{Say, say};
 use super::wire::{self, Text};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, heard, mcp};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, mcp, payload};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Crush.
@@ -23,7 +23,7 @@ impl Dialect for Crush {
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
         let payload: CrushPayload = wire::read(payload)?;
-        let kind = heard::kind(&payload.event, &payload.tool_name)?;
+        let kind = payload::kind(&payload.event, &payload.tool_name)?;
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }
 

@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::heard::Heard;
 use super::input::Input;
+use super::payload::Heard;
 use super::reply::{Say, say};
 use super::wire::{self, Text, Texts};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, heard, mcp};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, mcp, payload};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Cursor.
@@ -31,7 +31,7 @@ impl Dialect for Cursor {
             "beforeShellExecution" | "beforeMCPExecution" | "beforeReadFile" => EventKind::ToolCall,
             "afterShellExecution" | "afterMCPExecution" | "afterFileEdit" => EventKind::ToolDone,
             "beforeSubmitPrompt" => EventKind::TurnBegins,
-            _ => heard::kind(&payload.hook_event_name, &payload.tool_name)?,
+            _ => payload::kind(&payload.hook_event_name, &payload.tool_name)?,
         };
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }

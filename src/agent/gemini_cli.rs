@@ -9,7 +9,7 @@ use serde_json::json;
 use super::input::Input;
 use super::reply::{Say, along, say, system_message};
 use super::wire;
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude, heard, mcp};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude, mcp, payload};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Gemini CLI.
@@ -33,7 +33,7 @@ impl Dialect for GeminiCli {
             "AfterTool" => EventKind::ToolDone,
             "BeforeAgent" => EventKind::TurnBegins,
             "AfterAgent" => EventKind::TurnEnds,
-            _ => heard::kind(&payload.hook_event_name, &payload.tool_name)?,
+            _ => payload::kind(&payload.hook_event_name, &payload.tool_name)?,
         };
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }

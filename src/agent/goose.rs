@@ -6,10 +6,10 @@
 
 use serde::Deserialize;
 
-use super::heard::Heard;
 use super::input::Input;
+use super::payload::Heard;
 use super::wire::{self, Text};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, heard, reply};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, payload, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Goose.
@@ -22,7 +22,7 @@ impl Dialect for Goose {
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
         let payload: GoosePayload = wire::read(payload)?;
-        let kind = heard::kind(&payload.event, &payload.tool_name)?;
+        let kind = payload::kind(&payload.event, &payload.tool_name)?;
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }
 

@@ -6,10 +6,12 @@
 
 use serde::Deserialize;
 
-use super::heard::Heard;
 use super::input::Input;
+use super::payload::Heard;
 use super::wire::{self, Text};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude_code, heard, reply};
+use super::{
+    BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude_code, payload, reply,
+};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Grok Build.
@@ -22,7 +24,7 @@ impl Dialect for GrokBuild {
 
     fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
         let payload: GrokPayload = wire::read(payload)?;
-        let kind = heard::kind(&payload.hook_event_name, &payload.tool_name)?;
+        let kind = payload::kind(&payload.hook_event_name, &payload.tool_name)?;
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }
 

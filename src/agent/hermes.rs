@@ -8,11 +8,11 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::heard::Heard;
 use super::input::Input;
+use super::payload::Heard;
 use super::reply::{Say, say};
 use super::wire::{self, Text};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, heard};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, payload};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of Hermes.
@@ -33,7 +33,7 @@ impl Dialect for Hermes {
             "post_llm_call" | "on_session_end" => EventKind::TurnEnds,
             "on_session_start" => EventKind::SessionBegins,
             "on_session_finalize" => EventKind::SessionEnds,
-            _ => heard::kind(&payload.hook_event_name, &payload.tool_name)?,
+            _ => payload::kind(&payload.hook_event_name, &payload.tool_name)?,
         };
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }

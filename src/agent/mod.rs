@@ -19,7 +19,6 @@ mod factory_droid;
 mod gemini_cli;
 mod goose;
 mod grok_build;
-mod heard;
 mod hermes;
 #[cfg(test)]
 mod hooks_tests;
@@ -29,6 +28,7 @@ mod markers;
 mod mcp;
 mod opencode;
 mod patch;
+mod payload;
 mod program;
 mod qwen_code;
 mod reply;

@@ -8,11 +8,11 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::heard::Heard;
 use super::input::Input;
+use super::payload::Heard;
 use super::reply::{Say, say};
 use super::wire::{self, Text};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, heard};
+use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, payload};
 use crate::model::{Agent, Decision, Event, Intent, Language};
 
 /// The dialect of our plugin.
@@ -32,7 +32,7 @@ impl Dialect for OpenCode {
             "session.idle" => EventKind::TurnEnds,
             "session.created" => EventKind::SessionBegins,
             "session.deleted" => EventKind::SessionEnds,
-            _ => heard::kind(&payload.hook_event_name, &payload.tool_name)?,
+            _ => payload::kind(&payload.hook_event_name, &payload.tool_name)?,
         };
         Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
     }

@@ -6,8 +6,8 @@
 
 use serde::Deserialize;
 
-use super::heard::Heard;
 use super::input::Input;
+use super::payload::Heard;
 use super::wire::{self, Text};
 use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, mcp, reply};
 use crate::model::{Agent, Decision, Event, Intent, Language};

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Project, own_files, places, print, print_json};
+use super::{Project, known_roots, print, print_json, state_check};
 use crate::{
     config as settings,
     error::Result,
@@ -46,12 +46,12 @@ pub(crate) fn run(process: &mut Process<'_>, args: &CheckArgs) -> Result<Exit> {
     let mut found = Vec::new();
     if args.repair {
         // First of all: what stands in the place of a lock keeps everything else from its work.
-        tell(process, own_files::clear_the_way(&state, None)?);
+        tell(process, state_check::clear_the_way(&state, None)?);
     }
     let mut lost = None;
     if args.everywhere {
         lost = lost_here(process);
-        let known = places::known(&state)?;
+        let known = known_roots::known(&state)?;
         let projects =
             known.iter().map(|known| known.project(process)).collect::<Result<Vec<_>>>()?;
         for project in lost.iter().chain(&projects) {
@@ -101,13 +101,13 @@ impl RootCheck {
         let own = project.state.root(&project.root);
         if args.repair {
             let now = process.now;
-            tell(process, own_files::clear_the_way(&project.state, Some(&own))?);
+            tell(process, state_check::clear_the_way(&project.state, Some(&own))?);
             tell(process, project.store.repair()?);
-            tell(process, own_files::repair(&own, &project.root, now)?);
+            tell(process, state_check::repair(&own, &project.root, now)?);
         }
         let checkpoints = project.store.list()?.into_iter().map(|it| it.id).collect();
         let mut damage = project.store.check(args.read_data)?;
-        damage.extend(own_files::check(&own));
+        damage.extend(state_check::check(&own));
         let root = Some(project.root.path().to_owned());
         Ok(Self { root, checkpoints, damage, is_read: args.read_data })
     }
@@ -120,11 +120,11 @@ impl RootCheck {
         args: &CheckArgs,
     ) -> Result<Self> {
         if args.repair {
-            tell(process, own_files::repair_sessions(state)?);
+            tell(process, state_check::repair_sessions(state)?);
         }
-        let mut damage = own_files::check_sessions(state);
+        let mut damage = state_check::check_sessions(state);
         if args.everywhere {
-            damage.extend(own_files::check_places(state, lost)?);
+            damage.extend(state_check::check_places(state, lost)?);
         }
         Ok(Self { root: None, checkpoints: BTreeSet::new(), damage, is_read: args.read_data })
     }

@@ -12,9 +12,9 @@ use std::{
 
 use super::Project;
 use crate::{
+    attribution,
     error::Result,
     fs::{Dir, c_name},
-    left,
     model::{
         By, Checkpoint, CheckpointId, DirPath, Entry, Kind, RelPath, SkipReason, Skipped, Storage,
         Tree,
@@ -273,17 +273,18 @@ impl<'a> Comparison<'a> {
         &mut self,
         from: &Checkpoint,
         by: Option<&By>,
-        log: &[left::LogLine],
+        log: &[attribution::LogLine],
     ) {
         let Some(by) = by else { return };
-        let name = left::author(by.agent, &by.session);
-        let known = |side| left::Knowledge::since(from, Some(&name), log, side);
-        let (below, outside) = (known(left::PathSide::Root), known(left::PathSide::Outside));
+        let name = attribution::author(by.agent, &by.session);
+        let known = |side| attribution::AgentHistory::since(from, Some(&name), log, side);
+        let (below, outside) =
+            (known(attribution::PathSide::Root), known(attribution::PathSide::Outside));
         let mut found = std::mem::take(&mut self.found);
         found.retain(|differing| {
             let later =
                 differing.after.map(|entry| LaterSide { comparison: self, differing, entry });
-            let later = later.as_ref().map(|later| later as &dyn left::Here);
+            let later = later.as_ref().map(|later| later as &dyn attribution::CurrentState);
             match &differing.place {
                 Where::Below(path) => below.may_be_agents(path, later),
                 Where::Outside(path) => {
@@ -442,8 +443,8 @@ struct LaterSide<'a> {
     entry: Entry,
 }
 
-impl left::Here for LaterSide<'_> {
-    fn is(&self, state: &left::PathState) -> bool {
+impl attribution::CurrentState for LaterSide<'_> {
+    fn is(&self, state: &attribution::PathState) -> bool {
         is_state(&self.entry, state, || match self.comparison.later(self.differing).ok()? {
             PathContent::File { bytes, .. } | PathContent::Link(bytes) => Some(bytes),
             PathContent::Nothing | PathContent::Other(_) | PathContent::TooLarge => None,

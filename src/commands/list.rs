@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 use super::{
     Project, TurnRow,
     compare::{Comparison, Counts},
-    origin, places, print, print_json, rows,
+    known_roots, origin, print, print_json, rows,
     rows::{CheckpointLabel, agent_name},
     show::skipped_json,
     stats::Stats,
 };
 use crate::{
-    config as settings,
+    attribution, config as settings,
     error::Result,
-    ledger, left,
+    ledger,
     model::{Checkpoint, CheckpointId, Reason},
     process::{Exit, Process},
     project::is_counted,
@@ -262,7 +262,7 @@ impl ListRow {
             return None;
         }
         let mut between = Comparison::between(project, from, to).ok()?;
-        between.leave_out_others(from, self.told().by, &left::before(stats.log(), to));
+        between.leave_out_others(from, self.told().by, &attribution::before(stats.log(), to));
         let counts = between.counts(deadline)?;
         stats.put(from.id, to.id, counts);
         Some(counts)
@@ -381,7 +381,7 @@ pub(super) fn counted(counts: Counts) -> String {
 
 /// One root's part of a list of everything.
 struct RootSection {
-    known: places::KnownRoot,
+    known: known_roots::KnownRoot,
     checkpoints: Vec<Checkpoint>,
     digits: usize,
 }
@@ -391,7 +391,7 @@ fn everywhere(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
     let mut parts = Vec::new();
     let state = settings::state(process, None)?;
     let uses = ledger::uses(&state);
-    for known in places::known(&state)? {
+    for known in known_roots::known(&state)? {
         match known.checkpoints(process) {
             Ok(mut checkpoints) => {
                 ledger::adopt(&mut checkpoints, &uses);

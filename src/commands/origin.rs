@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Project, places};
+use super::{Project, known_roots};
 use crate::{
     cache::ScanTable,
     fs::stat_path,
@@ -80,7 +80,8 @@ fn moved_from(project: &Project) -> Option<DirectoryOrigin> {
 /// shares half of those compared.
 fn copied_from(project: &Project) -> Option<PathBuf> {
     let here = project.root.path();
-    let others = places::known(&project.state).ok()?.into_iter().filter(|known| known.path != here);
+    let others =
+        known_roots::known(&project.state).ok()?.into_iter().filter(|known| known.path != here);
     let shared = others.filter_map(|known| {
         let table = ScanTable::load(&known.state.cache())?;
         let sample: Vec<_> = files(&table).take(SAMPLE).collect();

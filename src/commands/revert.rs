@@ -7,9 +7,9 @@ use super::{
     restore::{Consent, carry_out, picked},
 };
 use crate::{
+    attribution::TurnCalls,
     error::{Error, Result},
     ledger::{self, Use},
-    left::TurnCalls,
     model::{By, Checkpoint, CheckpointId, Reason},
     plan::{Options, Picked},
     process::{Exit, Process},

@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::compare::Counts;
 use crate::{
+    attribution,
     fs::{is_lost, read_small, replace},
-    left,
     model::CheckpointId,
     state::{RootState, version_of},
     ui::LineCounts,
@@ -23,7 +23,7 @@ const PAIRS_MAX: usize = 500;
 pub(crate) struct Stats {
     path: PathBuf,
     place: RootState,
-    log: OnceCell<Vec<left::LogLine>>,
+    log: OnceCell<Vec<attribution::LogLine>>,
     wire: StatsFile,
     changed: bool,
     /// Whether it may be written: a newer beforehand's never is.
@@ -72,8 +72,8 @@ impl Stats {
     }
 
     /// What agents were seen to do in the root, which is read once.
-    pub(crate) fn log(&self) -> &[left::LogLine] {
-        self.log.get_or_init(|| left::read(&self.place))
+    pub(crate) fn log(&self) -> &[attribution::LogLine] {
+        self.log.get_or_init(|| attribution::read(&self.place))
     }
 
     /// Whether there is a file that says nothing.

@@ -10,9 +10,10 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use super::{
-    Project, print, print_json,
+    Project,
+    inactive_hooks::{Silent, silent, title},
+    print, print_json,
     show::skipped_json,
-    silent::{Silent, silent, title},
 };
 use crate::{
     error::Result,

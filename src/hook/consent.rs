@@ -3,7 +3,7 @@
 
 use super::{
     Hook,
-    turn::{quiet, with_ledger},
+    session_state::{quiet, with_ledger},
 };
 use crate::{
     agent::{self, Markers},

@@ -14,9 +14,9 @@ use std::{
 
 use super::Hook;
 use crate::{
+    attribution,
     fs::stat_path,
     ledger::{self, Ledger},
-    left,
     model::{
         Agent, Checkpoint, CheckpointId, Dedupe, Effect, Intent, Kind, Reach, Reason, Root,
         RootKind, ScanScope, Stamp,
@@ -64,7 +64,8 @@ impl Hook<'_, '_> {
         let reach = Reach { root, scope: ScanScope::Whole, victims: Vec::new() };
         let is_edit = !matches!(self.call.intent, Intent::Run { .. });
         let begins = self.begins(&place, &reach, &ledger, of);
-        let begins = left::Begins { is_held: is_edit && has == Some(HeldPart::All), ..begins };
+        let begins =
+            attribution::Begins { is_held: is_edit && has == Some(HeldPart::All), ..begins };
         // What is not noted has no known author.
         let _noted = begins.note_again(self.process);
         true
@@ -121,7 +122,7 @@ impl Hook<'_, '_> {
             Reason::Call | Reason::Net => (),
         }
         let (agent, session) = (self.dialect.name(), &self.call.context.session.0);
-        left::is_left_outside(&state.root(&reach.root), checkpoint.id)
+        attribution::is_left_outside(&state.root(&reach.root), checkpoint.id)
             || ledger::is_used_elsewhere(state, self.process.now, checkpoint, (agent, session))
     }
 

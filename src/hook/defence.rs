@@ -2,8 +2,8 @@
 
 use super::{
     Hook,
+    session_state::{quiet, with_ledger},
     trouble::write_journal,
-    turn::{quiet, with_ledger},
 };
 use crate::{
     guard::{self, GuardContext},

@@ -3,22 +3,22 @@
 //! A hook never fails. Whatever goes wrong becomes a note for the user and a line in the journal,
 //! and the agent goes on, unless the user's settings want it stricter.
 
+mod after_call;
 mod cause;
 mod consent;
 mod covered;
 mod defence;
-mod done;
-mod edges;
-mod foresee;
 mod input;
-mod net;
+mod lifecycle;
 mod notes;
 mod place;
+mod preview;
 mod program;
+mod session_state;
 mod trouble;
-mod turn;
+mod turn_boundary;
 
-pub use foresee::{Foreseen, foresee};
+pub use preview::{Foreseen, foresee};
 pub use program::{program_begins, program_ended};
 
 use std::{
@@ -35,12 +35,13 @@ use self::{
 };
 use crate::{
     agent::{self, Dialect, EventKind, HookAnswer, Markers},
+    attribution,
     config::{self, LoadedSettings},
     error::{Error, Result},
     fs::PathResolver,
     journal::LineKind,
     ledger::Ledger,
-    left, maintenance,
+    maintenance,
     model::{
         CheckpointId, Decision, Effect, Event, Intent, Reach, Root, ScanScope, Settings, ToolCall,
     },
@@ -116,21 +117,21 @@ fn on_event(
 ) -> Decision {
     match event {
         Event::ToolCall(call) => on_call(process, dialect, markers, &placed(&call)),
-        Event::ToolDone(call) => done::on_done(process, dialect, &placed(&call)),
+        Event::ToolDone(call) => after_call::on_done(process, dialect, &placed(&call)),
         Event::TurnBegins { context, prompt } => {
-            net::turn_begins(process, dialect, &context, prompt.as_deref())
+            turn_boundary::turn_begins(process, dialect, &context, prompt.as_deref())
         }
         Event::TurnEnds(context) => {
-            edges::start_maintenance(process, &context);
-            net::turn_ends(process, dialect, &context)
+            lifecycle::start_maintenance(process, &context);
+            turn_boundary::turn_ends(process, dialect, &context)
         }
         Event::SessionEnds(context) => {
-            let decision = net::turn_ends(process, dialect, &context);
-            edges::on_session_end(process, dialect, &context);
+            let decision = turn_boundary::turn_ends(process, dialect, &context);
+            lifecycle::on_session_end(process, dialect, &context);
             decision
         }
         Event::SessionBegins(context) => {
-            edges::on_session_begin(process, dialect, &context);
+            lifecycle::on_session_begin(process, dialect, &context);
             Decision::NEUTRAL
         }
         Event::Other => Decision::NEUTRAL,
@@ -389,10 +390,10 @@ impl Hook<'_, '_> {
         reach: &'b Reach,
         ledger: &Ledger,
         of: CheckpointId,
-    ) -> left::Begins<'b> {
+    ) -> attribution::Begins<'b> {
         let (call, effect, cwd) = (self.call, &self.effect, &self.cwd);
         let tells = ledger.tells_ends();
-        left::Begins { place, call, effect, reach, of, cwd, is_held: false, tells }
+        attribution::Begins { place, call, effect, reach, of, cwd, is_held: false, tells }
     }
 
     fn is_wanted(&self) -> bool {

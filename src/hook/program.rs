@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Hook, done, edges, net, turn::with_ledger};
+use super::{Hook, after_call, lifecycle, session_state::with_ledger, turn_boundary};
 use crate::{
     agent,
     error::Result,
@@ -47,9 +47,9 @@ pub fn program_begins(
 /// Notes what the program left, once it has ended. Returns what a person should know of that.
 pub fn program_ended(process: &mut Process<'_>, call: &ToolCall) -> Decision {
     let dialect = agent::by_agent(call.context.agent);
-    let told = done::on_done(process, dialect, call);
+    let told = after_call::on_done(process, dialect, call);
     // Nothing is open any more, but for what could not be looked at.
-    net::turn_ends(process, dialect, &call.context);
-    edges::start_maintenance(process, &call.context);
+    turn_boundary::turn_ends(process, dialect, &call.context);
+    lifecycle::start_maintenance(process, &call.context);
     told
 }

@@ -8,6 +8,7 @@ mod block;
 mod edit;
 mod jsonc;
 mod merge;
+mod own_file;
 mod program;
 mod record;
 mod registered;
@@ -17,7 +18,6 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod trust;
-mod whole;
 
 use std::{
     fs,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{
     block::{BlockFormat, hooks_are_there},
     merge::Entries,
-    whole::{Quoting, Template},
+    own_file::{Quoting, Template},
 };
 use crate::{fs::read_small, process::Process};
 

@@ -3,8 +3,8 @@
 use super::{
     block::BlockFormat,
     merge::Entries,
+    own_file::{Quoting, Template},
     rows::{Edit, InstallFile, InstallRow, SettingsBase},
-    whole::{Quoting, Template},
 };
 
 const fn home(dir: &'static str) -> SettingsBase {

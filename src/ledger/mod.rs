@@ -5,10 +5,10 @@
 //! second waits and then finds the first one's checkpoint. Who only looks whether there is one
 //! already needs no lock. A ledger that is lost or damaged costs a snapshot more and nothing else.
 
+mod agent_writes;
 mod all;
-mod open;
-mod own;
 mod refused;
+mod unfinished;
 mod wire;
 
 use std::{
@@ -29,8 +29,8 @@ use crate::{
 
 pub(crate) use all::parse_any;
 pub use all::{adopt, covered_since, damaged, is_used_elsewhere, running, server, uses};
-pub use open::UnfinishedCommand;
 pub use refused::{RefusedIn, has_called, refused};
+pub use unfinished::UnfinishedCommand;
 pub use wire::Refused;
 use wire::{Lazily, LedgerFile, LedgerWire, PathBytes, WireTurn, WireUse, look, look_by};
 

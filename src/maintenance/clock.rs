@@ -26,7 +26,7 @@ const SIZE_MAX_BYTES: u64 = 256 << 20;
 /// The most that a single leap of the clock can count.
 const LEAP_MAX_SECONDS: u64 = 2 * 24 * 60 * 60;
 
-/// What the last maintenance run saw and did: `house.json`.
+/// What the last maintenance run saw and did: `maintenance.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MaintenanceState {
     version: u32,

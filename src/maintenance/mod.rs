@@ -1,7 +1,7 @@
 //! Enforces the store's limits in the background, outside the hook path.
 //!
 //! After a save, the hook looks at the time of one file. At most once in `prune_interval` it starts
-//! `beforehand housekeep` as a detached, low-priority process. That process works in short slices, so
+//! `beforehand maintain` as a detached, low-priority process. That process works in short slices, so
 //! that a concurrent save never waits for long. If it is killed, the next run does what is left.
 
 mod clock;
@@ -42,7 +42,7 @@ const AHEAD_NS: i64 = 60_000_000_000;
 /// Starts a run if one is due. Costs one stat if not.
 pub fn start_if_due(process: &Process<'_>, state: &StateDir, settings: &Settings) {
     if settings.auto_prune && is_due(state, settings.prune_interval, process.now) {
-        start(process, state, settings.prune_interval, &["housekeep".into()]);
+        start(process, state, settings.prune_interval, &["maintain".into()]);
     }
 }
 
@@ -55,7 +55,7 @@ pub fn start_after_session(
     session: &SessionId,
 ) {
     let args: [OsString; 4] =
-        ["housekeep".into(), "--ended".into(), agent.into(), session.0.clone().into()];
+        ["maintain".into(), "--ended".into(), agent.into(), session.0.clone().into()];
     start(process, state, settings.prune_interval, &args);
 }
 

@@ -12,9 +12,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{clock::MaintenanceState, inventory::RootInventory};
 use crate::{
+    attribution,
     error::{Error, Result},
     fs::{Lock, remove_tree, stat_path},
-    left,
     model::Settings,
     state::{RootState, StateDir},
     store::{
@@ -104,7 +104,10 @@ pub(super) fn drop_old(
             // Restores ask what was done since a checkpoint, and `doctor` what was seen of late.
             let oldest = inventory.checkpoints.last().map_or(now, |oldest| oldest.taken_at);
             let time = oldest.min(now - LOG_STAYS);
-            left::drop_before(&inventory.own, time.timestamp_nanos_opt().unwrap_or(i64::MIN))?;
+            attribution::drop_before(
+                &inventory.own,
+                time.timestamp_nanos_opt().unwrap_or(i64::MIN),
+            )?;
         }
     }
     for root in record::all_roots(state)? {

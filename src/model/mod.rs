@@ -4,8 +4,8 @@ mod call;
 mod checkpoint;
 mod decision;
 mod files;
-mod found;
 mod path;
+mod scan_entry;
 mod settings;
 
 pub use call::{
@@ -18,8 +18,8 @@ pub use files::{
     Content, ContentId, Directory, Entry, Kind, Manifest, SkipReason, Skipped, Stamp, Storage,
     Tree, Usual,
 };
-pub use found::{DirPath, Fresh, Marks, ScanEntry, in_tree_order};
 pub use path::{NotBelowRoot, Reach, RelPath, Root, RootKind, ScanScope};
+pub use scan_entry::{DirPath, Fresh, Marks, ScanEntry, in_tree_order};
 pub use settings::{
     BeforeShell, Dedupe, FreeSpace, Notice, Notify, SessionEnd, Settings, ShellPatterns,
     StoreChoice, Triggers, TroubleAnswer,

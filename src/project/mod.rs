@@ -1,8 +1,8 @@
 //! A project as commands and restores work with it: its root, settings and store, and its
 //! checkpoints as people count them. Never prints.
 
+mod checkpoint_tree;
 mod gone;
-mod held;
 mod turns;
 
 use std::{
@@ -30,7 +30,7 @@ use crate::{
     ui,
 };
 
-pub(crate) use held::{LaterTurns, Then};
+pub(crate) use checkpoint_tree::{LaterTurns, Then};
 pub(crate) use turns::{TurnRow, is_counted, rows};
 
 /// Where a command works: a root, its settings, and its store.

@@ -2,7 +2,7 @@
 
 mod around;
 mod glob;
-mod places;
+mod named_paths;
 
 use std::{
     os::unix::ffi::OsStrExt,
@@ -16,8 +16,8 @@ use crate::{
 
 pub use around::{Surroundings, look_around_real, path_around, root_around, root_around_real};
 pub use glob::expand as matching;
-pub use places::{Stake, plausible};
-use places::{meant_by, places};
+pub use named_paths::{Stake, plausible};
+use named_paths::{meant_by, places};
 
 /// What a call can reach from `start`, the directory its session works in.
 pub fn reach(
@@ -41,7 +41,7 @@ pub fn reach_in(
     let mut victims = places(effect, &bases, &root);
     // What works in a part of another repository may change all of it: its index, and whatever a
     // `git reset` there replaces.
-    let worked_in = places::worked_in(effect, &bases, &root).into_iter();
+    let worked_in = named_paths::worked_in(effect, &bases, &root).into_iter();
     victims.extend(worked_in.filter_map(|dir| around::worktree_around(&dir, surroundings)));
     victims.sort();
     victims.dedup();
@@ -57,7 +57,7 @@ pub fn stakes(
     (intent, effect): (&Intent, &Effect),
     root: &Root,
 ) -> Vec<Stake> {
-    places::stakes(intent, effect, &bases(start, context, root), root)
+    named_paths::stakes(intent, effect, &bases(start, context, root), root)
 }
 
 /// The repositories below `root` that a call works in or names something of, by its words or by
@@ -69,7 +69,7 @@ pub fn within(
     root: &Root,
     surroundings: &Surroundings<'_>,
 ) -> Vec<(Root, ScanScope)> {
-    let mut places: Vec<PathBuf> = places::mentioned(intent, effect)
+    let mut places: Vec<PathBuf> = named_paths::mentioned(intent, effect)
         .filter_map(|path| absolute(cwd, path))
         .chain([cwd.to_owned()])
         .filter_map(|place| repository_below(&place, root.path()))

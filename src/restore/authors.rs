@@ -9,8 +9,8 @@ use super::{
     side::entry_at,
 };
 use crate::{
+    attribution::{self, AgentHistory, PathSide},
     error::{Error, Result},
-    left::{self, Knowledge, PathSide},
     model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Skipped, Tree},
     plan::{Author, Change},
     project::Project,
@@ -45,19 +45,19 @@ impl Authorship {
 /// What the log says of the time since a checkpoint.
 pub(super) fn knowledge(
     checkpoint: &Checkpoint,
-    lines: &[left::LogLine],
+    lines: &[attribution::LogLine],
     side: PathSide,
-) -> Knowledge {
+) -> AgentHistory {
     let by = checkpoint.cause.by.as_ref();
-    let name = by.map(|by| left::author(by.agent, &by.session));
-    Knowledge::since(checkpoint, name.as_deref(), lines, side)
+    let name = by.map(|by| attribution::author(by.agent, &by.session));
+    AgentHistory::since(checkpoint, name.as_deref(), lines, side)
 }
 
 /// What the log of the agents says of the paths that changed.
 pub(super) struct Authors {
-    pub(super) knowledge: Knowledge,
+    pub(super) knowledge: AgentHistory,
     likely: BTreeMap<RelPath, Entry>,
-    /// The trees of [`Knowledge::looks`] that can be read.
+    /// The trees of [`AgentHistory::looks`] that can be read.
     looks: BTreeMap<CheckpointId, Tree>,
     side: PathSide,
 }
@@ -72,7 +72,7 @@ impl Authors {
         let Restore { project, checkpoint, request } = restore;
         let lines = match request.of_restore {
             Some(_) => Vec::new(),
-            None => left::read(&project.state.root(&project.root)),
+            None => attribution::read(&project.state.root(&project.root)),
         };
         let knowledge = knowledge(checkpoint, &lines, side);
         let mut likely = BTreeMap::new();
@@ -197,7 +197,9 @@ pub(super) fn of_restore(
     let Restore { project, checkpoint, .. } = restore;
     let Some(restored) = restored(project, of)? else { return Ok(Authorship::default()) };
     let merged: BTreeMap<_, _> =
-        left::merged(&project.state.root(&project.root), checkpoint.id).into_iter().collect();
+        attribution::merged(&project.state.root(&project.root), checkpoint.id)
+            .into_iter()
+            .collect();
     let (mut authors, mut made) = (BTreeMap::new(), BTreeSet::new());
     for change in changes {
         let (path, here) = (&change.path, change.after);

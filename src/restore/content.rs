@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, io::Read, path::Path};
 
 use super::side::{entry_at, top};
 use crate::{
-    left::{self, Here, PathSide, PathState},
+    attribution::{self, CurrentState, PathSide, PathState},
     model::{CheckpointId, Entry, Kind, RelPath, Tree},
     plan::{Action, Choosable, Merged, RestorePlan, Step},
     project::Project,
@@ -72,14 +72,14 @@ pub(crate) fn bytes_shown(
 /// The SHA-256, in hex, of a file's bytes or a symlink's text at a path, unless it is large.
 pub(super) fn digest_now(project: &Project, path: &RelPath, kind: Kind) -> Option<String> {
     let bytes = kind.has_content().then(|| small(project.root.path(), path, kind))?;
-    bytes.map(|bytes| left::digest(&bytes))
+    bytes.map(|bytes| attribution::digest(&bytes))
 }
 
 /// The same of a checkpoint's file or symlink. A directory is no more than its name.
 pub(super) fn digest_then(project: &Project, entry: &Entry) -> Option<String> {
     match entry.kind {
-        Kind::Directory => Some(left::digest(b"/")),
-        _ => held_bytes(project, entry).map(|bytes| left::digest(&bytes)),
+        Kind::Directory => Some(attribution::digest(b"/")),
+        _ => held_bytes(project, entry).map(|bytes| attribution::digest(&bytes)),
     }
 }
 
@@ -120,7 +120,7 @@ impl Present<'_> {
     }
 }
 
-impl Here for Present<'_> {
+impl CurrentState for Present<'_> {
     fn is(&self, state: &PathState) -> bool {
         self.now.is_some_and(|now| {
             is_state(&now, state, || small(top(self.project, self.side), self.path, now.kind))
@@ -153,7 +153,7 @@ pub(super) struct CheckpointSide<'a> {
     pub(super) entry: Entry,
 }
 
-impl Here for CheckpointSide<'_> {
+impl CurrentState for CheckpointSide<'_> {
     fn is(&self, state: &PathState) -> bool {
         is_state(&self.entry, state, || held_bytes(self.project, &self.entry))
     }
@@ -187,7 +187,7 @@ pub(crate) fn is_state(
         (_, Some(content), Some(id), _) => {
             content.id == id || bytes().is_some_and(|bytes| naming::is_name_of(&id, &bytes))
         }
-        (_, _, _, Some(sha)) => bytes().is_some_and(|bytes| left::digest(&bytes) == *sha),
+        (_, _, _, Some(sha)) => bytes().is_some_and(|bytes| attribution::digest(&bytes) == *sha),
         (_, _, _, _) => false,
     }
 }

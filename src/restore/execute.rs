@@ -7,10 +7,10 @@ use super::{
 };
 use crate::{
     apply::{self, ApplyOutcome, Missed},
+    attribution::{self, LogEvent, LogLine, PathSide, PathState},
     crash,
     error::{Error, Result},
     fs::now_ns,
-    left::{self, LogEvent, LogLine, PathSide, PathState},
     model::{Checkpoint, CheckpointId, Entry, Kind, RelPath},
     plan::{Action, Merged, Step},
     process::Process,
@@ -240,7 +240,7 @@ pub(super) fn make_repositories<'a>(
 /// What is put where others were at work, and is not what the checkpoint has there.
 fn merged(prepared: &Prepared) -> Vec<(RelPath, String)> {
     let merges = prepared.plan.merges.iter();
-    let merges = merges.map(|(path, it)| (path.clone(), left::digest(&it.bytes)));
+    let merges = merges.map(|(path, it)| (path.clone(), attribution::digest(&it.bytes)));
     merges
         .chain(prepared.mid_turn_digests.iter().map(|(path, sha)| (path.clone(), sha.clone())))
         .collect()
@@ -272,7 +272,11 @@ pub(super) fn note_back<'a>(
         LogLine { at: now_ns(), by: String::new(), what }
     };
     let lines: Vec<LogLine> = back.take(BACK_MAX).map(line).collect();
-    if lines.is_empty() { Ok(()) } else { left::append(&project.state.root(&project.root), &lines) }
+    if lines.is_empty() {
+        Ok(())
+    } else {
+        attribution::append(&project.state.root(&project.root), &lines)
+    }
 }
 
 /// Notes what a chosen part of the plan came to, if nothing in it is another author's: a later restore to
@@ -286,7 +290,7 @@ fn note_parts(
     let is_missed = |path: &RelPath| outcome.missed.iter().any(|it| it.path == path.as_path());
     let then = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
     let line = |(path, merged): (&RelPath, &Merged)| {
-        let (permissions, sha) = (merged.permissions, Some(left::digest(&merged.bytes)));
+        let (permissions, sha) = (merged.permissions, Some(attribution::digest(&merged.bytes)));
         let state = Some(PathState { kind: Kind::File.mode_bits(), permissions, id: None, sha });
         let (path, held) = (PathSide::Root.text(path), Some(held.to_string()));
         let what = LogEvent::Back { path, state, then, held };
@@ -299,7 +303,11 @@ fn note_parts(
     let parts = prepared.plan.merges.iter().filter(|(path, _)| is_own(path));
     let lines: Vec<LogLine> =
         parts.filter(|(path, _)| !is_missed(path)).map(line).take(BACK_MAX).collect();
-    if lines.is_empty() { Ok(()) } else { left::append(&project.state.root(&project.root), &lines) }
+    if lines.is_empty() {
+        Ok(())
+    } else {
+        attribution::append(&project.state.root(&project.root), &lines)
+    }
 }
 
 /// Notes what was merged, so that undoing it knows its own.
@@ -312,11 +320,15 @@ pub(super) fn note_merged(
         at: now_ns(),
         by: String::new(),
         what: LogEvent::Merged {
-            path: left::path_text(path),
+            path: attribution::path_text(path),
             held: held.to_string(),
             sha: sha.clone(),
         },
     };
     let lines: Vec<LogLine> = merged.iter().map(line).collect();
-    if lines.is_empty() { Ok(()) } else { left::append(&project.state.root(&project.root), &lines) }
+    if lines.is_empty() {
+        Ok(())
+    } else {
+        attribution::append(&project.state.root(&project.root), &lines)
+    }
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use super::Restore;
 use crate::{
+    attribution::{self, LogEvent, LogLine},
     error::{Error, Result},
     fs::now_ns,
-    left::{self, LogEvent, LogLine},
     model::{Checkpoint, CheckpointId, Head},
     project::Project,
     store::{HeadDistance, HeadMove, record::Record, repository},
@@ -74,7 +74,7 @@ pub(super) fn moves(restore: Restore<'_>) -> Result<Option<HeadMove>> {
     if request.of_restore.is_none() {
         return Ok(None);
     }
-    let moved = left::head_moved(&project.state.root(&project.root), checkpoint.id);
+    let moved = attribution::head_moved(&project.state.root(&project.root), checkpoint.id);
     // Where it has been moved again since, it stays.
     Ok(moved.map(reversed).filter(|back| {
         let (branch, commit) = (Some(back.branch.clone()), Some(back.from.clone()));
@@ -99,7 +99,7 @@ pub(super) fn note(project: &Project, there: &HeadMove, held: CheckpointId) -> R
     let HeadMove { branch, from, to, .. } = there.clone();
     let what = LogEvent::Head { held: held.to_string(), branch, from, to };
     let line = LogLine { at: now_ns(), by: String::new(), what };
-    left::append(&project.state.root(&project.root), &[line])
+    attribution::append(&project.state.root(&project.root), &[line])
 }
 
 /// What happened to HEAD since a checkpoint; `None` if nothing did, or that cannot be told.

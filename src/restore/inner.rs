@@ -15,9 +15,10 @@ use super::{
     content::{CheckpointSide, digest_then},
 };
 use crate::{
+    attribution,
     error::Result,
     fs::stat_path,
-    ledger, left,
+    ledger,
     model::{Checkpoint, CheckpointId, Entry, Kind, Reason, RelPath, Tree},
     plan::{Author, Change, RestorePlan},
     project::Project,
@@ -169,10 +170,16 @@ fn held(
     if all.is_empty() {
         return Ok(held);
     }
-    let name = left::author(by.agent, &by.session);
-    let lines = left::read(&project.state.root(&project.root));
-    let since =
-        |lines: &[_]| left::Knowledge::since(checkpoint, Some(&name), lines, left::PathSide::Root);
+    let name = attribution::author(by.agent, &by.session);
+    let lines = attribution::read(&project.state.root(&project.root));
+    let since = |lines: &[_]| {
+        attribution::AgentHistory::since(
+            checkpoint,
+            Some(&name),
+            lines,
+            attribution::PathSide::Root,
+        )
+    };
     let change_at = |path: &RelPath| {
         let at = changes.binary_search_by(|change| change.path.cmp(path)).ok()?;
         Some(log.present(project, &changes[at]))
@@ -193,7 +200,7 @@ fn held(
         }
     };
     for step in &all {
-        let known_then = LazyCell::new(|| since(&left::before(&lines, step)));
+        let known_then = LazyCell::new(|| since(&attribution::before(&lines, step)));
         let store = project.store.as_ref();
         let looked = project.as_far_as_it_can_be_read(step.id, |tree| {
             let other = store::changes(store, tree, now, ContentSource::Disk)?;

@@ -8,18 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     RestoreRequest,
     announced::drop_announced,
+    comparison::{seen_by_plan, skipped_now},
     content::digest_now,
     execute::{gone, is_settled, made, make_repositories, note_back, note_merged, records},
-    head, inner,
-    look::{seen_by_plan, skipped_now},
-    outside,
+    head, inner, outside,
     repositories::keeps_own,
 };
 use crate::{
     apply::{self, ApplyOutcome},
+    attribution::{self, PathSide},
     error::{Error, Result},
     fs::{Dir, c_name},
-    left::{self, PathSide},
     model::{Checkpoint, Entry, Kind, RelPath, Tree},
     plan::{self, RestorePlan, Unsettled},
     process::Process,
@@ -76,7 +75,7 @@ pub(crate) fn resume(
 pub(crate) fn retain_steps(project: &Project, checkpoints: &mut Vec<Checkpoint>) -> Result<()> {
     let place = project.state.root(&project.root);
     let announced = Announced::read(&place)?;
-    let mut no_steps = left::voided(&place);
+    let mut no_steps = attribution::voided(&place);
     no_steps.extend(RestoreLog::read(&place)?.map(|log| log.held));
     checkpoints.retain(|checkpoint| {
         let never_began = announced.is_some_and(|announced| announced.took(checkpoint));
@@ -169,7 +168,7 @@ fn end(project: &Project, log: &RestoreLog, toward: Toward) -> Result<()> {
     let place = project.state.root(&project.root);
     if toward == Toward::Before {
         // Lost, it costs an undo that has to be asked for by the checkpoint's name.
-        let _noted = left::void(&place, log.held);
+        let _noted = attribution::void(&place, log.held);
     }
     RestoreLog::end(&place)
 }

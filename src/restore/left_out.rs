@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use super::look::{is_out_of_reach, skipped};
+use super::comparison::{is_out_of_reach, skipped};
 use crate::{
+    attribution,
     error::{Error, Result},
-    left,
     model::{Checkpoint, Kind, RelPath, Skipped, Tree},
     plan::{ByPath, Pick, Picked},
     project::Project,
@@ -32,7 +32,7 @@ pub(crate) fn moved(
     left: &[Skipped],
 ) -> BTreeMap<Vec<u8>, PathBuf> {
     let gone = left.iter().filter(|out| project.is_gone(out));
-    left::moved(project.store.as_ref(), scan, then, gone)
+    attribution::moved(project.store.as_ref(), scan, then, gone)
 }
 
 /// What is there now and not held, and was not there at the checkpoint, held or not.

@@ -8,7 +8,7 @@ use super::{
     content::{bytes_now, bytes_then},
 };
 use crate::{
-    left,
+    attribution,
     model::{Kind, RelPath},
     plan::{Author, Change, Merged},
     project::Project,
@@ -71,7 +71,7 @@ fn one(
     let mut bases = knowledge.knowledge.bases(&change.path);
     let base = bases.find_map(|state| {
         let sha = state.sha.as_deref()?;
-        Some((left::text(&place, sha)?, state.permissions))
+        Some((attribution::text(&place, sha)?, state.permissions))
     });
     // Where the agent was not seen to leave a text, there is nothing of its own to take back.
     let (base, left) = base?;

@@ -4,6 +4,7 @@
 mod announced;
 mod authors;
 mod choose;
+mod comparison;
 mod content;
 pub(crate) mod elsewhere;
 mod execute;
@@ -13,7 +14,6 @@ mod hold;
 mod inner;
 mod interrupted;
 mod left_out;
-mod look;
 mod merge;
 mod model_note;
 mod outside;
@@ -37,7 +37,7 @@ pub(crate) use prepare::Prepared;
 pub(crate) use repositories::is_ref;
 
 use crate::{
-    left::TurnCalls,
+    attribution::TurnCalls,
     model::{Checkpoint, CheckpointId},
     plan::{Options, Picked},
     project::Project,

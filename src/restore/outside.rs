@@ -10,14 +10,14 @@ use std::{
 use super::{
     Restore,
     authors::{self, Authors, Authorship},
-    look::{RootComparison, add_parents},
+    comparison::{RootComparison, add_parents},
     repositories::keep_in_git_dirs,
     revert,
 };
 use crate::{
+    attribution::{self, Outside, PathSide},
     error::Result,
     fs::stat_path,
-    left::{self, Outside, PathSide},
     model::{Checkpoint, Kind, Reason, RelPath, RootKind, SkipReason, Skipped, Tree},
     plan::{self, Action, KeepReason, OutsidePlan, Past, Picked, Step, Unsettled},
     project::Project,
@@ -39,7 +39,7 @@ pub(crate) fn paths(project: &Project, checkpoint: &Checkpoint, then: &Tree) -> 
 
 /// Where nothing was before the agent of the checkpoint named it.
 fn absent(project: &Project, checkpoint: &Checkpoint) -> BTreeSet<PathBuf> {
-    let lines = left::read(&project.state.root(&project.root));
+    let lines = attribution::read(&project.state.root(&project.root));
     let known = authors::knowledge(checkpoint, &lines, PathSide::Outside);
     let is_held_out = |path: &Path| {
         let mut left_out =

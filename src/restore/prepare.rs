@@ -9,19 +9,19 @@ use std::{
 use super::{
     Restore,
     authors::{self, Authors, Authorship},
+    comparison::{RootComparison, add_parents, see, seen_by_plan, skipped},
     head::{self, HeadPlan, NestedHead},
     inner::{self, Inner},
     left_out::{left_out, moved, new_unheld, refuse_unknown},
-    look::{RootComparison, add_parents, see, seen_by_plan, skipped},
     merge::{self, Merges},
     outside,
     repositories::{Repositories, keep_in_git_dirs},
     revert::{self, Reverted},
 };
 use crate::{
+    attribution::{self, Caller, PathSide, TurnCalls},
     error::Result,
     ledger,
-    left::{self, Caller, PathSide, TurnCalls},
     model::{
         Checkpoint, CheckpointId, Entry, Kind, RelPath, RootKind, SkipReason, Skipped, Stamp, Tree,
     },
@@ -338,7 +338,7 @@ impl Restore<'_> {
             // Other turns may have found the same checkpoint as it was.
             let is_its = |used: &&ledger::Use| {
                 used.at.timestamp_nanos_opt().is_some_and(|used| used <= *at)
-                    && left::author(used.by.agent, &used.by.session) == *by
+                    && attribution::author(used.by.agent, &used.by.session) == *by
             };
             let key = uses.iter().find(is_its).and_then(|used| used.by.turn_key());
             let is_row = |row: &TurnRow| match &key {

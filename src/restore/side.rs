@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::{
+    attribution::PathSide,
     error::Result,
-    left::PathSide,
     model::{Entry, RelPath, Tree},
     project::Project,
     store,

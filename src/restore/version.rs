@@ -12,7 +12,7 @@ use super::{
     side::{entry_at, top},
 };
 use crate::{
-    left::{self, AtPath, PathSide},
+    attribution::{self, AtPath, PathSide},
     model::{CheckpointId, Content, ContentId, Entry, Kind, RelPath, Tree},
     project::Project,
     store::naming,
@@ -154,7 +154,7 @@ impl<'a> VersionSource<'a> {
         sha: Option<&str>,
     ) -> Option<Vec<u8>> {
         let place = self.project.state.root(&self.project.root);
-        if let Some(text) = sha.and_then(|sha| left::text(&place, sha)) {
+        if let Some(text) = sha.and_then(|sha| attribution::text(&place, sha)) {
             return Some(text);
         }
         let mut known = BTreeSet::new();
@@ -261,7 +261,7 @@ fn one_of<T: PartialEq + Copy>([base, ours, theirs]: [T; 3]) -> Option<T> {
 /// Whether bytes are those that the log has.
 fn is_noted(bytes: &[u8], id: Option<ContentId>, sha: Option<&str>) -> bool {
     match (sha, id) {
-        (Some(sha), _) => left::digest(bytes) == sha,
+        (Some(sha), _) => attribution::digest(bytes) == sha,
         (None, Some(id)) => naming::is_name_of(&id, bytes),
         (None, None) => false,
     }

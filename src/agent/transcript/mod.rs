@@ -12,9 +12,9 @@ mod codex;
 mod copilot_cli;
 mod elsewhere;
 mod gemini_cli;
-mod own_way;
+mod own_rewind;
 mod qwen_code;
-mod served;
+mod server;
 #[cfg(test)]
 mod tests;
 
@@ -26,8 +26,8 @@ use crate::model::Agent;
 
 pub use calls::{CallEvent, has_calls, told, workdir};
 pub use elsewhere::{moved, place_for};
-pub use own_way::own_way;
-pub use served::{Asked, SERVE, ask, is_served, resume};
+pub use own_rewind::own_way;
+pub use server::{Asked, SERVE, ask, is_served, resume};
 
 /// Where to cut a conversation: before this turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

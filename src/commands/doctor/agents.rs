@@ -13,7 +13,7 @@ use crate::{
     ui,
 };
 
-use super::super::silent::{sites, title};
+use super::super::inactive_hooks::{sites, title};
 
 /// An agent must wait longer than `deadline` is by default, with room for a slow disk.
 const TIMEOUT_S_MIN: u64 = 5;

@@ -15,10 +15,10 @@ use crate::{
         self, Markers,
         transcript::{CallEvent, has_calls, told},
     },
+    attribution::{self, LogEvent},
     commands::Project,
     fs::open_regular,
     install, ledger,
-    left::{self, LogEvent},
     model::{Agent, Effect, Event, Intent, ToolCall},
     process::Process,
     shell,
@@ -47,7 +47,7 @@ pub(super) fn tally(process: &Process<'_>, project: &Project, agent: Agent) -> O
         return None;
     }
     let since = since(process, project);
-    let noted = left::read(&project.state.root(&project.root)).into_iter();
+    let noted = attribution::read(&project.state.root(&project.root)).into_iter();
     let noted: BTreeSet<String> = noted
         .filter_map(|line| match line.what {
             LogEvent::Began { call, .. } => Some(call),
@@ -66,7 +66,7 @@ pub(super) fn tally(process: &Process<'_>, project: &Project, agent: Agent) -> O
                 continue;
             }
             tally.all += 1;
-            if noted.contains(&left::name(&call)) {
+            if noted.contains(&attribution::name(&call)) {
                 tally.seen += 1;
             } else {
                 tally.missed = Some(in_words(&call));

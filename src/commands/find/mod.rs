@@ -18,7 +18,7 @@ use self::{
     versions::Versions,
     what::FileQuery,
 };
-use super::{Project, places, print, print_json};
+use super::{Project, known_roots, print, print_json};
 use crate::{
     config as settings,
     error::{Error, Result},
@@ -127,7 +127,7 @@ fn projects(process: &mut Process<'_>, args: &FindArgs) -> Result<Vec<(Project, 
     }
     let here = here.ok().map(|project| project.root.path().to_owned());
     let mut projects = Vec::new();
-    for known in places::known(&settings::state(process, None)?)? {
+    for known in known_roots::known(&settings::state(process, None)?)? {
         match Project::open(process, Some(&known.path)) {
             Ok(project) => {
                 let is_here = here.as_deref() == Some(project.root.path());

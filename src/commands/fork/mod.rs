@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     Project, error_text, origin, print, print_json,
-    restore::talk::{self, Talk},
+    restore::conversation::{self, Talk},
     rows,
     show::skipped_json,
 };
@@ -114,8 +114,8 @@ impl ForkWish<'_> {
     fn carry_out(&self, process: &mut Process<'_>, args: &ForkArgs) -> Result<Exit> {
         let Self { project, checkpoint, plan, .. } = self;
         // What can be wrong with the conversation is found out before anything is made.
-        let talks = !args.no_conversation && talk::has_conversation(project, checkpoint);
-        let talk = talks.then(|| talk::prepare_in(process, project, checkpoint, &plan.dir));
+        let talks = !args.no_conversation && conversation::has_conversation(project, checkpoint);
+        let talk = talks.then(|| conversation::prepare_in(process, project, checkpoint, &plan.dir));
         if let Some(Err(why)) = &talk {
             let told = error_text(why, ui::Style::stderr(process));
             let _ignored = process.stderr.write_all(told.as_bytes());

@@ -1,5 +1,6 @@
 //! `beforehand restore`: plans, shows the plan, holds what it would overwrite, and carries it out.
 
+pub(crate) mod conversation;
 mod head;
 mod interrupted;
 mod into;
@@ -7,10 +8,9 @@ mod patch;
 mod paths;
 mod remains;
 mod report;
-mod served;
+mod server_fork;
 mod show;
 mod shown;
-pub(crate) mod talk;
 
 pub(crate) use head::commits;
 pub(crate) use interrupted::say_if_interrupted;
@@ -19,7 +19,7 @@ pub(crate) use remains::unheld_lines;
 
 use std::path::PathBuf;
 
-use super::{Project, error_text, origin, places, print, revive};
+use super::{Project, error_text, known_roots, origin, print, recover};
 use crate::{
     error::{Error, Result},
     ledger,
@@ -137,7 +137,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RestoreArgs) -> Result<Exit>
     let mut yes = args.yes;
     if project.is_gone && args.into.is_none() {
         let (consent, is_part) = ((args.dry_run, args.yes), !args.paths.is_empty());
-        match revive::recreate(process, &project, &checkpoint, consent, is_part)? {
+        match recover::recreate(process, &project, &checkpoint, consent, is_part)? {
             // A user who was asked about the whole directory is not asked about what is in it.
             Some(recreated) => (project, yes) = (recreated, true),
             None => return Ok(if args.dry_run { Exit::Ok } else { Exit::Failed }),
@@ -169,7 +169,7 @@ fn elsewhere(
     if !matches!(given.parse(), Ok(Selector::Prefix(_))) {
         return Err(none);
     }
-    for known in places::known(&project.state)? {
+    for known in known_roots::known(&project.state)? {
         let Ok(there) = known.project(process) else { continue };
         let Ok(found) = there.find(given) else { continue };
         if args.into.is_some() {
@@ -234,10 +234,10 @@ pub(crate) fn preview(
         let prepared = &restore.prepare(process)?;
         (show::plan_text(Shown { restore, prepared }), prepared.plan.conflicts().count())
     } else {
-        (revive::words(project, checkpoint, false), 0)
+        (recover::words(project, checkpoint, false), 0)
     };
     let no_conversation =
-        if talks { talk::prepare(process, project, checkpoint).err() } else { None };
+        if talks { conversation::prepare(process, project, checkpoint).err() } else { None };
     Ok(Preview { text: plan, conflicts, no_conversation })
 }
 
@@ -294,7 +294,7 @@ pub(crate) fn with_conversation(
     restore: Restore<'_>,
     consent: Consent,
 ) -> Result<Exit> {
-    let talk = match talk::prepare(process, restore.project, restore.checkpoint) {
+    let talk = match conversation::prepare(process, restore.project, restore.checkpoint) {
         Ok(talk) => talk,
         Err(why) => return without_conversation(process, restore, consent, &why),
     };

@@ -9,8 +9,8 @@ use super::{
     FileHistory,
 };
 use crate::{
+    attribution::{Caller, Doer, PathSide, Sight},
     fs::stat_path,
-    left::{Caller, Doer, PathSide, Sight},
     model::{Checkpoint, Entry, Kind, Reason, RelPath},
     plan::ByPath,
 };

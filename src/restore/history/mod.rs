@@ -15,9 +15,9 @@ use chrono::{DateTime, Utc};
 
 use super::version::VersionSource;
 use crate::{
+    attribution::{self, Caller, PathSide, TurnLog},
     error::{Error, Result},
     ledger::{self, Use},
-    left::{self, Caller, PathSide, TurnLog},
     model::{BeforeShell, By, Checkpoint, CheckpointId, Dedupe, Reason, Settings, TurnKey},
     project::{Project, TurnRow, rows},
 };
@@ -142,7 +142,7 @@ impl<'a> FileHistory<'a> {
                 "an agent's hook takes them, and `beforehand create`",
             ));
         };
-        let lines = left::read(&project.state.root(&project.root));
+        let lines = attribution::read(&project.state.root(&project.root));
         let log = TurnLog::of_all(first, &lines, PathSide::Root);
         let ids = checkpoints.iter().map(|one| one.id).collect();
         let source = VersionSource::new(project, PathSide::Root, ids);
@@ -211,7 +211,7 @@ impl<'a> FileHistory<'a> {
         for one in checkpoints.iter().filter(is_unlogged) {
             let turn = self.turn(one.turn_key(), one.id, one.taken_at, one.cause.by.as_ref());
             let began = self.log.look(one).order;
-            let name = one.cause.by.as_ref().map(|by| left::author(by.agent, &by.session));
+            let name = one.cause.by.as_ref().map(|by| attribution::author(by.agent, &by.session));
             let is_next = |ran: &&PastCall| {
                 let caller = ran.caller.map(|caller| &self.log.callers[caller].by);
                 ran.began >= began && ran.turn != turn && caller == name.as_ref()
@@ -226,7 +226,7 @@ impl<'a> FileHistory<'a> {
     fn turn_of(&mut self, caller: &Caller, uses: &[Use]) -> usize {
         let is_its = |used: &&Use| {
             used.at.timestamp_nanos_opt().is_some_and(|used| used <= caller.at)
-                && left::author(used.by.agent, &used.by.session) == caller.by
+                && attribution::author(used.by.agent, &used.by.session) == caller.by
         };
         let last = uses.iter().find(is_its);
         let key = last.and_then(|used| used.by.turn_key());

@@ -8,8 +8,8 @@ use super::{
     lines::WrittenText,
 };
 use crate::{
+    attribution::{AtPath, Doer, Sight},
     fs::stat_path,
-    left::{AtPath, Doer, Sight},
     model::{Checkpoint, Entry, Kind, RelPath},
     store::{self, ContentSource},
 };

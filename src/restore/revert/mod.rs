@@ -17,9 +17,9 @@ use super::{
     version::{Clash, Version, VersionEntry, VersionSource},
 };
 use crate::{
+    attribution::{self, Caller, Doer, PathSide, TurnCalls, TurnLog},
     error::{Error, Result},
     fs::stat_path,
-    left::{self, Caller, Doer, PathSide, TurnCalls, TurnLog},
     model::{Checkpoint, Entry, Kind, RelPath, Tree},
     plan::{Author, Change, KeepReason, Merged},
     store,
@@ -55,8 +55,8 @@ pub(super) fn revert(
 ) -> Result<Reverted> {
     let Restore { project, checkpoint, request } = restore;
     let Some(by) = &checkpoint.cause.by else { return Ok(Reverted::default()) };
-    let name = left::author(by.agent, &by.session);
-    let lines = left::read(&project.state.root(&project.root));
+    let name = attribution::author(by.agent, &by.session);
+    let lines = attribution::read(&project.state.root(&project.root));
     let log = TurnLog::of(checkpoint, turn, &name, &lines, side);
     if log.calls.is_empty() {
         return Err(Error::other(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{PathOutcome, Revert, story::Deed};
 use crate::{
-    left::PathSide,
+    attribution::PathSide,
     model::{Kind, RelPath},
     plan::Change,
     restore::version::{

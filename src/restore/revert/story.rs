@@ -3,8 +3,8 @@
 
 use super::Revert;
 use crate::{
+    attribution::{Doer, LoggedCall, PathSide, SeenCheckpoint, Sight},
     error::Result,
-    left::{Doer, LoggedCall, PathSide, SeenCheckpoint, Sight},
     model::{Checkpoint, RelPath},
     plan::{ByPath, Change},
     restore::{

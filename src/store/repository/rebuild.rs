@@ -5,8 +5,8 @@
 //! The old one is removed if a checkpoint holds it as it is; otherwise it is set aside.
 
 mod fork;
+mod held_paths;
 mod lost;
-mod places;
 mod retire;
 mod steps;
 

@@ -14,9 +14,9 @@ use std::{
 };
 
 use super::{
-    Build, Held, PrivateRepository, open_up,
-    places::{led_to, part_at, place_of},
-    remove_tree, write_pointer,
+    Build, Held, PrivateRepository,
+    held_paths::{led_to, part_at, place_of},
+    open_up, remove_tree, write_pointer,
 };
 use crate::{
     error::{Error, Result},

@@ -12,7 +12,7 @@ use gix::{ObjectId, objs::Kind as ObjectKind};
 
 use super::{
     Build, Held, HeldFiles, PrivateRepository, head,
-    places::{is_of_the_user, led_to, part_at, place_of, short},
+    held_paths::{is_of_the_user, led_to, part_at, place_of, short},
     read_small, refs, restore_index, root,
 };
 use crate::{

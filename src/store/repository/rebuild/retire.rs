@@ -14,7 +14,7 @@ use std::{
 };
 
 use super::{
-    Build, EntryKind, Held, HeldFiles, OLD, PrivateRepository, names_of, places::place_of,
+    Build, EntryKind, Held, HeldFiles, OLD, PrivateRepository, held_paths::place_of, names_of,
     read_small, restore_index, temporary_beside,
 };
 use crate::{

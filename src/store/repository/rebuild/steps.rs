@@ -15,10 +15,9 @@ use gix::{
 
 use super::{
     Held, HeldFiles, PrivateRepository, head,
+    held_paths::{is_of_the_user, led_to, part_at, place_of, places_inside, short},
     lost::{Losing, losing},
-    names_of,
-    places::{is_of_the_user, led_to, part_at, place_of, places_inside, short},
-    read_small, refs, root, tree,
+    names_of, read_small, refs, root, tree,
 };
 use crate::{
     model::Reason,

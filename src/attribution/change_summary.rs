@@ -23,7 +23,7 @@ const ID_DIGITS: usize = 8;
 
 /// What a command did to files that were there before it. What it made counts for nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Blast {
+pub struct ChangeSummary {
     /// Files with other bytes, another kind or other permissions.
     pub changed: u64,
     /// Files that are gone.
@@ -36,7 +36,7 @@ pub struct Blast {
     pub is_inner: bool,
 }
 
-impl Blast {
+impl ChangeSummary {
     /// What of it is more than `known`, which the user has been told.
     #[must_use]
     pub fn beyond(self, known: Self) -> Self {
@@ -106,7 +106,7 @@ pub(super) fn count(
     store: &dyn Store,
     changes: &[Change],
     unheld: u64,
-) -> Result<Blast> {
+) -> Result<ChangeSummary> {
     let name = |entry: Entry| (entry.kind, entry.content.map(|content| content.id), entry.device);
     // A pipe or a socket has no content: it counts only where it is new.
     let is_news = |change: &&Change| {
@@ -116,7 +116,7 @@ pub(super) fn count(
     let news = changes.iter().filter(is_news);
     let appeared: BTreeSet<_> = news.filter_map(|change| change.after.map(name)).collect();
     let record = record::read(&since.state.root(since.root), since.of)?;
-    let mut blast = Blast { unheld, ..Blast::default() };
+    let mut blast = ChangeSummary { unheld, ..ChangeSummary::default() };
     let mut gone = Vec::new();
     for change in changes {
         let Some(before) = change.before.filter(|before| before.kind != Kind::Directory) else {
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn the_line_says_what_was_done() {
         let said = |changed, deleted, untracked| {
-            Blast { changed, deleted, untracked, ..Blast::default() }
+            ChangeSummary { changed, deleted, untracked, ..ChangeSummary::default() }
                 .words(CheckpointId::from_bits(0xabcd << 48))
         };
         let line = "that command deleted 214 files, 3 of them untracked: beforehand undo";
@@ -204,8 +204,12 @@ mod tests {
 
     #[test]
     fn much_is_what_the_settings_say() {
-        let blast =
-            |changed, deleted, untracked| Blast { changed, deleted, untracked, ..Blast::default() };
+        let blast = |changed, deleted, untracked| ChangeSummary {
+            changed,
+            deleted,
+            untracked,
+            ..ChangeSummary::default()
+        };
         let notice = |files, untracked| Notice { files, untracked };
         let usual = notice(50, true);
         assert!(!blast(25, 25, 0).is_much(usual) && blast(25, 26, 0).is_much(usual));

@@ -6,15 +6,15 @@
 //! branch, or a merged file, as it is.
 
 mod authors;
-mod blast;
 mod call;
+mod change_summary;
 mod left_out;
 mod log;
 mod look;
 mod moved;
 mod outside;
 mod texts;
-mod turn;
+mod turn_log;
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -32,9 +32,9 @@ use crate::{
     store::HeadMove,
 };
 
-pub use authors::{Here, Knowledge};
-pub use blast::Blast;
+pub use authors::{AgentHistory, CurrentState};
 pub use call::{Begins, ended, name, seen_late, seen_next, tells, turn_ended};
+pub use change_summary::ChangeSummary;
 pub use left_out::{has_changed, is_gone};
 pub(crate) use log::parse;
 pub use log::{append, damaged, drop_before, read, repair};
@@ -43,7 +43,7 @@ use look::{after_edit, after_shell, state_before, until};
 pub use moved::moved;
 pub use outside::Outside;
 pub use texts::text;
-pub use turn::{AtPath, Caller, Doer, LoggedCall, SeenCheckpoint, Sight, TurnCalls, TurnLog};
+pub use turn_log::{AtPath, Caller, Doer, LoggedCall, SeenCheckpoint, Sight, TurnCalls, TurnLog};
 
 /// A root in which something was done since a checkpoint, and by whom.
 #[derive(Clone, Copy)]

@@ -26,7 +26,7 @@ pub(super) fn on_session_begin(
     if !settings.enabled || !settings.triggers.session_start {
         return start_maintenance(process, context);
     }
-    // It keeps house as well, if that is due: one process is enough.
+    // It runs maintenance as well, if that is due: one process is enough.
     maintenance::warm::start(process, dialect.name(), &context.session, &cwd, Edge::Begins);
 }
 

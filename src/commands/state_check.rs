@@ -9,10 +9,11 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use crate::{
+    attribution,
     cache::ScanTable,
     error::{Error, Result},
     fs::{clear_away, is_in_the_way},
-    ledger, left,
+    ledger,
     maintenance::MaintenanceState,
     model::Root,
     restore_log::RestoreLog,
@@ -108,7 +109,7 @@ fn read_all(own: &RootState) -> Vec<Damage> {
     if Stats::is_damaged(own) {
         found.push(damage("stats.json", "it cannot be read; the next list makes it again"));
     }
-    let lines = left::damaged(own);
+    let lines = attribution::damaged(own);
     if lines > 0 {
         let lines = ui::count(lines as u64, "line");
         let why = format!("{lines} cannot be read; who made the changes of that time is not known");
@@ -139,7 +140,7 @@ pub(crate) fn repair(own: &RootState, root: &Root, now: DateTime<Utc>) -> Result
         remove(&own.stats())?;
         done.push("removed the damaged stats.json; the next list makes it again".to_owned());
     }
-    let lines = left::repair(own)?;
+    let lines = attribution::repair(own)?;
     if lines > 0 {
         let lines = ui::count(lines as u64, "line");
         done.push(format!("dropped {lines} of left/log that cannot be read"));
@@ -181,7 +182,7 @@ pub(crate) fn check_sessions(state: &StateDir) -> Vec<Damage> {
     }
     if MaintenanceState::is_damaged(state) {
         let why = "it cannot be read; to the next round all looks new";
-        add(&mut found, damage("house.json", why));
+        add(&mut found, damage("maintenance.json", why));
     }
     found
 }
@@ -202,7 +203,10 @@ pub(crate) fn repair_sessions(state: &StateDir) -> Result<Vec<String>> {
     done.extend(sweep::put_packs_aside(state)?);
     if MaintenanceState::is_damaged(state) {
         remove(&state.maintenance_file())?;
-        done.push("removed the damaged house.json; the next round makes it again".to_owned());
+        done.push(
+            "removed the damaged maintenance.json; the next maintenance run writes it again"
+                .to_owned(),
+        );
     }
     Ok(done)
 }

@@ -9,14 +9,14 @@ use std::{
 
 use crate::{
     evidence::{begins, ours, project, run, writes},
+    reports::listed,
+    reports_of_others::nested,
     support::{
         packs,
         real::git,
         temp::{noise, on_disk, withhold, write},
         world::World,
     },
-    told::listed,
-    told_of_others::nested,
 };
 
 /// The only file of ours in `objects` of which `is_it` is true.

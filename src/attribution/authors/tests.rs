@@ -7,7 +7,7 @@ use crate::model::Cause;
 
 struct Is(&'static str);
 
-impl Here for Is {
+impl CurrentState for Is {
     fn is(&self, state: &PathState) -> bool {
         state.sha.as_deref() == Some(self.0)
     }
@@ -114,7 +114,7 @@ fn whose_it_is() {
     ];
     for (case, lines, path, sha, expected) in cases {
         let path = RelPath::from_bytes(path.as_bytes()).unwrap();
-        let known = Knowledge::since(&checkpoint(), Some("me"), lines, PathSide::Root);
+        let known = AgentHistory::since(&checkpoint(), Some("me"), lines, PathSide::Root);
         assert_eq!(known.author(&path, &Is(sha)), expected, "{case}");
     }
 }
@@ -130,7 +130,8 @@ fn what_a_restore_put_back_has_the_author_it_had_then() {
     edit.push(done("me", "1"));
     let author_of = |lines: &[LogLine]| {
         let path = RelPath::from_bytes(b"a").unwrap();
-        Knowledge::since(&checkpoint(), Some("me"), lines, PathSide::Root).author(&path, &Is("x"))
+        AgentHistory::since(&checkpoint(), Some("me"), lines, PathSide::Root)
+            .author(&path, &Is("x"))
     };
     let of = |then| [edit.clone(), vec![back(then)]].concat();
     assert_eq!(author_of(&of(250)), Author::Agent);
@@ -144,7 +145,7 @@ fn what_a_restore_put_back_has_the_author_it_had_then() {
 fn what_came_before_the_checkpoint_says_nothing() {
     let mut lines = vec![began("me", "1", 7, None)];
     lines[0].at = 99;
-    let known = Knowledge::since(&checkpoint(), Some("me"), &lines, PathSide::Root);
+    let known = AgentHistory::since(&checkpoint(), Some("me"), &lines, PathSide::Root);
     let path = RelPath::from_bytes(b"a").unwrap();
     assert_eq!(known.author(&path, &Is("x")), Author::Unknown);
 }
@@ -175,7 +176,7 @@ fn what_two_sessions_may_have_made_at_once_is_unclear() {
             at(400, left("other", "x", "made")),
             at(400, done("other", "2")),
         ];
-        let known = Knowledge::since(&checkpoint(), Some("agent"), &lines, PathSide::Root);
+        let known = AgentHistory::since(&checkpoint(), Some("agent"), &lines, PathSide::Root);
         let path = RelPath::from_bytes(b"x").unwrap();
         assert_eq!(known.author(&path, &Is("made")), expected, "{began_at} {paths:?}");
     }
@@ -195,7 +196,7 @@ fn what_is_mixed_of_two_sessions_is_unclear() {
             at(300, left("agent", "x", "both")),
             at(300, done("agent", "1")),
         ];
-        let known = Knowledge::since(&checkpoint(), Some("agent"), &lines, PathSide::Root);
+        let known = AgentHistory::since(&checkpoint(), Some("agent"), &lines, PathSide::Root);
         let path = RelPath::from_bytes(b"x").unwrap();
         assert_eq!(known.author(&path, &Is("both")), expected, "{seen_at}");
     }
@@ -215,7 +216,7 @@ fn what_a_restore_removed_is_not_removed_by_a_call_that_ran() {
         at(300, done("agent", "1")),
     ];
     let path = RelPath::from_bytes(b"x").unwrap();
-    let known = |lines| Knowledge::since(&checkpoint(), Some("agent"), lines, PathSide::Root);
+    let known = |lines| AgentHistory::since(&checkpoint(), Some("agent"), lines, PathSide::Root);
     assert!(!known(&lines).was_removed(&path) && known(&lines).was_removed_by_restore(&path));
     let own = [&lines[..2], &lines[3..]].concat();
     assert!(known(&own).was_removed(&path) && !known(&own).was_removed_by_restore(&path));

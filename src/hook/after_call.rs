@@ -7,17 +7,17 @@ use std::{
 
 use super::{
     place::{effect_of, working_directory},
+    session_state::{quiet, with_ledger},
     trouble::write_journal,
-    turn::{quiet, with_ledger},
 };
 use crate::{
     agent::Dialect,
+    attribution::{self, ChangeSummary},
     config,
     error::Result,
     fs::PathResolver,
     journal::LineKind,
     ledger::Ledger,
-    left::{self, Blast},
     model::{
         CallContext, CheckpointId, Decision, Effect, Intent, Notice, Notify, ScanScope, ToolCall,
     },
@@ -54,13 +54,13 @@ pub(super) fn on_done(
         // An edit is looked at by the paths it names, a command since the look right before it,
         // whatever turn runs now and whatever began meanwhile.
         let known = if touches { ledger.known() } else { BTreeMap::new() };
-        covered = known.into_iter().chain(ledger.ends(&left::name(call))).collect();
+        covered = known.into_iter().chain(ledger.ends(&attribution::name(call))).collect();
     });
     let mut blasts = Vec::new();
     let noted = noted.and_then(|()| {
         for (root, of) in &covered {
             let blast = since(process, &call.context, root, *of, |since| {
-                left::ended(since, call, &effect, &cwd)
+                attribution::ended(since, call, &effect, &cwd)
             })?;
             blasts.extend(blast.map(|blast| (*of, blast)));
         }
@@ -87,18 +87,18 @@ pub(super) fn since(
     context: &CallContext,
     path: &Path,
     of: CheckpointId,
-    look: impl FnOnce(left::SinceCheckpoint<'_, '_>) -> Result<Option<Blast>>,
-) -> Result<Option<Blast>> {
+    look: impl FnOnce(attribution::SinceCheckpoint<'_, '_>) -> Result<Option<ChangeSummary>>,
+) -> Result<Option<ChangeSummary>> {
     let settings = config::load(process, Some(path)).settings;
     let state = config::state(process, Some(path))?;
     let home = process.var("HOME").map(PathBuf::from);
     let surroundings =
         Surroundings { home: home.as_deref(), state: &state, real: &PathResolver::default() };
-    let by = left::author(context.agent, &context.session);
+    let by = attribution::author(context.agent, &context.session);
     let Some((root, ScanScope::Whole)) = reach::root_around(path, &surroundings) else {
         return Ok(None);
     };
-    look(left::SinceCheckpoint {
+    look(attribution::SinceCheckpoint {
         process,
         state: &state,
         settings: &settings,
@@ -114,11 +114,11 @@ pub(super) fn notice(
     process: &Process<'_>,
     dialect: &dyn Dialect,
     context: &CallContext,
-    blasts: &[(CheckpointId, Blast)],
+    blasts: &[(CheckpointId, ChangeSummary)],
 ) -> Option<Decision> {
     let cwd = working_directory(process, context);
     let settings = config::load(process, Some(&cwd)).settings;
-    let is_much = |blast: &Blast| blast.is_much(settings.notice) || blast.unheld > 0;
+    let is_much = |blast: &ChangeSummary| blast.is_much(settings.notice) || blast.unheld > 0;
     if settings.notify == Notify::Never || !blasts.iter().any(|(_, blast)| is_much(blast)) {
         return None;
     }
@@ -138,14 +138,15 @@ pub(super) fn notice(
 pub(super) fn news(
     ledger: &mut Ledger,
     notice: Notice,
-    blasts: &[(CheckpointId, Blast)],
+    blasts: &[(CheckpointId, ChangeSummary)],
 ) -> Vec<String> {
     let unheld = blasts.iter().filter_map(|(_, blast)| blast.unheld_words());
     let mut lines: Vec<String> = unheld.filter(|line| ledger.is_news(line)).collect();
     for (of, blast) in blasts.iter().filter(|(_, blast)| blast.is_much(notice)) {
-        let Blast { changed, deleted, untracked, .. } = *blast;
+        let ChangeSummary { changed, deleted, untracked, .. } = *blast;
         let [changed, deleted, untracked] = ledger.told(*of, [changed, deleted, untracked]);
-        let more = blast.beyond(Blast { changed, deleted, untracked, ..Blast::default() });
+        let more =
+            blast.beyond(ChangeSummary { changed, deleted, untracked, ..ChangeSummary::default() });
         lines.extend(more.is_much(notice).then(|| more.words(*of)));
     }
     lines

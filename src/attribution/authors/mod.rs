@@ -10,7 +10,7 @@ use crate::{
 
 /// What the log knows of the time since a checkpoint.
 #[derive(Debug, Default)]
-pub struct Knowledge {
+pub struct AgentHistory {
     /// When the checkpoint was taken.
     since: i64,
     /// The side of the root that it is about.
@@ -89,21 +89,21 @@ enum Actor {
 }
 
 /// What is at a path now, as far as it can be compared.
-pub trait Here {
+pub trait CurrentState {
     /// Whether it is just this.
     fn is(&self, state: &PathState) -> bool;
 
     /// Whether it is a directory.
     fn is_directory(&self) -> bool;
 
-    /// Whether it is what the checkpoint [`Knowledge::likely`] has there.
+    /// Whether it is what the checkpoint [`AgentHistory::likely`] has there.
     fn is_likely(&self) -> bool;
 
     /// Whether it is known to be just what this checkpoint has there.
     fn was_at(&self, look: CheckpointId) -> bool;
 }
 
-impl Knowledge {
+impl AgentHistory {
     /// Reads the log for what happened since `checkpoint`. The agent is the session the checkpoint
     /// was taken for; where there is none, every session. `name` is that session's in the log.
     pub fn since(
@@ -265,7 +265,7 @@ impl Knowledge {
     }
 
     /// Who made what is at `path` now?
-    pub fn author(&self, path: &RelPath, here: &dyn Here) -> Author {
+    pub fn author(&self, path: &RelPath, here: &dyn CurrentState) -> Author {
         if self.is_lost {
             return Author::Unclear;
         }
@@ -286,7 +286,7 @@ impl Knowledge {
 
     /// Who was seen to leave what is at `path` now. Where calls of two sessions overlapped, a look after
     /// each shows the change, and it may be of either, unless the words of one name the path.
-    fn who_left(&self, path: &RelPath, here: &dyn Here) -> Option<Author> {
+    fn who_left(&self, path: &RelPath, here: &dyn CurrentState) -> Option<Author> {
         let seen = self.origin(path, here)?;
         let first = seen.first()?;
         let same = seen.iter().take_while(|seen| seen.there.is(here));
@@ -317,7 +317,7 @@ impl Knowledge {
 
     /// Whether what is at `path` now, or that nothing is, came about before a time, and was only put back
     /// since. `here` is what is there, if anything.
-    pub fn was_before(&self, path: &RelPath, here: Option<&dyn Here>, time: i64) -> bool {
+    pub fn was_before(&self, path: &RelPath, here: Option<&dyn CurrentState>, time: i64) -> bool {
         let origin = match here {
             Some(here) => self.origin(path, here).and_then(<[Observation]>::first),
             None => self.seen(path).last().filter(|seen| !seen.there.is_any()),
@@ -326,7 +326,7 @@ impl Knowledge {
     }
 
     /// What was seen at `path` since what is there now was first seen there.
-    fn origin(&self, path: &RelPath, here: &dyn Here) -> Option<&[Observation]> {
+    fn origin(&self, path: &RelPath, here: &dyn CurrentState) -> Option<&[Observation]> {
         let mut seen = self.seen(path);
         loop {
             // Who had it first made it; those after only saw it. A restore made it anew.
@@ -368,7 +368,7 @@ impl Knowledge {
 
     /// Which other author removed what was at `path`, where nothing is now: another session was seen
     /// to, or something was there when it was last seen, and no call could have changed that unseen.
-    pub fn removed_by(&self, path: &RelPath, here: &dyn Here) -> Option<Author> {
+    pub fn removed_by(&self, path: &RelPath, here: &dyn CurrentState) -> Option<Author> {
         let last = self.seen(path).last().filter(|_| self.unseen(path, Some(here)).is_none())?;
         match (last.there.is_any(), last.by) {
             (true, _) => Some(Author::Other),
@@ -396,7 +396,7 @@ impl Knowledge {
     }
 
     /// Whether the agent had left something else at just this `path` before what is there now.
-    pub fn had_left_another(&self, path: &RelPath, here: &dyn Here) -> bool {
+    pub fn had_left_another(&self, path: &RelPath, here: &dyn CurrentState) -> bool {
         let first = self.origin(path, here).and_then(<[Observation]>::first);
         let mut before = self.before(path, first);
         before.any(|seen| seen.by == Actor::Agent && seen.there.is_any())
@@ -428,7 +428,7 @@ impl Knowledge {
 
     /// Whether the agent may have had a part in what happened at `path`; `here` is what is there, if
     /// anything.
-    pub fn may_be_agents(&self, path: &RelPath, here: Option<&dyn Here>) -> bool {
+    pub fn may_be_agents(&self, path: &RelPath, here: Option<&dyn CurrentState>) -> bool {
         let may_have_left = match here {
             Some(here) => {
                 let author = self.author(path, here);
@@ -456,7 +456,7 @@ impl Knowledge {
     /// A call that may have changed what is at `path`, and was not looked at when it was done. One
     /// that was cut off says less than one that was done. What is `here` as it was right before a call
     /// was not changed by it; of an agent that says no ends, an earlier one may have made it.
-    fn unseen(&self, path: &RelPath, here: Option<&dyn Here>) -> Option<&OpenCall> {
+    fn unseen(&self, path: &RelPath, here: Option<&dyn CurrentState>) -> Option<&OpenCall> {
         let was_before = |open: &OpenCall| {
             let look = CheckpointId::parse(&open.of).filter(|_| self.tells);
             look.zip(here).is_some_and(|(look, here)| here.was_at(look))

@@ -7,17 +7,17 @@ use serde_json::Value;
 
 use super::{
     Hook,
-    done::{news, notice, since},
-    edges,
-    turn::{quiet, with_ledger},
+    after_call::{news, notice, since},
+    lifecycle,
+    session_state::{quiet, with_ledger},
 };
 use crate::{
     agent::Dialect,
+    attribution::{self, ChangeSummary},
     config,
     fs::read_small,
     install,
     ledger::{Ledger, UnfinishedCommand},
-    left::{self, Blast},
     model::{Agent, CallContext, CheckpointId, Decision, Effect, Reach},
     process::Process,
 };
@@ -60,15 +60,15 @@ pub(super) fn turn_begins(
     });
     let quiet = quiet(process, context, begun);
     for open in open.iter().filter(|_| is_news) {
-        let by = left::author(context.agent, &context.session);
+        let by = attribution::author(context.agent, &context.session);
         if let Ok(state) = config::state(process, Some(&open.root)) {
             let place = state.root_at(&open.root);
             // What is not noted has no known author.
-            let _noted = left::tells(process, &place, &by, &open.call, open.of);
+            let _noted = attribution::tells(process, &place, &by, &open.call, open.of);
         }
     }
-    edges::on_turn_begin(process, dialect, context, &before);
-    let blasts = look(process, context, &open, |since, _| left::seen_late(since));
+    lifecycle::on_turn_begin(process, dialect, context, &before);
+    let blasts = look(process, context, &open, |since, _| attribution::seen_late(since));
     let decision = notice(process, dialect, context, &blasts).unwrap_or(quiet);
     Decision { tell, ..decision }
 }
@@ -108,13 +108,13 @@ pub(super) fn turn_ends(
     let blasts = look(process, context, &open, |since, calls| {
         if tells_ends {
             // They were cut off, and a person may have worked since.
-            left::seen_late(since)
+            attribution::seen_late(since)
         } else {
-            left::turn_ended(since, calls)
+            attribution::turn_ended(since, calls)
         }
     });
     // Last: what that look noted is older than what is looked at now.
-    edges::on_turn_end(process, dialect, context, &roots);
+    lifecycle::on_turn_end(process, dialect, context, &roots);
     notice(process, dialect, context, &blasts).unwrap_or(quiet)
 }
 
@@ -124,10 +124,10 @@ fn look(
     context: &CallContext,
     open: &[UnfinishedCommand],
     mut with: impl FnMut(
-        left::SinceCheckpoint<'_, '_>,
+        attribution::SinceCheckpoint<'_, '_>,
         &[String],
-    ) -> crate::error::Result<Option<Blast>>,
-) -> Vec<(CheckpointId, Blast)> {
+    ) -> crate::error::Result<Option<ChangeSummary>>,
+) -> Vec<(CheckpointId, ChangeSummary)> {
     let mut blasts = Vec::new();
     for (at, first) in open.iter().enumerate() {
         if open[..at].iter().any(|earlier| earlier.root == first.root) {
@@ -153,7 +153,7 @@ impl Hook<'_, '_> {
         for open in ledger.take_open() {
             if let Some(now) = ledger.covering(&open.root) {
                 let seen = since(self.process, &self.call.context, &open.root, open.of, |since| {
-                    left::seen_next(since, now)
+                    attribution::seen_next(since, now)
                 });
                 blasts.extend(seen.ok().flatten().map(|blast| (open.of, blast)));
             }
@@ -167,7 +167,7 @@ impl Hook<'_, '_> {
         let of = ledger.covering(reach.root.path());
         if let (true, Some(of)) = (is_command, of) {
             let root = reach.root.path().to_owned();
-            ledger.begins(&UnfinishedCommand { call: left::name(self.call), root, of });
+            ledger.begins(&UnfinishedCommand { call: attribution::name(self.call), root, of });
         }
     }
 }

@@ -14,10 +14,10 @@ use std::{
 
 use super::Project;
 use crate::{
+    attribution::{self, LogEvent, PathSide},
     error::Result,
     fs::stat_path,
     ledger,
-    left::{self, LogEvent, PathSide},
     model::{Checkpoint, CheckpointId, DirPath, Entry, Kind, Reason, RelPath, Skipped, Tree},
     plan::ByPath,
     store::{
@@ -136,13 +136,13 @@ impl Project {
     /// Whether what a checkpoint left out is gone, or was changed after it: only then is it worth a
     /// word.
     pub(crate) fn has_changed(&self, checkpoint: &Checkpoint, skipped: &Skipped) -> bool {
-        left::has_changed(&self.root, checkpoint, skipped)
+        attribution::has_changed(&self.root, checkpoint, skipped)
     }
 
     /// Whether what a checkpoint left out, and what has changed since, is gone: there is nothing, or a
     /// symlink stands in its place.
     pub(crate) fn is_gone(&self, skipped: &Skipped) -> bool {
-        left::is_gone(&self.root, skipped)
+        attribution::is_gone(&self.root, skipped)
     }
 
     /// The files of a checkpoint as a restore goes to them, also of one that is in no list.
@@ -232,7 +232,7 @@ struct Touched(BTreeMap<String, Vec<i64>>);
 impl Touched {
     fn of(project: &Project) -> Self {
         let mut touched: BTreeMap<String, Vec<i64>> = BTreeMap::new();
-        for line in left::read(&project.state.root(&project.root)) {
+        for line in attribution::read(&project.state.root(&project.root)) {
             if let LogEvent::Left { path, state: Some(_) } = line.what {
                 touched.entry(path).or_default().push(line.at);
             }

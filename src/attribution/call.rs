@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Blast, LogEvent, LogLine, PathSide, SinceCheckpoint, after_edit, after_shell, append,
+    ChangeSummary, LogEvent, LogLine, PathSide, SinceCheckpoint, after_edit, after_shell, append,
     append_again, at, author, state_before, until,
 };
 use crate::{
@@ -193,7 +193,7 @@ pub fn ended(
     call: &ToolCall,
     effect: &Effect,
     cwd: &Path,
-) -> Result<Option<Blast>> {
+) -> Result<Option<ChangeSummary>> {
     let (name, paths) = (name(call), paths(effect, since.root, cwd));
     if paths.as_ref().is_some_and(Vec::is_empty) {
         return Ok(None);
@@ -212,7 +212,10 @@ pub fn ended(
 /// # Errors
 ///
 /// Fails if the root cannot be read, or the log not written.
-pub fn turn_ended(since: SinceCheckpoint<'_, '_>, calls: &[String]) -> Result<Option<Blast>> {
+pub fn turn_ended(
+    since: SinceCheckpoint<'_, '_>,
+    calls: &[String],
+) -> Result<Option<ChangeSummary>> {
     after_shell(since, Some(calls))
 }
 
@@ -222,7 +225,7 @@ pub fn turn_ended(since: SinceCheckpoint<'_, '_>, calls: &[String]) -> Result<Op
 /// # Errors
 ///
 /// Fails if the root cannot be read.
-pub fn seen_late(since: SinceCheckpoint<'_, '_>) -> Result<Option<Blast>> {
+pub fn seen_late(since: SinceCheckpoint<'_, '_>) -> Result<Option<ChangeSummary>> {
     after_shell(since, None)
 }
 
@@ -231,7 +234,10 @@ pub fn seen_late(since: SinceCheckpoint<'_, '_>) -> Result<Option<Blast>> {
 /// # Errors
 ///
 /// Fails if either checkpoint cannot be read.
-pub fn seen_next(since: SinceCheckpoint<'_, '_>, next: CheckpointId) -> Result<Option<Blast>> {
+pub fn seen_next(
+    since: SinceCheckpoint<'_, '_>,
+    next: CheckpointId,
+) -> Result<Option<ChangeSummary>> {
     until(since, next)
 }
 

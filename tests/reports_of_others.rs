@@ -13,12 +13,12 @@ use serde_json::Value;
 
 use crate::{
     evidence::{begins, ours, project, run, writes},
+    reports::{listed, prompts, repository},
     support::{
         real::git,
         temp::{noise, on_disk, write},
         world::World,
     },
-    told::{listed, prompts, repository},
 };
 
 fn remove_tree(world: &World, path: &str) {

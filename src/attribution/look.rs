@@ -10,8 +10,8 @@ use std::{
 };
 
 use super::{
-    Blast, LogEvent, LogLine, Outside, PathSide, PathState, SinceCheckpoint, append, at, blast,
-    digest, moved, path_text,
+    ChangeSummary, LogEvent, LogLine, Outside, PathSide, PathState, SinceCheckpoint, append, at,
+    change_summary, digest, moved, path_text,
     texts::{BYTES_MAX, CallTexts},
 };
 use crate::{
@@ -83,7 +83,7 @@ pub(super) fn after_edit(
 pub(super) fn after_shell(
     since: SinceCheckpoint<'_, '_>,
     calls: Option<&[String]>,
-) -> Result<Option<Blast>> {
+) -> Result<Option<ChangeSummary>> {
     let deadline = Instant::now() + since.settings.deadline / DEADLINE_PART;
     let store = store::open(since.root, since.state, since.settings.store)?;
     let place = since.state.root(since.root);
@@ -91,7 +91,7 @@ pub(super) fn after_shell(
     let Some(found) = changes(since, store.as_ref(), &absent, deadline)? else { return Ok(None) };
     let Differences { changes, outside, unread, repositories, unheld } = found;
     // Counting is for a notice; who made what must not depend on it.
-    let blast = blast::count(since, store.as_ref(), &changes, unheld);
+    let blast = change_summary::count(since, store.as_ref(), &changes, unheld);
     // What was there comes first. Of a build that makes very many files the rest has no author of
     // record and is kept, and what users do to other files afterwards is still seen to be theirs.
     let (there, new): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.before.is_some());
@@ -135,7 +135,10 @@ pub(super) fn after_shell(
 /// # Errors
 ///
 /// Fails if either cannot be read.
-pub(super) fn until(since: SinceCheckpoint<'_, '_>, later: CheckpointId) -> Result<Option<Blast>> {
+pub(super) fn until(
+    since: SinceCheckpoint<'_, '_>,
+    later: CheckpointId,
+) -> Result<Option<ChangeSummary>> {
     if later == since.of {
         return Ok(None);
     }
@@ -151,7 +154,7 @@ pub(super) fn until(since: SinceCheckpoint<'_, '_>, later: CheckpointId) -> Resu
     let new: BTreeSet<u64> = later.skipped.iter().filter(is_new).map(|out| out.size).collect();
     let mut gone = moved::gone(since.root, &held);
     gone.retain(|gone| !new.contains(&gone.size));
-    blast::count(since, store.as_ref(), &changes, gone.len() as u64).map(Some)
+    change_summary::count(since, store.as_ref(), &changes, gone.len() as u64).map(Some)
 }
 
 fn differences(
@@ -162,7 +165,7 @@ fn differences(
     source: ContentSource,
 ) -> Result<Vec<Change>> {
     let mut changes = store::changes(store, then, now, source)?;
-    changes.retain(|change| blast::really_gone(root, change));
+    changes.retain(|change| change_summary::really_gone(root, change));
     Ok(changes)
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Here, LogEvent, LogLine, PathSide, PathState, look::PATHS_MAX};
+use super::{CurrentState, LogEvent, LogLine, PathSide, PathState, look::PATHS_MAX};
 use crate::model::{Checkpoint, CheckpointId, RelPath};
 
 /// Which calls of a session are those of one turn.
@@ -106,7 +106,7 @@ impl AtPath {
         state.map_or(Self::Nothing, |state| Self::This(state.clone()))
     }
 
-    pub(super) fn is(&self, here: &dyn Here) -> bool {
+    pub(super) fn is(&self, here: &dyn CurrentState) -> bool {
         match self {
             Self::Nothing => false,
             Self::This(state) => here.is(state),

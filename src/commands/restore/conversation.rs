@@ -13,7 +13,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 
-use super::served;
+use super::server_fork;
 use crate::{
     agent::{
         by_agent,
@@ -162,18 +162,19 @@ fn serve(process: &Process<'_>, project: &Project, by: &By, to: &Path) -> Result
     let ask = |address: &str, seconds| {
         let asked = transcript::ask(address, &by.session.0, &turn.0, to);
         let asked = asked.ok_or("it is not on this machine")?;
-        served::look(&asked, seconds).map(|()| asked)
+        server_fork::look(&asked, seconds).map(|()| asked)
     };
     let address = ledger::server(&project.state, name, &by.session.0);
     let known = address.ok_or("it did not say where it listens".to_owned());
-    let (asked, running) = match known.and_then(|address| ask(&address, served::LOOK_MAX_SECONDS)) {
-        Ok(asked) => (asked, None),
-        Err(why) => {
-            let (running, address) =
-                served::start(process, to).map_err(|second| format!("{why}; {second}"))?;
-            (ask(&address, served::FIRST_LOOK_MAX_SECONDS)?, Some(running))
-        }
-    };
+    let (asked, running) =
+        match known.and_then(|address| ask(&address, server_fork::LOOK_MAX_SECONDS)) {
+            Ok(asked) => (asked, None),
+            Err(why) => {
+                let (running, address) =
+                    server_fork::start(process, to).map_err(|second| format!("{why}; {second}"))?;
+                (ask(&address, server_fork::FIRST_LOOK_MAX_SECONDS)?, Some(running))
+            }
+        };
     let (session, prompt) = (by.session.0.clone(), by.prompt.clone().unwrap_or_default());
     Ok(Talk::Served { asked, session, prompt, _running: running })
 }
@@ -255,7 +256,7 @@ impl Talk {
     pub(crate) fn make(&self) -> Result<Vec<String>> {
         match self {
             Self::Written(written) => written.write().map(|()| written.fork.resume.clone()),
-            Self::Served { asked, session, .. } => served::fork(asked, session),
+            Self::Served { asked, session, .. } => server_fork::fork(asked, session),
             Self::New { command, .. } => Ok(command.clone()),
         }
     }

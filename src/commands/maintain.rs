@@ -1,4 +1,4 @@
-//! `beforehand housekeep`: keeps the limits. Started by hooks, in the background, without streams.
+//! `beforehand maintain`: keeps the limits. Started by hooks, in the background, without streams.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::{
 
 /// Keep the store within its limits. Started by hooks, in the background.
 #[derive(clap::Args)]
-pub(crate) struct MaintenanceArgs {
+pub(crate) struct MaintainArgs {
     /// Drop what this session of this agent left, but for the newest
     #[arg(long, num_args = 2, value_names = ["AGENT", "SESSION"], allow_hyphen_values = true)]
     ended: Option<Vec<String>>,
@@ -22,7 +22,7 @@ pub(crate) struct MaintenanceArgs {
     tidy: Option<PathBuf>,
 }
 
-pub(crate) fn run(process: &mut Process<'_>, args: &MaintenanceArgs) -> Result<Exit> {
+pub(crate) fn run(process: &mut Process<'_>, args: &MaintainArgs) -> Result<Exit> {
     let state = config::state(process, args.tidy.as_deref())?;
     let ended = args.ended.as_deref().and_then(ended);
     let done = match &args.tidy {
