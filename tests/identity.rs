@@ -18,7 +18,7 @@ use beforehand::{
 use serde_json::json;
 
 use crate::support::{
-    real::{before, beforehand, git, try_git},
+    real::{before, beforehand, git, skip, try_git},
     temp::write,
     world::{Output, World},
 };
@@ -445,6 +445,7 @@ fn a_bind_mount_has_the_checkpoints_of_the_first_path() {
     fs::create_dir(&second).unwrap();
     let may_mount = "unshare -rm mount --bind shop second";
     if try_git(&world, &beside(&world, ""), may_mount).is_err() {
+        skip("this user cannot mount");
         return;
     }
     let run = |line: &str| {

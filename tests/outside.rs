@@ -528,7 +528,7 @@ fn after_maintenance_no_file_of_a_checkpoint_is_lost_with_what_was_linked() {
 }
 
 /// Runs a command as another user, if we are root.
-fn as_somebody(command: &mut Command) -> Output {
+fn as_other_user(command: &mut Command) -> Output {
     if rustix::process::geteuid().is_root() {
         command.uid(OTHER_USER).gid(OTHER_USER);
     }
@@ -551,7 +551,7 @@ fn a_project_without_read_permission_is_read_from_the_store() {
                 "check" => beforehand(&world, &beside, args),
                 _ => beforehand(&world, &beside, &[args, &["--root", "shop"]].concat()),
             };
-            let done = as_somebody(&mut command);
+            let done = as_other_user(&mut command);
             let said = String::from_utf8_lossy(&done.stderr).into_owned();
             assert!(
                 done.status.success(),
@@ -563,7 +563,7 @@ fn a_project_without_read_permission_is_read_from_the_store() {
             let mut command = Command::new("sh");
             command.args(["-c", line]).current_dir(&beside).env_clear();
             command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", world.home());
-            let done = as_somebody(&mut command);
+            let done = as_other_user(&mut command);
             assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
             String::from_utf8(done.stdout).unwrap()
         };
@@ -572,13 +572,13 @@ fn a_project_without_read_permission_is_read_from_the_store() {
                     shop fsck --strict --no-dangling 2>&1";
         let state = sh(tell);
         ours(&["create"]);
-        assert!(as_somebody(&mut beforehand(&world, &beside, &["maintain"])).status.success());
+        assert!(as_other_user(&mut beforehand(&world, &beside, &["maintain"])).status.success());
         sh("find shop -mindepth 1 -depth -exec chmod 000 {} +");
         ours(&["list"]);
         ours(&["check", "--read-data"]);
         // The repository comes back; a file that cannot be held first is reported.
         let args = ["restore", "latest", "--yes", "--force", "--root", "shop"];
-        let done = as_somebody(&mut beforehand(&world, &beside, &args));
+        let done = as_other_user(&mut beforehand(&world, &beside, &args));
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(said.contains("not restored: a: what is there now cannot be read"), "{said}");
         sh("chmod -R u+rwX shop");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::{
     repository::{dies_at, repository, runs},
     support::{
-        real::{beforehand, git, try_git},
+        real::{beforehand, git, skip, try_git},
         temp::{Files, link, on_disk, write},
         world::World,
     },
@@ -219,7 +219,7 @@ fn a_repository_with_reftable_that_is_broken_or_another_comes_back() {
     world.write("a", "one\n");
     let init = "git init -q --ref-format=reftable && git add -A && git commit -qm";
     if try_git(&world, &world.root(), &format!("{init} one")).is_err() {
-        // This git is too old.
+        skip("this git is too old for reftable");
         return;
     }
     world.write("s", "s\n");

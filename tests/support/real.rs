@@ -87,6 +87,12 @@ pub(crate) fn git(world: &World, dir: &Path, line: &str) -> String {
     done.unwrap_or_else(|err| panic!("{line}: {err}")).trim().to_owned()
 }
 
+/// Says that a test asserts nothing here. Only for what another run of `.ci/run` does assert, as root or as
+/// a user, or what the file system or git must be able to do.
+pub(crate) fn skip(why: &str) {
+    eprintln!("skipped: {why}");
+}
+
 /// The beginning of a command line that permissions bind, also where root runs the tests.
 pub(crate) fn bound_by_permissions() -> Command {
     if !rustix::process::geteuid().is_root() {
