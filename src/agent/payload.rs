@@ -1,7 +1,7 @@
-//! What a payload said, in the words all agents share, and the event it makes.
+//! Turns the payload of any agent into an event, in terms that all agents share.
 //!
-//! The rules that hold for every agent are here, once: what begins no turn, which directories a
-//! relative path may be meant from, and that a call we know little about is still a call.
+//! The rules for every agent stand here once: which prompts begin no turn, from which directories a
+//! relative path may start, and that an unknown call is still a call.
 
 use std::path::{Path, PathBuf};
 

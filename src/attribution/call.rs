@@ -1,4 +1,4 @@
-//! Notes a call of an agent when it begins, and what it left when it is done.
+//! Logs a call of an agent when it begins, and what it changed when it ends.
 
 use std::{
     collections::BTreeSet,

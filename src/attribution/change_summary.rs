@@ -1,4 +1,4 @@
-//! How much a command did, in numbers, and whether that is more than a person expects.
+//! How many files a command changed or deleted, and whether that is more than a user expects.
 
 use std::{
     collections::{BTreeSet, HashMap},

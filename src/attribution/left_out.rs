@@ -1,4 +1,4 @@
-//! What a checkpoint left out: whether it is still there, as far as its name and times tell.
+//! Whether something that a checkpoint left out still exists, judged by its name and times.
 
 use std::{
     ffi::OsStr,

@@ -1,4 +1,4 @@
-//! The file of the log: added to by many processes at once, and read as far as it can be.
+//! The log file: many processes append to it at once, and an unreadable line counts as a lost event.
 
 use std::{
     fs::{self, File},

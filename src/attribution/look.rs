@@ -1,4 +1,4 @@
-//! Looks at what a call left, right after it.
+//! Looks at the paths that a call changed, right after the call.
 
 use std::{
     collections::BTreeSet,

@@ -1,8 +1,8 @@
-//! What agents left behind: which calls could change a root, and what was there right after them.
+//! Attributes the current content of each path to the agent, a restore or the user.
 //!
-//! One log for each root: a line for each call that begins, each path it left and each call that was
-//! seen to end, and for what restores put back, merged and moved. It is only appended to. A line that
-//! cannot be read makes authors unknown, never wrong; a lost line of a restore makes its undo leave the
+//! Each root has one log, which is only appended to: a line for each call that begins or ends, for each path that
+//! a call changed, and for each path that a restore wrote, merged or moved. If a line cannot be read,
+//! the author of a change is unknown, never wrong. If a line of a restore is lost, undoing that restore leaves the
 //! branch, or a merged file, as it is.
 
 mod authors;

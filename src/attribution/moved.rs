@@ -1,5 +1,5 @@
-//! Finds where files are now that a checkpoint left out and that are gone from their places. Of what
-//! was not held only the size is known, so it can only seem so.
+//! Finds where files that a checkpoint left out have been moved. Only their size is known, so a match
+//! is a guess.
 
 use std::{
     collections::BTreeMap,

@@ -1,7 +1,7 @@
-//! What lies outside a root and a checkpoint holds, beside what is there now.
+//! Compares what a checkpoint holds outside the root with the current state.
 //!
-//! A path outside has the same rules as one below the root. In the log it is absolute, elsewhere it
-//! is relative to the top of the file system.
+//! The rules are those for paths below the root. Such a path is absolute in the log, and relative to `/`
+//! elsewhere.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

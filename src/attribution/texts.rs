@@ -1,8 +1,8 @@
-//! Small texts as agents left them: the bases of merges.
+//! Small texts as agents wrote them: the bases of merges.
 //!
-//! One file to which texts are appended, and an older one: the oldest texts go when the newer file
-//! has reached its limit. A text is stored as a line with the SHA-256 of its bytes in hex, a space
-//! and the length of its zlib stream, and after that line the stream.
+//! Texts are appended to one file. When it reaches its limit it replaces the older one, whose texts are dropped. A
+//! text is stored as a line with the SHA-256 of its bytes in hex, a space and the length of its zlib
+//! stream, followed by the stream.
 
 use std::io::{Read, Write};
 

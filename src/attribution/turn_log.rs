@@ -1,5 +1,5 @@
-//! What the calls of one turn left, path by path, and what was seen there besides. Read from the log
-//! alone. Pure.
+//! What the calls of one turn changed at each path, and what else was seen there. Pure: reads only the
+//! log.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

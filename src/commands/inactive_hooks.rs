@@ -1,4 +1,4 @@
-//! Which agents have beforehand's hooks and do not run them: for `doctor` and `status`.
+//! Agents that have beforehand's hooks but do not run them: for `doctor` and `status`.
 
 use std::path::Path;
 

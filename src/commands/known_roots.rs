@@ -1,4 +1,4 @@
-//! Every root there is anything of, wherever the user stands.
+//! Every root with checkpoints, wherever the command runs.
 
 use std::path::{Path, PathBuf};
 

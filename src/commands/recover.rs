@@ -1,4 +1,4 @@
-//! Makes the directory of a project that is gone again, so that a restore can go on as always.
+//! Creates the missing directory of a project again, so that a restore can proceed as usual.
 
 use std::fs;
 

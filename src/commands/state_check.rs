@@ -1,5 +1,5 @@
-//! Our own files beside the checkpoints: whether they can be read, and how to be rid of those that
-//! cannot. Nothing here holds a byte of the user's: what is removed is made again.
+//! Checks our own files beside the checkpoints, and removes those that cannot be read. They hold no byte
+//! of the user's: each is written again when it is needed.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! After a tool call: what the agent itself has left, and a word to the user if that is much.
+//! After a tool call: logs what the call changed, and tells the user if that was much.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! What a checkpoint is told about the call it is taken for.
+//! Why a checkpoint is taken: the tool, the command line or the edit, for its record.
 
 use super::Hook;
 use crate::{

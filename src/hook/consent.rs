@@ -1,5 +1,5 @@
-//! A call that a person should decide on: asked about where a person sees the question,
-//! refused where none does, and let go if a person has allowed it once.
+//! Calls that the user must decide on. The hook asks where a user sees the question, refuses where no
+//! user does, and lets a call pass that the user has allowed once.
 
 use super::{
     Hook,

@@ -1,10 +1,9 @@
-//! What a turn already has of what a call can change.
+//! Whether a turn already holds what a call can change.
 //!
-//! A plain edit of files that the turn has gets a quick look first. It says yes, or nothing: then
-//! the whole way decides. For it the session's ledger is looked at without its lock. A use stands in
-//! the ledger only when its checkpoint exists, and a cache is written after the checkpoint it
-//! belongs to, so a call that saves at this moment can only make the answer a needless no; and no
-//! call waits for it.
+//! Fast path: an edit whose files this turn already holds. It returns true, or falls through to the
+//! full check. It reads the session's ledger without its lock, so no call waits for it. That is safe:
+//! a ledger names a checkpoint only once it exists, and the cache is written after its checkpoint. A
+//! call that saves at the same moment can only cause a needless full check.
 
 use std::{
     cell::LazyCell,

@@ -1,4 +1,4 @@
-//! Calls that reach for beforehand itself, and agents started with it switched off.
+//! Calls that affect beforehand itself, and agents that were started with it switched off.
 
 use super::{
     Hook,

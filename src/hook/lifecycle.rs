@@ -1,5 +1,5 @@
-//! Where a session or a turn begins or ends: no call waits for us then, and what goes on in the
-//! background is started.
+//! The start and the end of a session or a turn: no call waits for the hook then, so it starts the
+//! background work.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! What the user gets to hear of a call, and what the agent is answered.
+//! What a hook call tells the user, and what it answers the agent.
 
 use std::{cell::LazyCell, path::Path};
 

@@ -1,4 +1,4 @@
-//! Where a call is made, what judging it needs to know of that place, and what it reaches from there.
+//! The directory of a call, what judging its command line needs to know there, and what it can reach.
 
 use std::{
     borrow::Cow,

@@ -1,5 +1,5 @@
-//! What the hook would hold before a call and what it would answer, by the same steps: nothing is
-//! saved, noted or written.
+//! What the hook would hold before a call, and what it would answer. Runs the same steps, but saves and
+//! writes nothing.
 
 use std::time::Instant;
 

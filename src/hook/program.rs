@@ -1,4 +1,4 @@
-//! A program that a person runs as a turn: what an agent's hooks say of a call is known here.
+//! A program that the user runs as a turn with `beforehand run`: no agent sends hooks for it.
 
 use std::time::Duration;
 

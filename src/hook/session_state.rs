@@ -1,4 +1,4 @@
-//! What is kept of a session between its calls: opened, changed and closed again.
+//! Opens, changes and closes the ledger of a session within one hook call.
 
 use super::{
     input::INPUT_DEADLINE,

@@ -1,4 +1,4 @@
-//! What goes wrong in a hook call: a note for the user, a line in the journal, and no more.
+//! Errors in a hook call: each becomes a note for the user and a line in the journal.
 
 use std::path::Path;
 

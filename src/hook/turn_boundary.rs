@@ -1,5 +1,5 @@
-//! The net under what fires no hook: what is looked at when a turn begins or ends, and before the
-//! next call of an agent that never says when a call is done.
+//! Catches changes that no hook reports, by rescanning at turn boundaries, and before the next call of
+//! an agent that never reports the end of a call.
 
 use std::collections::BTreeMap;
 

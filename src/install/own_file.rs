@@ -1,5 +1,5 @@
-//! Files that are ours alone: scripts, a plugin, slash commands. A file is known as ours if it is
-//! what we would write, with a program of ours in it. Pure.
+//! Files that belong to us alone: scripts, a plugin, slash commands. A file is ours if it is what we
+//! would write, with one of our programs in it. Pure.
 
 use super::program::{OurPrograms, ProgramPath};
 

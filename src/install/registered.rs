@@ -1,5 +1,5 @@
-//! The files in which agents have our hooks, as self-defence looks for them: from the same table as
-//! `install`, with the same variables. Opens none of them.
+//! The files in which agents register our hooks, for self-defence. It uses the table and variables of
+//! `install` and opens none of the files.
 
 use std::path::{Path, PathBuf};
 

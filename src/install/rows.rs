@@ -1,4 +1,4 @@
-//! What a row of the table of agents is, and the places it makes in this world.
+//! One row of the table of agents, and the paths that it means on this machine.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! The part of a ledger about files: what the agent itself left, so that its next edit of the same
-//! file need not be held again.
+//! The part of a ledger about files that the agent wrote: its next edit of such a file need not be held
+//! again.
 
 use std::{io::Read, os::unix::ffi::OsStrExt, path::Path};
 

@@ -1,5 +1,4 @@
-//! What the ledgers of all sessions know, read without their locks: callers can live with
-//! yesterday's answer.
+//! Reads the ledgers of all sessions without their locks: an answer that is a moment old will do.
 
 use std::{
     collections::BTreeSet,

@@ -1,5 +1,5 @@
-//! The part of a ledger about calls that were refused: so that a person can allow one of them once,
-//! and so that the agent cannot do it in their place.
+//! The part of a ledger about refused calls: the user can allow one of them once, and the agent cannot
+//! do that for the user.
 
 use std::{ffi::OsStr, path::PathBuf};
 

@@ -1,5 +1,5 @@
-//! The part of a ledger about what goes on: commands that were not seen to end, what the user was told
-//! of what they did, what the model is to be told, and where the agent's server listens.
+//! The part of a ledger about what is in progress: commands whose end was not seen, what the user and
+//! the model were told, and the address of the agent's server.
 
 use std::path::PathBuf;
 

@@ -1,10 +1,10 @@
-//! What was there at a checkpoint: its files, and what later ones held that had not changed until
-//! then.
+//! The state of a root at a checkpoint: the files it holds, and files that only a later checkpoint holds
+//! and that had not changed before.
 //!
-//! An ignored file over the budget is held only when a call names it. Until then the agent had left it alone, so
-//! what was held then is what was there before. Within a turn that is sure enough to be put back in
-//! any case. Across turns it may have been changed meanwhile, so it is only taken for what is
-//! gone altogether: old bytes are better than none.
+//! An ignored file over the budget is held only when a call names it. Until then the agent had not
+//! touched it, so its bytes are also those of the earlier checkpoint. Within a turn that is certain enough
+//! for every restore. Across turns the user may have changed the file, so it is used only if the file
+//! is gone: old bytes are better than none.
 
 use std::{
     cell::OnceCell,

@@ -1,4 +1,4 @@
-//! Finds the root of a project by what the store knows, if its `.git` or its directory is gone.
+//! Finds the root of a project in the store, if its `.git` or its directory is gone.
 
 use std::path::{Path, PathBuf};
 

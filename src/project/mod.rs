@@ -1,5 +1,4 @@
-//! A project as commands and restores work with it: its root, settings and store, and its
-//! checkpoints as people count them. Never prints.
+//! A project: its root, settings and store, and its checkpoints as rows of a list. Never prints.
 
 mod checkpoint_tree;
 mod gone;

@@ -1,4 +1,4 @@
-//! Checkpoints as people count them: a row for each turn, and for each one a person asked for.
+//! The rows of the list: one for each turn, and one for each checkpoint that the user took.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The root around a directory, and whether it is one to be walked.
+//! Finds the root that contains a directory, and decides whether it may be walked.
 
 use std::{
     fs, io,

@@ -1,4 +1,4 @@
-//! What a glob names on the disk, with its braces.
+//! Expands a glob, with its braces, to the paths on the disk.
 
 use std::{
     ffi::OsStr,

@@ -1,4 +1,4 @@
-//! Which directory a call can reach, how much of it, and what it names. Hides how a root is found.
+//! What a call can reach: the root, how much of it, and the paths that the call names.
 
 mod around;
 mod glob;

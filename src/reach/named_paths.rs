@@ -1,5 +1,4 @@
-//! The places that a call names: by a path that may be meant from several directories, through
-//! links, or by a glob.
+//! The paths that a call names: relative to each directory that it may mean, through links, and by globs.
 
 use std::{
     ffi::OsStr,

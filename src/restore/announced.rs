@@ -1,4 +1,5 @@
-//! A restore that is announced, and has not begun: its checkpoint counts only once the log is there.
+//! A restore that is announced but has not begun. Its before-restore checkpoint counts only once the
+//! restore log exists.
 
 use crate::{
     crash,

@@ -1,5 +1,5 @@
-//! Who made what is there now: the agent, the restore that is taken back, or another author. And
-//! what of it another author changed after them.
+//! Attributes each current path to the agent, to the restore that is undone, or to another author, and
+//! finds what that author changed afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! A look at what is there now, beside what was there at a checkpoint.
+//! Compares the current state of a root with a checkpoint.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,4 +1,4 @@
-//! Bytes of the present and of a checkpoint, and whether they are what an agent was seen to leave.
+//! Reads current bytes and those of a checkpoint, and compares them with what an agent wrote.
 
 use std::{collections::BTreeMap, io::Read, path::Path};
 

@@ -1,4 +1,4 @@
-//! A plan carried out: held, logged, applied.
+//! Executes a plan: holds what it overwrites, writes the restore log, and applies it.
 
 use std::{collections::BTreeSet, path::Path};
 

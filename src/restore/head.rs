@@ -1,4 +1,4 @@
-//! HEAD and the commits made since, and when the branch goes back as well.
+//! HEAD and the commits made since a checkpoint, and whether the branch is moved back.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! What a restore overwrites or removes is held first, all of it, or nothing happens.
+//! Saves everything that a restore overwrites or removes. If anything cannot be held, the restore does
+//! not start.
 
 use std::{
     collections::BTreeSet,

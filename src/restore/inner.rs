@@ -1,8 +1,8 @@
-//! What inner steps of a turn hold of the work of others.
+//! Other authors' work that only an inner checkpoint of a turn holds.
 //!
-//! A turn goes back to its beginning. What the user made or changed between two calls of the turn,
-//! and a later call deleted or replaced, was not there at the beginning: only an inner step holds it.
-//! There the restore goes back to that, unless it is told to overwrite what others did.
+//! A restore goes back to the beginning of a turn. What the user wrote between two calls of it, and a
+//! later call deleted or replaced, did not exist at the beginning: only an inner checkpoint holds it. The
+//! restore brings back that version, unless it is told to overwrite the work of others.
 
 use std::{
     cell::LazyCell,

@@ -1,7 +1,7 @@
-//! A restore that was killed: finished, or taken back.
+//! Continues or aborts a restore that was killed.
 //!
-//! Both ends of it are held, the checkpoint it went to and the one taken before it. So whatever is
-//! one or the other may be overwritten without holding it again, and `undo` still finds the line.
+//! Both its target and its before-restore checkpoint are held. So a path that equals either may be
+//! overwritten without holding it again, and `undo` still works.
 
 use std::collections::{BTreeMap, BTreeSet};
 

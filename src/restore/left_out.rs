@@ -1,4 +1,4 @@
-//! What a checkpoint does not hold, and what it never knew of.
+//! What a checkpoint does not hold, whether or not it knew of it.
 
 use std::{collections::BTreeMap, path::PathBuf};
 

@@ -1,5 +1,5 @@
-//! Brings together what the checkpoint has and what was changed after the agent: from the
-//! agent's bytes to either side.
+//! Three-way merge: reverts the agent's edits and keeps those of others. The base is what the agent
+//! wrote.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
 //! The restore engine: from a request to a plan, and from a plan to files, index, branch and
-//! repositories as they were. Whatever it overwrites is held first. It never prints.
+//! repositories. It holds everything that it overwrites first, and never prints.
 
 mod announced;
 mod authors;

@@ -1,5 +1,5 @@
-//! A word to the model about what a restore did, if the user's settings want that: it is said once,
-//! along with the user's next words in the session that worked here last.
+//! Tells the model what a restore did, if the settings want that: once, with the next prompt of the
+//! session that worked in the root last.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! What a restore does outside the root: planned as in it, from the top of the file system.
+//! What a restore does outside the root. It plans as it does inside, from `/`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,4 +1,5 @@
-//! From two trees to a plan: what was, what is, and what is known of the time between.
+//! Makes the plan: from the checkpoint's tree, the current tree, and what is known of the changes between
+//! them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

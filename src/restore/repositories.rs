@@ -1,5 +1,5 @@
-//! What a restore does with git repositories: those that are gone or broken come back, and those that
-//! stay are named with what they lack.
+//! What a restore does with git repositories: it restores those that are missing or damaged, and names
+//! what the others lack.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

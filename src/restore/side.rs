@@ -1,4 +1,4 @@
-//! The two sides of a restore: the root, and what a call changed outside it, from `/`.
+//! The two sides of a restore: the root, and the paths outside it, which start at `/`.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
-//! Paths that an undo would change and that cannot be looked at.
+//! Paths that an undo would change and that cannot be read.
 //!
-//! An undo is a step along a line: done in part it would count as done, and nothing would lead back
-//! to the rest. So what may be looked at in a moment keeps all of it waiting. Where the system
-//! forbids it for good, waiting would not help, and the path is left and named.
+//! An undo that is done in part counts as done, and no command would undo the rest. So if a path may be readable
+//! in a moment, the whole undo waits. If the system forbids it for good, the undo names the
+//! path and leaves it.
 
 use std::{
     io,

@@ -1,7 +1,7 @@
-//! The tool calls in a conversation, as a hook was told of them or should have been.
+//! The tool calls in a transcript, as payloads for the hook.
 //!
-//! Pure: a line goes in; what comes out is a payload for the agent's own dialect, so that a call
-//! from a conversation and the same call from a hook become the same thing.
+//! Pure: turns a line into a payload for the agent's own dialect, so a call from a transcript and the
+//! same call from a hook become the same event.
 
 use std::path::PathBuf;
 

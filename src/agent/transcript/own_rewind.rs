@@ -1,4 +1,4 @@
-//! What to say where we cannot fork a conversation: how the agent itself goes back in one.
+//! Names the agent's own command to rewind a conversation, where we cannot fork it.
 
 use crate::model::Agent;
 

@@ -1,7 +1,7 @@
-//! A conversation that the agent's own server keeps: what to ask it for, and what it answers.
+//! A conversation that the agent's server keeps: what to ask the server, and how to read its answer.
 //!
-//! Only `OpenCode` has one. Its session is copied by itself, up to a message, under a new name.
-//! Pure: who asks and waits is elsewhere. Only a server on this very machine is ever asked.
+//! Only `OpenCode` has such a server. It copies its session up to a message, under a new name. Pure:
+//! another module sends the request, and only to this machine.
 
 use std::{fmt::Write as _, path::Path};
 

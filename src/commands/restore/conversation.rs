@@ -1,8 +1,7 @@
-//! The conversation that goes with a restore: a fork of it, cut before the turn whose beginning
-//! the files go back to.
+//! With `--conversation`: a fork of the transcript, cut before the turn that is undone.
 //!
-//! The original is read and never written. Whatever can go wrong with reading and cutting it does
-//! so before any file is touched; the fork is written last, under a name that is not taken.
+//! The original is never written. Reading and cutting, which can fail, come before any file is changed.
+//! The fork is written last, under a new name.
 
 use std::{
     ffi::OsStr,

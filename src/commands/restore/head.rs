@@ -1,4 +1,4 @@
-//! HEAD in words: how a restore moves it, or what happened to it since.
+//! Words for HEAD: how a restore moves it, and what happened to it since the checkpoint.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What people see of a restore that was interrupted: the note, and what came of settling it.
+//! Words for an interrupted restore: the note, and the result of continuing or aborting it.
 
 use std::path::{Path, PathBuf};
 

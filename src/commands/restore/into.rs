@@ -1,4 +1,5 @@
-//! A checkpoint's files written elsewhere. Nothing that exists is touched, so nothing is held.
+//! `--into`: writes a checkpoint's files to another directory. It overwrites nothing, so it holds
+//! nothing.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! `beforehand restore`: plans, shows the plan, holds what it would overwrite, and carries it out.
+//! `beforehand restore`: plans, shows the plan, asks, and has the engine execute it.
 
 pub(crate) mod conversation;
 mod head;

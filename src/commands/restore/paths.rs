@@ -1,4 +1,4 @@
-//! The files and directories the user means.
+//! The files and directories that the user names on the command line.
 
 use std::path::PathBuf;
 

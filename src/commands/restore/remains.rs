@@ -1,4 +1,4 @@
-//! What a restore leaves as it is, and what is replaced with a repository, in words.
+//! Words for what a restore leaves as it is, and for what a repository replaces.
 
 use std::{
     borrow::Borrow,

@@ -1,4 +1,4 @@
-//! What came of a restore, as people see it.
+//! Prints the report of a restore.
 
 use std::{collections::BTreeMap, path::PathBuf};
 

@@ -1,7 +1,6 @@
-//! Asks the agent's own server for a fork of a conversation that it keeps.
+//! Asks the agent's server for a fork of a conversation that it keeps.
 //!
-//! Only a server on this machine is asked, and it has a moment to answer. The
-//! call is never on a hook's way.
+//! It asks only a server on this machine, with a short time limit, and never from a hook.
 
 use std::{ffi::OsStr, io::Read, path::Path};
 

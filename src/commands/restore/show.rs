@@ -1,4 +1,4 @@
-//! A plan as people see it before it is carried out.
+//! Prints a plan before it is executed.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! A prepared restore with its request, as `show`, `remains` and `report` put it into words.
+//! A prepared restore with its request: the input of `show`, `remains` and `report`.
 
 use super::head;
 use crate::{

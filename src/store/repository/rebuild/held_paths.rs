@@ -1,4 +1,4 @@
-//! Where what is held of a repository lies, and how refs are named.
+//! Paths of what a checkpoint holds of a repository, and the names of refs in it.
 
 use std::{
     collections::BTreeSet,
