@@ -182,8 +182,8 @@ impl RootState {
     }
 
     /// What agents' calls changed: a log, and small file contents by their SHA-256.
-    pub fn left(&self) -> PathBuf {
-        self.dir.join("left")
+    pub fn attribution(&self) -> PathBuf {
+        self.dir.join("attribution")
     }
 
     /// Held while a warm-up takes a checkpoint of the root.

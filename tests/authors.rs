@@ -74,7 +74,7 @@ fn a_command_that_is_cut_off_after_the_first_prompt_that_is_told_of_claims_nothi
 
 fn log(world: &World) -> PathBuf {
     let all = on_disk(&world.state()).into_keys().map(|path| String::from_utf8(path).unwrap());
-    let mut logs = all.filter(|path| path.ends_with("left/log"));
+    let mut logs = all.filter(|path| path.ends_with("attribution/log"));
     world.state().join(logs.next().unwrap())
 }
 
@@ -105,9 +105,9 @@ fn where_the_log_is_damaged_nobody_is_taken_for_the_author() {
         assert!(done.contains(kept), "{done}");
         assert_eq!(world.read("x"), "mine, too");
         let told = ours(&mut world, &["check"], 1).stdout;
-        assert!(told.contains("left/log: ") && told.contains("cannot be read"), "{told}");
+        assert!(told.contains("attribution/log: ") && told.contains("cannot be read"), "{told}");
         let repaired = ours(&mut world, &["check", "--repair"], 0).stderr;
-        assert!(repaired.contains("of left/log that cannot be read"), "{repaired}");
+        assert!(repaired.contains("of attribution/log that cannot be read"), "{repaired}");
         ours(&mut world, &["check"], 0);
         // It is still not known who did what until then, and of what comes later it is.
         ours(&mut world, &["undo", "--yes"], 3);

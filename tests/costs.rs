@@ -194,7 +194,7 @@ fn a_call_that_finds_nothing_changed_lists_nothing_and_opens_no_object() {
     });
     // The ledger, and a line for whoever restores: what agents do is known by it.
     assert_snapshot!(listed(written), @r"
-    1 openat to write state/roots/HASH/left/log
+    1 openat to write state/roots/HASH/attribution/log
     1 openat to write state/sessions/HASH.tmp
     1 openat2 to write state/sessions/HASH
     1 rename state/sessions/HASH.tmp
@@ -230,7 +230,7 @@ fn a_covered_edit_looks_at_the_ledger_and_its_file_alone() {
     1 openat project/src/0
     1 openat state/roots/HASH/cache
     1 openat state/sessions/HASH
-    1 openat to write state/roots/HASH/left/log
+    1 openat to write state/roots/HASH/attribution/log
     1 statx project/.git
     1 statx state/roots/HASH/checkpoints/HASH
     ");

@@ -46,7 +46,7 @@ fn below(dir: &Path, extension: &str) -> Vec<PathBuf> {
 /// The log of what agents did in the one root there is.
 fn log(world: &World) -> Option<String> {
     let root = fs::read_dir(world.state().join("roots")).unwrap().next()?.unwrap().path();
-    fs::read_to_string(root.join("left/log")).ok()
+    fs::read_to_string(root.join("attribution/log")).ok()
 }
 
 #[test]

@@ -365,7 +365,8 @@ fn block(path: &Path, how: usize) {
 fn what_is_no_file_in_the_place_of_one_is_named_and_cleared_away() {
     let of_root = [
         "anchor", "cache", "lock", "records", "restore-lock", "restore-log", "root.json",
-        "stats.json", "warming", "left/log", "left/log.old", "left/texts", "left/texts.old",
+        "stats.json", "warming", "attribution/log", "attribution/log.old", "attribution/texts",
+        "attribution/texts.old",
     ];
     let shared = [
         "installed.json", "journal", "journal.old", "maintenance.json", "maintenance.lock",

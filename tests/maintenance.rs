@@ -622,7 +622,7 @@ fn what_was_noted_of_calls_goes_with_the_checkpoints_that_restores_go_back_to() 
         });
         live(&mut world, 1);
     }
-    let dir = own(&world).left();
+    let dir = own(&world).attribution();
     let lines: String = ["log.old", "log"]
         .iter()
         .map(|name| fs::read_to_string(dir.join(name)).unwrap_or_default())

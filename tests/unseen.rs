@@ -64,7 +64,7 @@ fn a_checkpoint_that_cannot_be_read_is_no_reason_to_leave_what_it_made() {
         Sha256::digest("then b").iter().map(|byte| format!("{byte:02x}")).collect();
     let directory = |world: &World| {
         own_file(world, &id.concat(), |path| {
-            path.extension().is_none() && !path.ends_with("left/log")
+            path.extension().is_none() && !path.ends_with("attribution/log")
         })
     };
     let is_record = |path: &Path| path.extension().is_some_and(|it| it == "json");

@@ -238,5 +238,5 @@ fn tail(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn log(place: &RootState) -> PathBuf {
-    place.left().join("log")
+    place.attribution().join("log")
 }

@@ -58,7 +58,7 @@ impl<'a> CallTexts<'a> {
         if self.new.is_empty() {
             return Ok(());
         }
-        append_bounded(&self.place.left().join(TEXTS), &self.new, FILE_MAX_BYTES)
+        append_bounded(&self.place.attribution().join(TEXTS), &self.new, FILE_MAX_BYTES)
     }
 }
 
@@ -70,7 +70,7 @@ pub fn text(place: &RootState, sha: &str) -> Option<Vec<u8>> {
 const TEXTS: &str = "texts";
 
 fn read(place: &RootState, name: &str) -> Vec<u8> {
-    let path = place.left().join(name);
+    let path = place.attribution().join(name);
     read_small(&path, FILE_MAX_BYTES + APPENDED_MAX_BYTES).ok().flatten().unwrap_or_default()
 }
 
@@ -113,7 +113,7 @@ mod tests {
         }
 
         fn size(&self, name: &str) -> u64 {
-            fs::metadata(self.1.left().join(name)).map_or(0, |it| it.len())
+            fs::metadata(self.1.attribution().join(name)).map_or(0, |it| it.len())
         }
     }
 
@@ -157,7 +157,7 @@ mod tests {
     fn a_text_cut_short_hides_no_other() {
         let scratch = Scratch::new("short");
         let first = scratch.add(&[b"the first"]);
-        let path = scratch.1.left().join(TEXTS);
+        let path = scratch.1.attribution().join(TEXTS);
         let whole = scratch.add(&[&noise(1, 5_000)]);
         let bytes = fs::read(&path).unwrap();
         for cut in [1, 30, 70, 4_000] {

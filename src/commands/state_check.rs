@@ -27,7 +27,7 @@ use super::stats::Stats;
 /// The files of one root beside its checkpoints, and what they are called. Each is a regular file
 /// or not there.
 fn files_of(own: &RootState) -> Vec<(String, PathBuf)> {
-    let left = |name: &str| own.left().join(name);
+    let left = |name: &str| own.attribution().join(name);
     let paths = [
         own.location(),
         own.lock(),
@@ -113,7 +113,7 @@ fn read_all(own: &RootState) -> Vec<Damage> {
     if lines > 0 {
         let lines = ui::count(lines as u64, "line");
         let why = format!("{lines} cannot be read; who made the changes of that time is not known");
-        found.push(damage("left/log", &why));
+        found.push(damage("attribution/log", &why));
     }
     if let Err(err) = RestoreLog::read(own) {
         found.push(damage("restore-log", &told(err)));
@@ -143,7 +143,7 @@ pub(crate) fn repair(own: &RootState, root: &Root, now: DateTime<Utc>) -> Result
     let lines = attribution::repair(own)?;
     if lines > 0 {
         let lines = ui::count(lines as u64, "line");
-        done.push(format!("dropped {lines} of left/log that cannot be read"));
+        done.push(format!("dropped {lines} of attribution/log that cannot be read"));
     }
     if matches!(RestoreLog::read(own), Err(Error::Damaged { .. })) {
         // What it named may be of use to a person.

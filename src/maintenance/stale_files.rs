@@ -47,7 +47,7 @@ pub(super) fn reclaim(state: &StateDir, now: DateTime<Utc>) -> Result<()> {
         dirs.extend([dir.join("linked"), dir]);
     }
     for root in record::all_roots(state)? {
-        dirs.extend([root.checkpoints(), root.left(), root.dir().to_owned()]);
+        dirs.extend([root.checkpoints(), root.attribution(), root.dir().to_owned()]);
     }
     for dir in dirs {
         for name in names_in(&dir)? {
@@ -98,7 +98,7 @@ pub(super) fn drop_old(
         // cache the next scan is only slower.
         if is_stale {
             remove(&inventory.own.cache())?;
-            let left = inventory.own.left();
+            let left = inventory.own.attribution();
             remove_tree(&left).map_err(Error::io("remove", &left))?;
         } else if inventory.unreadable.is_empty() {
             // Restores ask what was done since a checkpoint, and `doctor` what was seen of late.

@@ -85,7 +85,7 @@ pub fn start(
 pub fn is_cold(state: &StateDir, root: &Path) -> bool {
     let own = state.root_at(root);
     let changed = |path: &Path| stat_path(path).map(|stamp| stamp.mtime_ns).ok();
-    let done = changed(&own.left().join("log"));
+    let done = changed(&own.attribution().join("log"));
     done.is_some_and(|done| changed(&own.cache()).is_none_or(|looked| looked < done))
 }
 
