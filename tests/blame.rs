@@ -130,7 +130,8 @@ fn where_a_part_of_the_log_is_lost_only_what_is_older_is_known() {
     for mut world in projects() {
         writes(&mut world, "one", "a", "one\ntwo\nthree\nONE\n");
         let roots = fs::read_dir(world.state().join("roots")).unwrap();
-        let log = roots.map(|root| root.unwrap().path().join("left/log")).find(|it| it.exists());
+        let log =
+            roots.map(|root| root.unwrap().path().join("attribution/log")).find(|it| it.exists());
         let log = log.unwrap();
         let text = fs::read_to_string(&log).unwrap();
         write(&log, text + "\n{\"at\":\n");

@@ -17,7 +17,7 @@ const OPEN_MAX: usize = 20;
 /// A command that was not seen to end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnfinishedCommand {
-    /// The name of the call, as `left` logs it.
+    /// The name of the call, as `attribution` logs it.
     pub call: String,
     /// The root it works in.
     pub root: PathBuf,
