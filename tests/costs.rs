@@ -110,7 +110,7 @@ pub(crate) fn may_trace() -> bool {
     let tried = Command::new("strace").args(["-o", "/dev/null", "true"]).status();
     #[expect(clippy::disallowed_methods, reason = "a wish of `.ci/run`, not of users")]
     let is_required = std::env::var_os("BEFOREHAND_REQUIRE_STRACE").is_some();
-    let may = tried.as_ref().is_ok_and(|status| status.success());
+    let may = tried.as_ref().is_ok_and(std::process::ExitStatus::success);
     assert!(may || !is_required, "strace is missing, or the system forbids tracing: {tried:?}");
     may
 }
