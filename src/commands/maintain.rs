@@ -33,7 +33,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &MaintainArgs) -> Result<Exit
     if let Err(err) = &done
         && state.dir().is_dir()
     {
-        let text = format!("housekeeping: {err}");
+        let text = format!("maintenance: {err}");
         journal::write(
             &state,
             &JournalLine { at: process.now, kind: LineKind::Trouble, root: None, text },

@@ -76,7 +76,7 @@ fn start(process: &Process<'_>, state: &StateDir, interval: Duration, args: &[Os
     let made = create_private_dirs(state.dir()).map_err(io::Error::other);
     let started = made.and_then(|()| stamp(state, again)).and_then(|()| process.start_aside(args));
     if let Err(err) = started {
-        let text = format!("could not start housekeeping: {err}");
+        let text = format!("could not start maintenance: {err}");
         journal::write(
             state,
             &JournalLine { at: process.now, kind: LineKind::Trouble, root: None, text },

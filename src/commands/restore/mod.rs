@@ -321,7 +321,7 @@ fn conversation_alone(
     checkpoint: &Checkpoint,
     dry_run: bool,
 ) -> Result<Exit> {
-    let talk = talk::prepare(process, project, checkpoint)?;
+    let talk = conversation::prepare(process, project, checkpoint)?;
     let made = if dry_run { None } else { Some(talk.make()?) };
     print(process, &format!("{}\n", talk.words(made.as_deref())))?;
     Ok(Exit::Ok)
