@@ -86,6 +86,23 @@ impl GitFixture {
         self.private_dir().join(format!("refs/checkpoints/main/{id}"))
     }
 
+    /// The lines of the list of refs.
+    fn packed_refs(&self) -> Vec<String> {
+        let list = fs::read_to_string(self.private_dir().join("packed-refs")).unwrap_or_default();
+        list.lines().map(str::to_owned).collect()
+    }
+
+    /// Deletes a ref of ours, wherever it is.
+    pub(crate) fn drop_ref(&self, name: &str) {
+        let path = self.private_dir().join(name);
+        let suffix = format!(" {name}");
+        let (gone, kept): (Vec<_>, Vec<_>) =
+            self.packed_refs().into_iter().partition(|line| line.ends_with(&suffix));
+        assert!(path.is_file() || gone.len() == 1, "no ref `{name}`");
+        let _none = fs::remove_file(path);
+        write(&self.private_dir().join("packed-refs"), kept.join("\n") + "\n");
+    }
+
     fn repo(&self) -> gix::Repository {
         gix::open_opts(self.private_dir(), gix::open::Options::isolated()).unwrap()
     }
@@ -220,8 +237,10 @@ impl OnDisk for GitFixture {
         let text = fs::read_to_string(&record).unwrap();
         write(&record, text.replace("\"version\": 1", "\"version\": 2"));
         let repo = self.repo();
-        let old = fs::read(self.ref_path(id)).unwrap();
-        let old = gix::ObjectId::from_hex(old.trim_ascii_end()).unwrap();
+        let suffix = format!("/{id}");
+        let lines = self.packed_refs();
+        let line = lines.iter().find(|line| line.ends_with(&suffix)).unwrap();
+        let old = gix::ObjectId::from_hex(line.split(' ').next().unwrap().as_bytes()).unwrap();
         let mut tree = repo.find_tree(old).unwrap().decode().unwrap().to_owned();
         for entry in tree.entries.iter_mut().filter(|entry| entry.filename == "meta") {
             let meta = repo.find_blob(entry.oid).unwrap().take_data();
@@ -230,7 +249,7 @@ impl OnDisk for GitFixture {
             entry.oid = repo.write_blob(meta).unwrap().detach();
         }
         let new = repo.write_object(&tree).unwrap();
-        fs::write(self.ref_path(id), format!("{new}\n")).unwrap();
+        write(&self.ref_path(id), format!("{new}\n"));
     }
 }
 
@@ -419,9 +438,9 @@ fn a_cache_without_its_objects_is_not_trusted() {
     write(&root.join("b"), "b");
     let first = save_new(&fixture);
     let scan = fixture.unchanged();
-    fs::remove_file(fixture.ref_path(first)).unwrap();
+    fixture.drop_ref(&format!("refs/checkpoints/main/{first}"));
     for name in ["main", "administration"] {
-        fs::remove_file(fixture.private_dir().join("refs/anchors").join(name)).unwrap();
+        fixture.drop_ref(&format!("refs/anchors/{name}"));
     }
     for path in fixture.own_objects() {
         let path = fixture.private_dir().join("objects").join(OsStr::from_bytes(&path));
@@ -507,7 +526,7 @@ fn damage_is_found() {
         assert_eq!(damage.len(), 1, "{damage:?}");
         assert_eq!((damage[0].checkpoint, &damage[0].what[..]), (Some(id), "/d/a"));
     }
-    fs::remove_file(fixture.ref_path(id)).unwrap();
+    fixture.drop_ref(&format!("refs/checkpoints/main/{id}"));
     let told = fixture.open().check(false).unwrap();
     let (notes, damage): (Vec<_>, Vec<_>) = told.iter().partition(|damage| damage.is_note);
     assert_eq!((notes.len(), damage.len()), (1, 1), "{told:?}");
@@ -619,8 +638,10 @@ fn worktrees_of_one_repository_keep_their_own_checkpoints() {
     };
     let shared = names(&state.repositories());
     assert_eq!(shared.len(), 1, "one repository, and one of ours: {shared:?}");
-    let names = names(&state.repositories().join(&shared[0]).join("refs/checkpoints"));
-    assert!(names.len() == 2 && names.iter().any(|name| name.starts_with("a-b-")), "{names:?}");
+    let list = state.repositories().join(&shared[0]).join("packed-refs");
+    let list = fs::read_to_string(list).unwrap();
+    assert_eq!(list.matches("refs/checkpoints/main/").count(), 1, "{list}");
+    assert_eq!(list.matches("refs/checkpoints/a-b-").count(), 1, "{list}");
 }
 
 #[test]

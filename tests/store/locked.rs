@@ -69,14 +69,49 @@ fn what_stands_where_our_refs_should_does_not_keep_the_rest_away() {
     write(&root.join("a"), "first");
     let first = save_new(&fixture).id;
     let refs = fixture.private_dir().join("refs/checkpoints");
-    fs::rename(&refs, fixture.outside().join("away")).unwrap();
     write(&refs, "no directory");
     assert_eq!(ids(&fixture), [first]);
     assert_eq!(held(&*fixture.open(), first), on_disk(&root));
     write(&root.join("a"), "second");
-    let said = fixture.open().save(draft(walk(fixture.root())));
-    assert!(said.unwrap_err().to_string().contains("refs/checkpoints"));
+    let second = save_new(&fixture).id;
+    assert_eq!(ids(&fixture), [second, first]);
+    assert_eq!(held(&*fixture.open(), second), on_disk(&root));
     assert_eq!(fs::read(&refs).unwrap(), b"no directory");
+}
+
+#[test]
+fn while_the_list_of_refs_cannot_be_had_a_ref_is_a_file() {
+    let fixture = GitFixture::new();
+    let root = fixture.root().path().to_owned();
+    write(&root.join("a"), "first");
+    let first = save_new(&fixture).id;
+    let lock = fixture.private_dir().join("refs.lock");
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let held_by_another = beforehand::fs::Lock::acquire(&lock, until).unwrap();
+    write(&root.join("a"), "second");
+    let second = save_new(&fixture).id;
+    assert!(fixture.ref_path(second).is_file() && !fixture.ref_path(first).exists());
+    drop(held_by_another);
+    write(&root.join("a"), "third");
+    let third = save_new(&fixture).id;
+    assert!(!fixture.ref_path(third).exists());
+    // A list with a line that is no ref is left as it is.
+    let list = fixture.private_dir().join("packed-refs");
+    let garbled = fs::read_to_string(&list).unwrap() + "garbage\n";
+    write(&list, &garbled);
+    write(&root.join("a"), "fourth");
+    let fourth = save_new(&fixture).id;
+    assert_eq!(fs::read_to_string(&list).unwrap(), garbled);
+    assert_eq!(ids(&fixture), [fourth, third, second, first]);
+    assert!(fixture.private_dir().join("refs/anchors/main").is_file());
+    write(&list, garbled.replace("garbage\n", ""));
+    write(&root.join("a"), "fifth");
+    save_new(&fixture);
+    assert!(!fixture.private_dir().join("refs/anchors/main").exists(), "the list has it");
+    assert!(!save(&fixture).is_new);
+    fixture.open().remove(&[first, second, third]).unwrap();
+    assert_eq!(ids(&fixture).len(), 2);
+    fixture.fsck();
 }
 
 #[test]
@@ -87,16 +122,14 @@ fn nothing_is_left_of_a_save_that_failed() {
     }
     // There is a repository, and no ref can be written.
     let first = save_new(&fixture).id;
-    let refs = fixture.private_dir().join("refs/checkpoints/main");
-    fs::rename(&refs, fixture.outside().join("aside")).unwrap();
-    write(&refs, "no directory");
+    let list = fixture.private_dir().join("packed-refs.new");
+    fs::create_dir(&list).unwrap();
     write(&fixture.root().path().join("f1"), "changed");
     assert!(fixture.open().save(draft(walk(fixture.root()))).is_err());
     let temporary = |path: &Vec<u8>| path.windows(4).any(|part| part == b"tmp_");
     assert!(!fixture.own_objects().iter().any(temporary));
     assert_eq!(count(&fixture.state().root(fixture.root()).checkpoints()), 1);
-    fs::remove_file(&refs).unwrap();
-    fs::rename(fixture.outside().join("aside"), &refs).unwrap();
+    fs::remove_dir(&list).unwrap();
     assert_eq!(fixture.open().list().unwrap().len(), 1);
     let second = save_new(&fixture).id;
     assert_eq!(held(&*fixture.open(), second), on_disk(fixture.root().path()));
@@ -130,11 +163,12 @@ fn a_ref_of_ours_that_is_a_pipe_is_not_waited_for() {
     save_new(&fixture);
     for name in ["refs/anchors/main", "refs/anchors/administration"] {
         let pipe = fixture.private_dir().join(name);
-        fs::remove_file(&pipe).unwrap();
+        let _none = fs::remove_file(&pipe);
         special(&pipe, rustix::fs::FileType::Fifo, 0o600);
         write(&fixture.root().path().join("a"), name);
         let id = save_new(&fixture).id;
         assert_eq!(held(&*fixture.open(), id), on_disk(fixture.root().path()));
-        assert!(pipe.is_file(), "{name} is a ref again");
+        let is_file = pipe.symlink_metadata().map(|found| found.is_file());
+        assert!(is_file.unwrap_or(true), "{name} is no pipe any more");
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn repair(store: &GitStore) -> Result<Vec<String>> {
     let mut done = repository::repair_repository_refs(&store.state)?;
     done.extend(record::salvage_all(&store.state, |id| Some(&seen(id)?.checkpoint))?);
     for name in store.refs.dangling(&repo)? {
-        refs::delete(&repo, &name)?;
+        refs::delete(&repo, std::slice::from_ref(&name))?;
         done.push(format!("dropped {name}, which led nowhere"));
     }
     let mut made = 0;

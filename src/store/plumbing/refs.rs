@@ -2,8 +2,9 @@
 //! for its worktree; each worktree has an anchor. All of them point at trees.
 //!
 //! Ref files are read directly and with size limits, so the same code reads those of the user's
-//! repositories. Only our own are written. Each has one writer, which holds the root's lock or uses
-//! a name of its own.
+//! repositories. Only our own are written. The refs of a new checkpoint go into `packed-refs`, which is one file
+//! whatever there is, and which is changed under a lock of its own; what cannot be written there is a file. Each
+//! of those has one writer, which holds the root's lock or uses a name of its own.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,6 +13,7 @@ use std::{
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
+    time::{Duration, Instant},
 };
 
 use gix::{ObjectId, bstr::ByteSlice};
@@ -19,7 +21,7 @@ use gix::{ObjectId, bstr::ByteSlice};
 use super::repo::Repo;
 use crate::{
     error::{Error, Result},
-    fs::{all_at_once, create_private_dirs, hand_over, read_small, sync_dir},
+    fs::{Lock, all_at_once, create_private_dirs, hand_over, read_small, sync_dir},
     model::CheckpointId,
 };
 
@@ -31,6 +33,14 @@ const ANCHORS: &str = "refs/anchors/";
 const REF_MAX_BYTES: u64 = 8 << 10;
 /// Enough for five million refs.
 const PACKED_MAX_BYTES: u64 = 512 << 20;
+/// What git calls refs in one file, and the same while it is written. Only the holder of [`PACKED_LOCK`] does.
+const PACKED: &str = "packed-refs";
+const PACKED_NEW: &str = "packed-refs.new";
+const PACKED_LOCK: &str = "refs.lock";
+/// Git then searches the list without reading it whole. All our refs point at trees, which are never peeled.
+const PACKED_HEADER: &[u8] = b"# pack-refs with: peeled fully-peeled sorted \n";
+/// It is held for as long as a sync takes.
+const LOCK_WAIT: Duration = Duration::from_secs(1);
 
 /// The refs of one worktree.
 #[derive(Clone)]
@@ -65,6 +75,11 @@ impl Refs {
     /// The tree that the anchor points at.
     pub(in crate::store) fn anchor(&self, repo: &Repo) -> Result<Option<ObjectId>> {
         read(repo, &self.anchor_name())
+    }
+
+    /// Whether a checkpoint of this worktree has a ref.
+    pub(in crate::store) fn has(&self, repo: &Repo, id: CheckpointId) -> bool {
+        read(repo, &self.name(id)).is_ok_and(|found| found.is_some())
     }
 
     /// The tree of a checkpoint, wherever its ref is: a worktree that was moved had another name.
@@ -130,15 +145,23 @@ impl Refs {
     ) -> Result<()> {
         let mut new = vec![(self.name(id), tree)];
         new.extend(anchor.map(|anchor| (self.anchor_name(), anchor)));
-        let written = new.iter().map(|(name, id)| PendingRef::new(repo, name, *id));
-        let written = written.collect::<Result<Vec<_>>>()?;
+        let list = PackedList::with(repo, &new);
+        let written = match &list {
+            Some(list) => vec![list.write(repo)?],
+            None => new
+                .iter()
+                .map(|(name, id)| PendingRef::of(repo, name, *id))
+                .collect::<Result<_>>()?,
+        };
         let waits: Vec<Option<&PendingRef>> =
             [None].into_iter().chain(written.iter().map(Some)).collect();
         all_at_once(&waits, |wait| wait.map_or_else(&beside, PendingRef::sync))?;
         let dirs: BTreeSet<PathBuf> =
             written.iter().filter_map(|it| it.path.parent().map(Path::to_owned)).collect();
         written.into_iter().rev().try_for_each(PendingRef::publish)?;
-        all_at_once(&dirs.iter().collect::<Vec<_>>(), |dir| sync_dir(dir))
+        all_at_once(&dirs.iter().collect::<Vec<_>>(), |dir| sync_dir(dir))?;
+        // A file stands before what the list says. An anchor that comes back with a power cut is only not trusted.
+        list.map_or(Ok(()), |_| new.iter().try_for_each(|(name, _)| remove_file(repo, name)))
     }
 
     /// Points the anchor at another tree.
@@ -158,15 +181,15 @@ impl Refs {
     ) -> Result<()> {
         if all {
             // The anchor first, so that no cache trusts what is about to go.
-            delete(repo, &self.anchor_name())?;
+            delete(repo, &[self.anchor_name()])?;
         }
+        let mut names: Vec<String> = ids.iter().map(|id| self.name(*id)).collect();
+        delete(repo, &names)?;
+        names.clear();
         for id in ids {
-            delete(repo, &self.name(*id))?;
-            if let Some(name) = Self::elsewhere(repo, *id)? {
-                delete(repo, &name)?;
-            }
+            names.extend(Self::elsewhere(repo, *id)?);
         }
-        Ok(())
+        delete(repo, &names)
     }
 
     /// Refs that are malformed, or that point at a missing object.
@@ -194,7 +217,8 @@ struct PendingRef {
 }
 
 impl PendingRef {
-    fn new(repo: &Repo, name: &str, id: ObjectId) -> Result<Self> {
+    /// A ref in a file of its own.
+    fn of(repo: &Repo, name: &str, id: ObjectId) -> Result<Self> {
         let path = repo.common_dir.join(name);
         if let Some(dir) = path.parent() {
             create_private_dirs(dir)?;
@@ -204,18 +228,17 @@ impl PendingRef {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let mut lock = path.clone().into_os_string();
         lock.push(format!(".{}-{number}.lock", std::process::id()));
-        let lock = PathBuf::from(lock);
+        Self::new(path, PathBuf::from(lock), format!("{id}\n").as_bytes())
+    }
+
+    /// Writes `bytes` to the file `lock`, which is to be called `path`.
+    fn new(path: PathBuf, lock: PathBuf, bytes: &[u8]) -> Result<Self> {
         let _left_by_a_killed_process = fs::remove_file(&lock);
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&lock);
-        let mut file = opened.map_err(Error::io("write", &lock))?;
+        let file = opened.map_err(Error::io("write", &lock))?;
         hand_over(&file, &lock);
-        let written = Self {
-            path,
-            lock,
-            file: file.try_clone().map_err(Error::io("write", Path::new(name)))?,
-            is_done: false,
-        };
-        writeln!(file, "{id}").map_err(Error::io("write", &written.lock))?;
+        let written = Self { path, lock, file, is_done: false };
+        (&written.file).write_all(bytes).map_err(Error::io("write", &written.lock))?;
         Ok(written)
     }
 
@@ -232,6 +255,14 @@ impl PendingRef {
         self.is_done = true;
         Ok(())
     }
+
+    /// The same; on the disk when it returns.
+    fn publish_synced(self) -> Result<()> {
+        self.sync()?;
+        let dir = self.path.parent().map(Path::to_owned);
+        self.publish()?;
+        dir.map_or(Ok(()), |dir| sync_dir(&dir))
+    }
 }
 
 impl Drop for PendingRef {
@@ -244,34 +275,78 @@ impl Drop for PendingRef {
 
 /// Points a ref of ours at a tree; on the disk when it returns.
 pub(in crate::store) fn set(repo: &Repo, name: &str, id: ObjectId) -> Result<()> {
-    let written = PendingRef::new(repo, name, id)?;
-    written.sync()?;
-    let dir = written.path.parent().map(Path::to_owned);
-    written.publish()?;
-    dir.map_or(Ok(()), |dir| sync_dir(&dir))
+    PendingRef::of(repo, name, id)?.publish_synced()
 }
 
-/// Deletes a ref of ours. A missing one is not an error.
-pub(in crate::store) fn delete(repo: &Repo, name: &str) -> Result<()> {
+/// The next content of `packed-refs`, and the lock that nothing else changes it meanwhile.
+struct PackedList {
+    bytes: Vec<u8>,
+    _lock: Lock,
+}
+
+impl PackedList {
+    /// The list with other values for `new`. `None` if another process holds it for too long, or if some line
+    /// cannot be read; then files of their own are as good.
+    fn with(repo: &Repo, new: &[(String, ObjectId)]) -> Option<Self> {
+        let lock = lock_list(repo).ok()?;
+        let packed = packed(repo).ok()?;
+        let is_ours = |line: &&[u8]| !line.is_empty() && !line.starts_with(b"#");
+        let lines = packed
+            .lines()
+            .filter(is_ours)
+            .map(|line| packed_line(line).map(|(id, name)| (name, id)));
+        let mut refs = lines.collect::<Option<BTreeMap<&[u8], ObjectId>>>()?;
+        refs.extend(new.iter().map(|(name, id)| (name.as_bytes(), *id)));
+        let mut bytes = PACKED_HEADER.to_vec();
+        for (name, id) in refs {
+            bytes.extend_from_slice(format!("{id} ").as_bytes());
+            bytes.extend_from_slice(name);
+            bytes.push(b'\n');
+        }
+        Some(Self { bytes, _lock: lock })
+    }
+
+    /// The list without `names`; `None` if it has none of them.
+    fn without(repo: &Repo, names: &[String]) -> Result<Option<Self>> {
+        let is_one = |line: &&[u8]| {
+            let name = packed_line(line.trim_end()).map(|(_, name)| name);
+            name.is_some_and(|name| names.iter().any(|one| one.as_bytes() == name))
+        };
+        if !packed(repo)?.lines_with_terminator().any(|line| is_one(&line)) {
+            return Ok(None);
+        }
+        let lock = lock_list(repo)?;
+        let packed = packed(repo)?;
+        let kept = packed.lines_with_terminator().filter(|line| !is_one(line));
+        Ok(Some(Self { bytes: kept.flatten().copied().collect(), _lock: lock }))
+    }
+
+    fn write(&self, repo: &Repo) -> Result<PendingRef> {
+        let dir = &repo.common_dir;
+        PendingRef::new(dir.join(PACKED), dir.join(PACKED_NEW), &self.bytes)
+    }
+}
+
+/// Waits for the lock of `packed-refs`. Git has one of its own, which a killed process leaves behind.
+fn lock_list(repo: &Repo) -> Result<Lock> {
+    Lock::acquire(&repo.common_dir.join(PACKED_LOCK), Instant::now() + LOCK_WAIT)
+}
+
+/// Deletes refs of ours. A missing one is not an error.
+pub(in crate::store) fn delete(repo: &Repo, names: &[String]) -> Result<()> {
+    names.iter().try_for_each(|name| remove_file(repo, name))?;
+    match PackedList::without(repo, names)? {
+        Some(list) => list.write(repo)?.publish_synced(),
+        None => Ok(()),
+    }
+}
+
+fn remove_file(repo: &Repo, name: &str) -> Result<()> {
     let path = repo.common_dir.join(name);
     match fs::remove_file(&path) {
-        Err(err) if !is_absent(&err) => return Err(Error::io("remove", &path)(err)),
-        Ok(()) | Err(_) => (),
+        Err(err) if !is_absent(&err) => Err(Error::io("remove", &path)(err)),
+        Ok(()) | Err(_) => Ok(()),
     }
-    drop_packed(repo, name)
-}
-
-/// Removes a ref from `packed-refs`, in case the refs were packed.
-fn drop_packed(repo: &Repo, name: &str) -> Result<()> {
-    let packed = packed(repo)?;
-    let is_it =
-        |line: &&[u8]| packed_line(line.trim_end()).is_some_and(|(_, it)| it == name.as_bytes());
-    if !packed.lines_with_terminator().any(|line| is_it(&line)) {
-        return Ok(());
-    }
-    let kept: Vec<u8> =
-        packed.lines_with_terminator().filter(|line| !is_it(line)).flatten().copied().collect();
-    crate::fs::replace_synced(&repo.common_dir.join("packed-refs"), &kept)
 }
 
 /// Every ref of a private repository, by full name.
@@ -314,7 +389,7 @@ pub(in crate::store) fn read_all(repo: &Repo) -> Result<BTreeMap<String, Option<
 /// Deletes every anchor, so that no cache is trusted.
 pub(in crate::store) fn drop_anchors(repo: &Repo) -> Result<()> {
     let names = all(repo)?;
-    names.iter().filter(|name| name.starts_with(ANCHORS)).try_for_each(|name| delete(repo, name))
+    delete(repo, &names.into_iter().filter(|name| name.starts_with(ANCHORS)).collect::<Vec<_>>())
 }
 
 /// A digest of the names of all refs; `None` if they cannot be listed.
@@ -381,7 +456,7 @@ pub(in crate::store) fn read(repo: &Repo, name: &str) -> Result<Option<ObjectId>
 }
 
 fn packed(repo: &Repo) -> Result<Vec<u8>> {
-    Ok(read_small(&repo.common_dir.join("packed-refs"), PACKED_MAX_BYTES)?.unwrap_or_default())
+    Ok(read_small(&repo.common_dir.join(PACKED), PACKED_MAX_BYTES)?.unwrap_or_default())
 }
 
 /// The names of packed refs that start with `prefix`.

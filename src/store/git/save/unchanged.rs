@@ -37,7 +37,7 @@ impl GitStore {
         };
         let stands = self.anchor() == scan.anchor
             && digest == surroundings(administration.as_ref(), scan.index);
-        if !stands || !self.repo.common_dir.join(self.refs.name(id)).is_file() {
+        if !stands || !self.refs.has(&self.repo, id) {
             return None;
         }
         record::read(&self.state, id).ok().map(|record| record.checkpoint)

@@ -86,7 +86,7 @@ fn sweep_one(state: &StateDir, private: &PrivateRepository, deadline: Instant) -
     let _lock = private.lock_exclusive(deadline)?;
     sweep.repo = sweep.repo.refreshed();
     for name in sweep.mark()? {
-        refs::delete(&sweep.repo, &name)?;
+        refs::delete(&sweep.repo, &[name])?;
     }
     let freed = sweep.remove(condemned, &written)?;
     remove_unfinished(&sweep.repo.objects());
