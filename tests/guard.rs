@@ -284,6 +284,26 @@ fn the_user_is_asked_when_nothing_at_all_can_be_saved() {
     }
 }
 
+/// A command of ours that nothing is known of would run for an agent without a question.
+#[test]
+fn every_subcommand_but_the_reading_ones_is_asked_about() {
+    let reading = [
+        "list", "show", "diff", "blame", "explain", "status", "doctor", "check", "create", "find",
+        "config", "init", "demo", "hook",
+    ];
+    let mut world = project();
+    for name in beforehand::cli::subcommands() {
+        // What `run` runs is looked for in its own words.
+        let command = match name.as_str() {
+            "run" => "beforehand run beforehand prune".to_owned(),
+            name => format!("beforehand {name} x"),
+        };
+        let expected = if reading.contains(&name.as_str()) { "" } else { "ask" };
+        let answer = world.before_bash("t1", &command);
+        assert_eq!(verdict(&answer), expected, "{command}: {answer}");
+    }
+}
+
 #[test]
 fn it_defends_itself_and_reading_is_free() {
     let mut world = project();

@@ -22,12 +22,13 @@ use crate::{
 const HOOK_FILE_MAX_BYTES: u64 = 4 << 20;
 /// Our commands that replace, forget or unprotect. Reading ones and `create` are free.
 const COMMANDS: &[&str] = &[
-    "allow", "restore", "rewind", "undo", "redo", "clear", "prune", "uninstall", "install", "slash",
+    "allow", "restore", "revert", "rewind", "undo", "redo", "fork", "clear", "prune", "uninstall",
+    "install", "slash",
 ];
 /// Those that lose nothing.
 const READING: &[&str] = &[
-    "list", "show", "diff", "explain", "status", "doctor", "check", "create", "find", "config",
-    "init", "demo", "hook", "version", "help",
+    "list", "show", "diff", "blame", "explain", "status", "doctor", "check", "create", "find",
+    "config", "init", "demo", "hook", "version", "help",
 ];
 /// What tells where a program is.
 const LOCATORS: &[&str] = &["which", "whereis", "where", "type", "command"];
