@@ -1,7 +1,7 @@
 //! Conversations as agents keep them, and forks of them: the part before one turn, under another
 //! name, as bytes.
 //!
-//! Pure: bytes and a [`Cut`] go in, bytes and the command that takes the fork up come out. Every
+//! Pure: bytes and a [`CutPoint`] go in, bytes and the command that takes the fork up come out. Every
 //! format here is a line of JSON for each thing that happened; which lines begin a turn, and which
 //! before those already belong to it, is each agent's own. Nothing is written anew: lines are kept
 //! as they are, but for the name of the session where it stands as a whole string.
