@@ -67,7 +67,10 @@ class Build:
         """Directories of this machine that would otherwise stand in the program, and what stands there."""
         home = pathlib.Path(os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo")
         crates = [(there, "/crates") for there in sorted((home / "registry/src").glob("*"))]
-        return [(ROOT, "/beforehand"), (self.directory, "/target"), *crates]
+        # With the sources of the standard library beside it, the compiler names them where they are.
+        version = dict(line.split(": ", 1) for line in output("rustc", "-vV").splitlines() if ": " in line)
+        std = pathlib.Path(output("rustc", "--print=sysroot").strip()) / "lib/rustlib/src/rust"
+        return [(ROOT, "/beforehand"), (self.directory, "/target"), (std, f"/rustc/{version['commit-hash']}"), *crates]
 
     def crates(self):
         """The crates that are in the program, as cargo describes them, by name and version."""

@@ -100,6 +100,18 @@ fn what_two_commands_at_once_left_is_of_neither() {
     }
 }
 
+/// The look after a command does not note again what was noted of another call meanwhile.
+#[test]
+fn what_was_written_while_a_command_ran_is_not_called_the_users() {
+    for mut world in projects() {
+        begins(&mut world, "s/one", "make");
+        writes(&mut world, "t/two", "new", "TWO\n");
+        event(&mut world, "Stop", "t/two", "", &json!({}), "");
+        ends(&mut world, "s/one", "make");
+        assert_eq!(writers(&mut world, "new"), ["unknown"]);
+    }
+}
+
 #[test]
 fn a_renamed_file_keeps_the_writers_of_its_lines() {
     for mut world in projects() {

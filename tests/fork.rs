@@ -157,6 +157,30 @@ fn what_cannot_be_held_of_a_fork_is_asked_about() {
     }
 }
 
+/// Some files are in no checkpoint whatever the settings say.
+#[test]
+fn what_no_checkpoint_ever_has_stays_in_a_fork_or_is_named() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", "second");
+        ours(&mut world, &["fork", "1", "--no-conversation"], 0);
+        let fork = beside(&world, "shop-fork-1");
+        let never = [".beforehand-tmp-repository/x", ".git/index.lock", ".git/objects/note"];
+        for name in never {
+            write(&fork.join(name), "mine");
+        }
+        write(&fork.join("package.json"), "{}");
+        write(&fork.join("node_modules/mine"), "mine");
+        let done = ours(&mut world, &["fork", "--drop", "shop-fork-1", "--yes"], 1);
+        assert!(done.stderr.contains("not held: node_modules"), "{}", done.stderr);
+        for name in never {
+            assert!(done.stderr.contains(&format!("never held: {name}")), "{}", done.stderr);
+            assert_eq!(fs::read_to_string(fork.join(name)).unwrap(), "mine");
+        }
+        ours(&mut world, &["fork", "--drop", "shop-fork-1", "--yes", "--force"], 0);
+        assert!(!fork.exists());
+    }
+}
+
 #[test]
 fn a_fork_whose_directory_is_another_one_by_now_is_only_forgotten() {
     for mut world in projects() {
@@ -236,7 +260,7 @@ fn what_is_written_while_a_fork_is_dropped_stays() {
         assert_eq!(done.status.code(), Some(1), "{said}");
         for name in ["a", "new"] {
             assert_eq!(fs::read_to_string(beside(&world, "try").join(name)).unwrap(), "late\n");
-            assert!(said.contains(&format!("in this very moment: {name}")), "{said}");
+            assert!(said.contains(&format!("in this very moment or never held: {name}")), "{said}");
         }
         ours(&mut world, &["fork", "--drop", "try", "--yes"], 0);
         assert!(!beside(&world, "try").exists());

@@ -1,4 +1,4 @@
-//! `beforehand revert`: one turn is taken back, what came after it stays, whoever did it.
+//! `beforehand revert`: one turn is taken back, what was done since stays.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 

@@ -17,7 +17,7 @@ use crate::{
     restore::{Restore, RestoreRequest, RevertedTurn},
 };
 
-/// Take back what one turn did, and keep what came after it, whoever did it.
+/// Take back what one turn did, and keep everything done since.
 ///
 /// Shows what it will do and asks. A file that was changed since is merged; where the same lines were
 /// changed since, it stays as it is and is named. Whatever is overwritten or removed is held first, so

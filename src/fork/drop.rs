@@ -8,9 +8,9 @@ use crate::{
     error::{Error, Result},
     forked::ForkEntry,
     fs::now_ns,
-    model::{Checkpoint, Kind, SkipReason, Skipped},
+    model::{Checkpoint, Kind, RelPath, SkipReason, Skipped},
     process::Process,
-    scan::is_racy,
+    scan::{TEMPORARY_PREFIX, is_racy},
     state::RootState,
 };
 
@@ -43,26 +43,31 @@ impl Dropping {
         Ok(Self { held, since_ns })
     }
 
-    /// What is in the fork and not held, but for what a program makes again.
+    /// What is in the fork and not held.
     pub(crate) fn unheld(&self) -> Vec<Skipped> {
-        let is_lost = |skipped: &&Skipped| {
-            let is_made_again =
-                matches!(skipped.reason, SkipReason::MadeAgain | SkipReason::Output);
-            let is_empty = skipped.reason == SkipReason::GitPrivate && skipped.size == 0;
-            !is_made_again && !is_empty
-        };
-        self.held.iter().flat_map(|held| &held.skipped).filter(is_lost).cloned().collect()
+        let is_empty =
+            |skipped: &Skipped| skipped.reason == SkipReason::GitPrivate && skipped.size == 0;
+        let skipped = self.held.iter().flat_map(|held| &held.skipped);
+        skipped.filter(|skipped| !is_empty(skipped)).cloned().collect()
     }
 
     /// Removes the fork's directory and its entry. Returns what stays, because it has changed since it was
-    /// held; the entry stays then, too.
+    /// held, or because no checkpoint ever holds it, unless `force` takes that too; the entry stays then, too.
     ///
     /// # Errors
     ///
     /// Fails if something cannot be removed.
-    pub(crate) fn finish(&self, fork: &ForkEntry, own: &RootState) -> Result<Vec<PathBuf>> {
+    pub(crate) fn finish(
+        &self,
+        fork: &ForkEntry,
+        own: &RootState,
+        force: bool,
+    ) -> Result<Vec<PathBuf>> {
         if self.held.is_some() {
-            let goes = |found: Clearable<'_>| self.goes(found);
+            let goes = |found: Clearable<'_>| {
+                let is_directory = found.stamp.kind() == Some(Kind::Directory);
+                (is_directory || force || !is_never_held(found.path)) && self.goes(found)
+            };
             let left = clear(&fork.dir, &goes).map_err(Error::io("remove", &fork.dir))?;
             if !left.is_empty() {
                 return Ok(left);
@@ -103,5 +108,68 @@ impl Dropping {
             stamp.ctime_ns = stamp.mtime_ns;
         }
         !is_racy(&stamp, self.since_ns)
+    }
+}
+
+/// Whether no checkpoint holds a file, by its path: what we write ourselves under a temporary name, and in a
+/// git directory locks, unfinished files, and what is no object where only objects are.
+fn is_never_held(path: &RelPath) -> bool {
+    if path.names().any(|name| name.starts_with(TEMPORARY_PREFIX.as_bytes())) {
+        return true;
+    }
+    let in_git: Vec<&[u8]> = path.names().skip_while(|name| *name != b".git").skip(1).collect();
+    let Some(name) = in_git.last() else { return false };
+    if name.ends_with(b".lock") || name.starts_with(b"tmp_") || *name == b"gc.pid" {
+        return true;
+    }
+    let objects = in_git.iter().position(|name| *name == b"objects");
+    objects.is_some_and(|at| !is_of_objects(&in_git[at + 1..]))
+}
+
+/// Whether git makes a file of this path below `objects`: an object, a pack and its companions, or a list of
+/// them that it can make again.
+fn is_of_objects(below: &[&[u8]]) -> bool {
+    let is_hex = |name: &[u8]| name.iter().all(u8::is_ascii_hexdigit);
+    match below {
+        [b"info", rest @ ..] => {
+            matches!(rest, [b"alternates" | b"commit-graph" | b"packs"] | [b"commit-graphs", _])
+        }
+        [b"pack", name] => name.starts_with(b"pack-") || name.starts_with(b"multi-pack-index"),
+        [fan, rest] => fan.len() == 2 && rest.len() >= 38 && is_hex(fan) && is_hex(rest),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_checkpoint_has_is_told_by_its_path() {
+        let is = |path: &str| is_never_held(&RelPath::from_bytes(path.as_bytes()).unwrap());
+        let object = "0123456789abcdef0123456789abcdef012345";
+        for path in [
+            ".beforehand-tmp-repository/x",
+            "sub/.beforehand-tmp-ab-cd",
+            ".git/index.lock",
+            ".git/gc.pid",
+            ".git/objects/pack/tmp_pack_1",
+            ".git/objects/pack/note.txt",
+            ".git/objects/info/mine",
+            ".git/objects/ab/short",
+            "nest/.git/objects/notes",
+        ] {
+            assert!(is(path), "{path}");
+        }
+        for path in [
+            "src/index.lock",
+            "objects/notes",
+            ".git/config",
+            &format!(".git/objects/ab/{object}"),
+            ".git/objects/pack/pack-1.idx",
+            ".git/objects/info/commit-graph",
+        ] {
+            assert!(!is(path), "{path}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     error::{Error, Result},
     fork::Dropping,
     forked::ForkEntry,
-    model::Skipped,
+    model::{SkipReason, Skipped},
     process::{Exit, Process},
     ui,
 };
@@ -38,7 +38,7 @@ pub(super) fn run(
     let dropping = Dropping::begin(process, &fork)?;
     let unheld = dropping.unheld();
     refuse_unheld(process, &unheld, args.force)?;
-    let left = dropping.finish(&fork, &own)?;
+    let left = dropping.finish(&fork, &own, args.force)?;
     let held = dropping.held.as_ref().map(|held| held.id);
     if args.json {
         let left: Vec<_> = left.iter().map(|path| path.to_string_lossy()).collect();
@@ -55,12 +55,15 @@ pub(super) fn run(
     }
     for path in left.iter().take(NAMED_MAX) {
         let path = ui::escape_path(path).into_owned();
-        say(process, &format!("warning: kept, changed in this very moment: {path}"));
+        say(process, &format!("warning: kept, changed in this very moment or never held: {path}"));
     }
     if left.is_empty() {
         return Ok(Exit::Ok);
     }
-    say(process, "the fork is still there; run this again when nothing works in it any more");
+    say(
+        process,
+        "the fork is still there; run this again when nothing works in it any more, or with --force",
+    );
     Ok(Exit::Failed)
 }
 
@@ -80,11 +83,15 @@ fn refuse_unheld(process: &mut Process<'_>, unheld: &[Skipped], force: bool) -> 
     for line in lines.iter().take(NAMED_MAX) {
         say(process, &format!("warning: not held: {line}"));
     }
-    if unheld.is_empty() || force || ui::ask(process, "Remove also what is not held?") {
+    // What a program makes again has been named, which is enough.
+    let is_lost =
+        |one: &&Skipped| !matches!(one.reason, SkipReason::MadeAgain | SkipReason::Output);
+    let lost = unheld.iter().filter(is_lost).count() as u64;
+    if lost == 0 || force || ui::ask(process, "Remove also what is not held?") {
         return Ok(());
     }
     Err(Error::other(
-        format!("{} in the fork cannot be held", ui::count(unheld.len() as u64, "path")),
+        format!("{} in the fork cannot be held", ui::count(lost, "path")),
         "nothing was removed; move it away, or use --force to remove it too",
     ))
 }

@@ -79,7 +79,7 @@ pub(crate) struct RestoreArgs {
     /// Fork the agent's conversation alone, cut before that turn, and leave the files as they are
     #[arg(long, conflicts_with_all = [
         "conversation", "into", "json", "force", "merge", "exact", "keep_new", "head", "repository",
-        "outside", "paths",
+        "outside", "paths", "patch",
     ])]
     pub(crate) conversation_only: bool,
     /// Take the branch back too, behind commits made since, if none of them was pushed

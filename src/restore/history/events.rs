@@ -160,10 +160,9 @@ impl FileHistory<'_> {
     fn unchanged_by(&self, path: &RelPath, at: usize, sights: &[Sight]) -> Option<SeenState> {
         let caller = &self.log.callers[at];
         let done = caller.done.filter(|_| caller.paths.is_none())?;
-        let is_its = |sight: &Sight| {
-            sight.by == Doer::Call(Some(at)) && (caller.began..=done).contains(&sight.order)
-        };
-        if sights.iter().any(is_its) || self.log.is_cut_short(done) {
+        // What another call left there meanwhile is not noted again by the look after this one.
+        let is_meanwhile = |sight: &Sight| (caller.began..=done).contains(&sight.order);
+        if sights.iter().any(is_meanwhile) || self.log.is_cut_short(done) {
             return None;
         }
         let checkpoint = self.checkpoint(caller)?;
