@@ -103,11 +103,14 @@ fn what_two_commands_at_once_left_is_of_neither() {
 /// The look after a command does not note again what was noted of another call meanwhile.
 #[test]
 fn what_was_written_while_a_command_ran_is_not_called_the_users() {
-    for mut world in projects() {
-        begins(&mut world, "s/one", "make");
+    for mut world in [World::new(), World::with_git()] {
+        write(&world.settings(), "deadline = \"60s\"\n");
+        world.write("a", "one\n");
+        begins(&mut world, "s/one", "make all");
         writes(&mut world, "t/two", "new", "TWO\n");
         event(&mut world, "Stop", "t/two", "", &json!({}), "");
-        ends(&mut world, "s/one", "make");
+        ends(&mut world, "s/one", "make all");
+        event(&mut world, "Stop", "s/one", "", &json!({}), "");
         assert_eq!(writers(&mut world, "new"), ["unknown"]);
     }
 }
