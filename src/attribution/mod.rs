@@ -297,15 +297,7 @@ pub fn merged(place: &RootState, held: CheckpointId) -> Vec<(RelPath, String)> {
     let held = held.to_string();
     let merged = |line: LogLine| match line.what {
         LogEvent::Merged { path, held: by, sha } if by == held => Some((path_of(&path)?, sha)),
-        LogEvent::Merged { .. }
-        | LogEvent::Lost { .. }
-        | LogEvent::Void { .. }
-        | LogEvent::Head { .. }
-        | LogEvent::Began { .. }
-        | LogEvent::Left { .. }
-        | LogEvent::Ended { .. }
-        | LogEvent::Back { .. }
-        | LogEvent::Done { .. } => None,
+        _ => None,
     };
     read(place).into_iter().filter_map(merged).collect()
 }
@@ -317,15 +309,7 @@ pub fn head_moved(place: &RootState, held: CheckpointId) -> Option<HeadMove> {
         LogEvent::Head { held, branch, from, to } if held == id => {
             Some(HeadMove { branch, from, to, count: 0 })
         }
-        LogEvent::Head { .. }
-        | LogEvent::Lost { .. }
-        | LogEvent::Void { .. }
-        | LogEvent::Merged { .. }
-        | LogEvent::Began { .. }
-        | LogEvent::Left { .. }
-        | LogEvent::Ended { .. }
-        | LogEvent::Back { .. }
-        | LogEvent::Done { .. } => None,
+        _ => None,
     })
 }
 
@@ -343,14 +327,7 @@ pub fn void(place: &RootState, held: CheckpointId) -> Result<()> {
 pub fn voided(place: &RootState) -> BTreeSet<CheckpointId> {
     let held = |line: LogLine| match line.what {
         LogEvent::Void { held } => CheckpointId::parse(&held),
-        LogEvent::Head { .. }
-        | LogEvent::Lost { .. }
-        | LogEvent::Merged { .. }
-        | LogEvent::Began { .. }
-        | LogEvent::Left { .. }
-        | LogEvent::Ended { .. }
-        | LogEvent::Back { .. }
-        | LogEvent::Done { .. } => None,
+        _ => None,
     };
     read(place).into_iter().filter_map(held).collect()
 }

@@ -1,0 +1,311 @@
+//! Reads the lines of the log, one after the other, into a [`TurnLog`].
+
+use std::collections::HashMap;
+
+use super::{AtPath, Caller, Doer, First, LoggedCall, Sight, TurnCalls, TurnLog};
+use crate::{
+    attribution::{LogEvent, LogLine, PathSide, PathState, look::PATHS_MAX},
+    model::{CheckpointId, RelPath},
+};
+
+/// The turn that a log is read for.
+#[derive(Clone, Copy)]
+pub(super) struct TurnOfSession<'a> {
+    pub turn: &'a TurnCalls,
+    /// The name of its session in the log.
+    pub name: &'a str,
+    /// Whether the agent of the session says when a call ends.
+    pub tells: bool,
+}
+
+/// A call that began and has not ended, as far as the log has been read.
+struct RunningCall {
+    index: CallIndex,
+    /// The position of its beginning.
+    began: usize,
+    /// Whether it can change anything.
+    is_command: bool,
+    of: Option<CheckpointId>,
+    /// The directories that it has to make.
+    makes: Vec<RelPath>,
+}
+
+/// Where a call stands in the [`TurnLog`].
+#[derive(Clone, Copy)]
+enum CallIndex {
+    /// In [`TurnLog::calls`].
+    Turn(usize),
+    /// In [`TurnLog::callers`].
+    Caller(usize),
+    /// Nowhere: the log does not say which checkpoint covers it.
+    Unknown,
+}
+
+impl CallIndex {
+    fn doer(self) -> Doer {
+        match self {
+            Self::Turn(_) => Doer::Turn,
+            Self::Caller(at) => Doer::Call(Some(at)),
+            Self::Unknown => Doer::Call(None),
+        }
+    }
+}
+
+/// A command that has ended.
+struct FinishedCommand<'a> {
+    by: &'a str,
+    is_turns: bool,
+    began: usize,
+    done: usize,
+}
+
+/// A path that a command changed.
+struct CommandSight<'a> {
+    path: RelPath,
+    order: usize,
+    by: &'a str,
+    is_turns: bool,
+}
+
+/// A log that has been read up to a line.
+struct LogReader<'a> {
+    lines: &'a [LogLine],
+    /// `None` to read it for all turns alike.
+    turn: Option<TurnOfSession<'a>>,
+    side: PathSide,
+    log: TurnLog,
+    /// By session and call.
+    running: HashMap<(&'a str, &'a str), RunningCall>,
+    /// Who made the last call of each session. A change belongs to it if the beginning of its own call is
+    /// not in the log.
+    last: HashMap<&'a str, Doer>,
+    commands: Vec<FinishedCommand<'a>>,
+    command_sights: Vec<CommandSight<'a>>,
+}
+
+/// Reads lines of the log for a turn, or for all turns alike.
+pub(super) fn read(lines: &[LogLine], turn: Option<TurnOfSession<'_>>, side: PathSide) -> TurnLog {
+    let tells = turn.is_some_and(|turn| turn.tells);
+    let times = lines.iter().map(|line| line.at).collect();
+    let mut reader = LogReader {
+        lines,
+        turn,
+        side,
+        log: TurnLog { tells, times, ..TurnLog::default() },
+        running: HashMap::new(),
+        last: HashMap::new(),
+        commands: Vec::new(),
+        command_sights: Vec::new(),
+    };
+    for order in 0..lines.len() {
+        reader.read_line(order);
+    }
+    reader.mark_shared();
+    reader.log
+}
+
+impl<'a> LogReader<'a> {
+    fn read_line(&mut self, order: usize) {
+        match &self.lines[order].what {
+            LogEvent::Began { .. } => self.call_begins(order),
+            LogEvent::Left { path, state } => self.call_left(order, path, state.as_ref()),
+            LogEvent::Ended { call } => self.agent_says_ended(order, call),
+            LogEvent::Done { call } => self.call_is_done(order, call),
+            LogEvent::Back { path, state, held, .. } => {
+                self.restore_wrote(order, held.as_deref(), path, AtPath::of(state.as_ref()));
+            }
+            LogEvent::Merged { path, held, sha } if self.turn.is_none() => {
+                self.restore_wrote(order, Some(held), path, AtPath::File(sha.clone()));
+            }
+            LogEvent::Merged { held, .. } => self.restore_ran(order, Some(held)),
+            LogEvent::Head { .. } | LogEvent::Void { .. } | LogEvent::Lost { .. } => (),
+        }
+    }
+
+    /// A call begins, or a call that has begun is noted again because it can change more.
+    fn call_begins(&mut self, order: usize) {
+        let LogLine { at, by, what } = &self.lines[order];
+        let LogEvent::Began { of, call, paths, makes, absent, .. } = what else { return };
+        let of = CheckpointId::parse(of);
+        let is_session = self.turn.is_some_and(|turn| turn.name == by);
+        if let Some(of) = of {
+            let first = First { order, is_of_session: false };
+            self.log.first_calls.entry(of).or_insert(first).is_of_session |= is_session;
+        }
+        let is_turns =
+            is_session && self.turn.zip(of).is_some_and(|(turn, of)| turn.turn.has(of, *at));
+        let named = paths.as_deref().map(|texts| self.paths(texts));
+        let again = self.running.get(&(by, call)).filter(|it| it.of == of).map(|it| it.index);
+        let index = match (again, of) {
+            (Some(CallIndex::Turn(at)), _) => {
+                widen(&mut self.log.calls[at].paths, named);
+                CallIndex::Turn(at)
+            }
+            (Some(CallIndex::Caller(at)), _) if !is_turns => {
+                widen(&mut self.log.callers[at].paths, named);
+                CallIndex::Caller(at)
+            }
+            (_, Some(of)) if is_turns => self.add_call(order, of, named),
+            (_, Some(of)) => self.add_caller(order, of, named),
+            (_, None) => CallIndex::Unknown,
+        };
+        if self.turn.is_none() {
+            for path in self.paths(absent) {
+                self.log.see(path, Sight::new(order, AtPath::Nothing, Doer::Other));
+            }
+        }
+        self.last.insert(by, index.doer());
+        let (is_command, makes) = (paths.is_none(), self.paths(makes));
+        let call_running = RunningCall { index, began: order, is_command, of, makes };
+        self.running.insert((by, call), call_running);
+    }
+
+    /// Adds a call of the turn.
+    fn add_call(
+        &mut self,
+        began: usize,
+        of: CheckpointId,
+        paths: Option<Vec<RelPath>>,
+    ) -> CallIndex {
+        self.log.calls.push(LoggedCall { of, began, done: None, paths });
+        CallIndex::Turn(self.log.calls.len() - 1)
+    }
+
+    /// Adds a call of another turn.
+    fn add_caller(
+        &mut self,
+        began: usize,
+        of: CheckpointId,
+        paths: Option<Vec<RelPath>>,
+    ) -> CallIndex {
+        let LogLine { by, at, .. } = &self.lines[began];
+        let looked = looked(&self.lines[..began], *at);
+        let (by, at, done, ended) = (by.clone(), *at, None, None);
+        self.log.callers.push(Caller { by, of, at, paths, looked, began, done, ended });
+        CallIndex::Caller(self.log.callers.len() - 1)
+    }
+
+    /// Something was at a path after a call, or before one: then no session is named.
+    fn call_left(&mut self, order: usize, path: &str, state: Option<&PathState>) {
+        let by = self.lines[order].by.as_str();
+        // If the agent does not say when a call ends, this may be what the previous call left.
+        if by.is_empty() && self.turn.is_some_and(|turn| !turn.tells) {
+            return;
+        }
+        let Some(path) = self.side.path(path) else { return };
+        let call = caller_of(&self.lines[order..]).and_then(|call| self.running.get(&(by, call)));
+        let doer = match call {
+            _ if by.is_empty() => Doer::Other,
+            Some(call) => call.index.doer(),
+            None => self.last.get(by).copied().unwrap_or(Doer::Call(None)),
+        };
+        if let Some(call) = call.filter(|_| state.is_some()) {
+            for dir in call.makes.iter().filter(|dir| path.is_within(dir)) {
+                self.log.see(dir.clone(), Sight::new(order, AtPath::Directory, doer));
+            }
+        }
+        if call.is_some_and(|call| call.is_command) {
+            let (path, is_turns) = (path.clone(), doer == Doer::Turn);
+            self.command_sights.push(CommandSight { path, order, by, is_turns });
+        }
+        self.log.see(path, Sight::new(order, AtPath::of(state), doer));
+    }
+
+    fn agent_says_ended(&mut self, order: usize, call: &str) {
+        let running = self.running.get(&(self.lines[order].by.as_str(), call));
+        if let Some(CallIndex::Caller(at)) = running.map(|it| it.index) {
+            self.log.callers[at].ended = Some(order);
+        }
+    }
+
+    /// Everything that a call left has been noted.
+    fn call_is_done(&mut self, order: usize, call: &'a str) {
+        let by = self.lines[order].by.as_str();
+        let Some(call) = self.running.remove(&(by, call)) else { return };
+        match call.index {
+            CallIndex::Turn(at) => self.log.calls[at].done = Some(order),
+            CallIndex::Caller(at) => self.log.callers[at].done = Some(order),
+            CallIndex::Unknown => (),
+        }
+        if call.is_command {
+            if is_cut_short(&self.lines[..order]) {
+                self.log.cut_short.insert(order);
+            }
+            let is_turns = matches!(call.index, CallIndex::Turn(_));
+            let (began, done) = (call.began, order);
+            self.commands.push(FinishedCommand { by, is_turns, began, done });
+        }
+    }
+
+    fn restore_wrote(&mut self, order: usize, held: Option<&str>, path: &str, there: AtPath) {
+        self.restore_ran(order, held);
+        if let Some(path) = self.side.path(path) {
+            self.log.see(path, Sight::new(order, there, Doer::Restore));
+        }
+    }
+
+    fn restore_ran(&mut self, order: usize, held: Option<&str>) {
+        if let Some(held) = held.and_then(CheckpointId::parse) {
+            self.log.restores.entry(held).or_insert(order);
+        }
+    }
+
+    /// Marks what commands changed while a command of another session ran, if one of the two is the turn's:
+    /// either of them may have made the change.
+    fn mark_shared(&mut self) {
+        for CommandSight { path, order, by, is_turns } in &self.command_sights {
+            let is_shared = self.commands.iter().any(|other| {
+                let ran_then = other.began < *order && *order < other.done;
+                other.by != *by && ran_then && (*is_turns || other.is_turns)
+            });
+            let sights = self.log.sights.get_mut(path).map(Vec::as_mut_slice).unwrap_or_default();
+            for sight in sights.iter_mut().filter(|sight| is_shared && sight.order == *order) {
+                sight.is_shared = true;
+            }
+        }
+    }
+
+    fn paths(&self, texts: &[String]) -> Vec<RelPath> {
+        texts.iter().filter_map(|text| self.side.path(text)).collect()
+    }
+}
+
+/// Adds to the paths that a call can change. `None` stands for any path.
+fn widen(paths: &mut Option<Vec<RelPath>>, named: Option<Vec<RelPath>>) {
+    *paths = paths.take().zip(named).map(|(paths, more)| [paths, more].concat());
+}
+
+/// Whether the lines of the last call, which it ends with, say less than all that the call left, or also
+/// what an earlier call left.
+fn is_cut_short(lines: &[LogLine]) -> bool {
+    let Some(last) = lines.last() else { return false };
+    let is_its = |line: &&LogLine| line.by == last.by && line.at == last.at;
+    let looked = || lines.iter().rev().take_while(is_its);
+    let left = looked().filter(|line| matches!(line.what, LogEvent::Left { .. }));
+    left.count() >= PATHS_MAX || looked().any(|line| matches!(line.what, LogEvent::Done { .. }))
+}
+
+/// The position of the first line about the state before a call, which is noted together with the call's
+/// beginning. `lines` are those before the beginning, and `at` is its time.
+fn looked(lines: &[LogLine], at: i64) -> usize {
+    let is_its = |line: &&LogLine| {
+        line.by.is_empty() && line.at == at && matches!(line.what, LogEvent::Left { .. })
+    };
+    lines.len() - lines.iter().rev().take_while(is_its).count()
+}
+
+/// Whether a line shows that the agent of a session says when a call ends.
+pub(super) fn says_ends(line: &LogLine, name: &str) -> bool {
+    let tells = matches!(line.what, LogEvent::Ended { .. } | LogEvent::Began { tells: true, .. });
+    tells && line.by == name
+}
+
+/// The call that left what the first line says: its end is noted at the same time.
+fn caller_of(lines: &[LogLine]) -> Option<&str> {
+    let first = lines.first()?;
+    let together = lines.iter().take_while(|line| line.by == first.by && line.at == first.at);
+    together.into_iter().find_map(|line| match &line.what {
+        LogEvent::Done { call } => Some(call.as_str()),
+        _ => None,
+    })
+}
