@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use beforehand::process::Terminal;
+
 use crate::support::{
     real::bound_by_permissions,
     temp::{on_disk, write},
@@ -268,16 +270,45 @@ fn the_picker_takes_the_conversation_along_or_says_why_not() {
     write(&transcript(&world), "{}\n");
     tmux.press(&["End", "Enter"]);
     tmux.sees("path would change");
-    tmux.press(&["2", "Enter"]);
+    tmux.press(&["2"]);
     tmux.sees("cannot fork the conversation");
+    tmux.press(&["Enter"]);
     write(&transcript(&world), kept);
-    tmux.press(&["4", "Enter", "Home", "Enter"]);
+    tmux.press(&["End", "Enter", "Home", "Enter"]);
     tmux.until("the newest turn's plan", |screen| {
         screen.contains("Back to 1:") && screen.contains("path would change")
     });
-    tmux.press(&["2", "Enter"]);
+    tmux.press(&["2"]);
+    tmux.sees("would be forked before");
+    tmux.press(&["Enter"]);
     let screen = tmux.sees("claude --resume");
     assert!(screen.contains("restored 1 path"), "{screen}");
     assert_eq!(forks(&world).len(), 1);
     assert_eq!(world.read("a"), FIRST);
+}
+
+#[test]
+fn the_picker_takes_the_conversation_alone() {
+    let mut world = two_turns();
+    world.set("TERM", "screen");
+    world.set("LC_ALL", "C.UTF-8");
+    let files = on_disk(&world.root());
+    world.terminal = Terminal { stdin: true, stdout: true, stderr: true, columns: Some(80) };
+    world.set("TERM", "dumb");
+    let root = world.root();
+    let lines = world.run_in(&root, &["rewind"], "1\nt\n");
+    assert_eq!(lines.exit.code(), 0, "{}", lines.stderr);
+    assert!(lines.stdout.contains("claude --resume"), "{}", lines.stdout);
+    world.set("TERM", "screen");
+    if let Some(tmux) = Tmux::with_sh(&world, (80, 24)) {
+        tmux.line("beforehand rewind");
+        tmux.sees("since then:");
+        tmux.press(&["Enter", "3"]);
+        let screen = tmux.sees("would be forked before \"SECOND-PROMPT\"");
+        assert!(screen.contains("the files stay as they are"), "{screen}");
+        tmux.press(&["Enter"]);
+        tmux.sees("claude --resume");
+        assert_eq!(forks(&world).len(), 2);
+    }
+    assert!(on_disk(&root) == files);
 }

@@ -68,7 +68,7 @@ pub(crate) struct PendingFork {
 /// # Errors
 ///
 /// Says why it cannot be cut; nothing was written.
-pub(super) fn prepare(
+pub(crate) fn prepare(
     process: &Process<'_>,
     project: &Project,
     checkpoint: &Checkpoint,

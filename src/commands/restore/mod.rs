@@ -213,11 +213,9 @@ pub(crate) struct Preview {
     pub(crate) text: String,
     /// How many paths would be kept because another author has changed them.
     pub(crate) conflicts: usize,
-    /// Why the conversation cannot be forked along with it, where that was to be found out.
-    pub(crate) no_conversation: Option<Error>,
 }
 
-/// Finds out what a restore would do, with the conversation if `talks`, and does nothing.
+/// Finds out what a restore would do, and does nothing.
 ///
 /// # Errors
 ///
@@ -226,19 +224,15 @@ pub(crate) fn preview(
     process: &Process<'_>,
     project: &Project,
     checkpoint: &Checkpoint,
-    talks: bool,
 ) -> Result<Preview> {
-    let (plan, conflicts) = if project.root.path().is_dir() {
-        let request = request(&RestoreArgs::default(), Picked::All);
-        let restore = Restore { project, checkpoint, request: &request };
-        let prepared = &restore.prepare(process)?;
-        (show::plan_text(Shown { restore, prepared }), prepared.plan.conflicts().count())
-    } else {
-        (recover::words(project, checkpoint, false), 0)
-    };
-    let no_conversation =
-        if talks { conversation::prepare(process, project, checkpoint).err() } else { None };
-    Ok(Preview { text: plan, conflicts, no_conversation })
+    if !project.root.path().is_dir() {
+        return Ok(Preview { text: recover::words(project, checkpoint, false), conflicts: 0 });
+    }
+    let request = request(&RestoreArgs::default(), Picked::All);
+    let restore = Restore { project, checkpoint, request: &request };
+    let prepared = &restore.prepare(process)?;
+    let text = show::plan_text(Shown { restore, prepared });
+    Ok(Preview { text, conflicts: prepared.plan.conflicts().count() })
 }
 
 /// What a restore would come to.

@@ -3,7 +3,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel},
+    sync::mpsc::{Receiver, Sender, TryRecvError, channel},
     thread,
     time::{Duration, Instant},
 };
@@ -14,8 +14,7 @@ use crate::{
         compare::Comparison,
         error_text,
         list::{self, ListView},
-        restore,
-        rewind::has_conversation,
+        restore::{self, conversation},
         stats::Stats,
     },
     crash,
@@ -55,7 +54,8 @@ pub(super) fn begin(
             let uncounted = (0..listed.lines.len()).collect();
             match Project::open(process, None) {
                 Ok(project) => {
-                    Looker { process, project, listed, wished, teller, uncounted }.look();
+                    let waiting = VecDeque::new();
+                    Looker { process, project, listed, wished, teller, waiting, uncounted }.look();
                 }
                 Err(err) => teller.say(News::Trouble(0, error_text(&err, Style::PLAIN))),
             }
@@ -84,6 +84,8 @@ struct Looker<'a, 'b> {
     listed: ListView,
     wished: Receiver<DetailRequest>,
     teller: PickerSender,
+    /// What is wished and not granted yet.
+    waiting: VecDeque<DetailRequest>,
     /// Turns of which it is not known yet what they did.
     uncounted: VecDeque<usize>,
 }
@@ -99,10 +101,9 @@ enum Next {
 impl Looker<'_, '_> {
     fn look(mut self) {
         let mut stats = Stats::load(&self.project.state.root(&self.project.root));
-        let mut waiting = None;
         loop {
-            match waiting.take().map_or_else(|| self.next(), Next::Wish) {
-                Next::Wish(wish) => waiting = self.grant(wish),
+            match self.next() {
+                Next::Wish(wish) => self.grant(wish),
                 Next::Idle => {
                     if let Some(turn) = self.uncounted.pop_front() {
                         self.count(turn, &mut stats);
@@ -116,52 +117,67 @@ impl Looker<'_, '_> {
         }
     }
 
-    /// The newest wish: what was wished before it is wanted no more.
-    fn next(&self) -> Next {
-        let first = if self.uncounted.is_empty() {
-            self.wished.recv().map_err(|_| RecvTimeoutError::Disconnected)
-        } else {
-            self.wished.try_recv().map_err(|err| match err {
-                TryRecvError::Empty => RecvTimeoutError::Timeout,
-                TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
-            })
-        };
-        match first {
-            Ok(first) => Next::Wish(self.wished.try_iter().last().unwrap_or(first)),
-            Err(RecvTimeoutError::Timeout) => Next::Idle,
-            Err(RecvTimeoutError::Disconnected) => Next::End,
+    fn next(&mut self) -> Next {
+        let mut is_over = self.take_wishes();
+        if self.waiting.is_empty() && self.uncounted.is_empty() && !is_over {
+            match self.wished.recv() {
+                Ok(wish) => self.wait_for(wish),
+                Err(_gone) => is_over = true,
+            }
+        }
+        match self.waiting.pop_front() {
+            _ if is_over => Next::End,
+            Some(wish) => Next::Wish(wish),
+            None => Next::Idle,
         }
     }
 
-    /// Finds out what is wished; the next wish, if one came meanwhile.
-    fn grant(&self, wish: DetailRequest) -> Option<DetailRequest> {
-        let (turn, is_asked, granted) = match wish {
-            DetailRequest::Look(turn) => (turn, false, self.difference(turn)),
-            DetailRequest::Plan(turn) => (turn, true, Ok(None)),
+    /// Takes what is wished meanwhile. Whether no more will be.
+    fn take_wishes(&mut self) -> bool {
+        loop {
+            match self.wished.try_recv() {
+                Ok(wish) => self.wait_for(wish),
+                Err(err) => return err == TryRecvError::Disconnected,
+            }
+        }
+    }
+
+    /// What was wished of another turn, or before a new plan, is wanted no more.
+    fn wait_for(&mut self, wish: DetailRequest) {
+        if matches!(wish, DetailRequest::Look(_) | DetailRequest::Plan(_)) {
+            self.waiting.clear();
+        }
+        self.waiting.push_back(wish);
+    }
+
+    fn grant(&mut self, wish: DetailRequest) {
+        let (turn, granted) = match wish {
+            DetailRequest::Look(turn) => (turn, self.difference(turn)),
+            DetailRequest::Plan(turn) => (turn, self.plan(turn)),
+            DetailRequest::Talk(turn) => {
+                self.talk(turn);
+                return;
+            }
         };
-        let granted = granted.and_then(|waiting| match waiting {
-            Some(wish) => Ok(Some(wish)),
-            None => self.plan(turn, is_asked).map(|()| None),
-        });
-        granted.unwrap_or_else(|err| {
+        if let Err(err) = granted {
             self.teller.say(News::Trouble(turn, error_text(&err, Style::PLAIN)));
-            None
-        })
+        }
     }
 
     fn checkpoint(&self, turn: usize) -> &Checkpoint {
         self.listed.lines[turn].checkpoint()
     }
 
-    /// File by file, until the next wish comes.
-    fn difference(&self, turn: usize) -> Result<Option<DetailRequest>> {
+    /// File by file, until the next wish comes; then the plan.
+    fn difference(&mut self, turn: usize) -> Result<()> {
         let comparison = Comparison::until_now(&self.project, self.process, self.checkpoint(turn))?;
         self.teller.say(News::Begins(turn));
         let deadline = Instant::now() + DIFF_TIME;
         let mut shown = 0;
         for differing in comparison.found.iter().take(FILES_MAX) {
-            if let Some(wish) = self.wished.try_iter().last() {
-                return Ok(Some(wish));
+            if let Ok(wish) = self.wished.try_recv() {
+                self.waiting.push_back(wish);
+                return Ok(());
             }
             if Instant::now() > deadline {
                 break;
@@ -174,19 +190,21 @@ impl Looker<'_, '_> {
             shown += 1;
         }
         self.teller.say(News::Ends(turn, comparison.found.len() - shown));
-        Ok(None)
+        self.plan(turn)
     }
 
-    /// The plan, and, when the user is about to choose, whether the conversation can go with it:
-    /// for that all of it is read.
-    fn plan(&self, turn: usize, is_asked: bool) -> Result<()> {
-        let talks = is_asked && has_conversation(&self.listed.lines[turn]);
-        let checkpoint = self.checkpoint(turn);
-        let preview = restore::preview(self.process, &self.project, checkpoint, talks)?;
-        let no_conversation = preview.no_conversation.map(|why| why.to_string());
+    fn plan(&self, turn: usize) -> Result<()> {
+        let preview = restore::preview(self.process, &self.project, self.checkpoint(turn))?;
         let (text, conflicts) = (preview.text, preview.conflicts);
-        self.teller.say(News::Planned(turn, PickerPlan { text, conflicts, no_conversation }));
+        self.teller.say(News::Planned(turn, PickerPlan { text, conflicts }));
         Ok(())
+    }
+
+    /// Whether the conversation can be forked: for that all of it is read, or its agent's server asked.
+    fn talk(&self, turn: usize) {
+        let talk = conversation::prepare(self.process, &self.project, self.checkpoint(turn));
+        let talk = talk.map(|talk| talk.words(None)).map_err(|why| why.to_string());
+        self.teller.say(News::Talked(turn, talk));
     }
 
     fn count(&self, turn: usize, stats: &mut Stats) {

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     agent::transcript,
     error::{Error, Result},
+    model::By,
     process::{Exit, Process, Tty},
     ui::{
         Clock, Style,
@@ -91,24 +92,22 @@ fn on_screen(
 
 /// What the user has seen and said yes to, done as `restore` does it.
 fn go_back(process: &mut Process<'_>, id: &str, choice: Choice) -> Result<Exit> {
-    let conversation = match choice {
-        Choice::Files => false,
-        Choice::Conversation => true,
-        Choice::Diff | Choice::Cancel => return Ok(Exit::Ok),
-    };
-    let checkpoint = Some(id.to_owned());
+    if !choice.has_files() && !choice.has_conversation() {
+        return Ok(Exit::Ok);
+    }
     let args = restore::RestoreArgs {
-        checkpoint,
+        checkpoint: Some(id.to_owned()),
         yes: true,
-        conversation,
+        conversation: choice == Choice::Conversation,
+        conversation_only: choice == Choice::ConversationOnly,
         ..restore::RestoreArgs::default()
     };
     restore::run(process, &args)
 }
 
-/// Whether the agent of a turn keeps conversations that can be forked.
-fn has_conversation(line: &ListRow) -> bool {
-    line.told().by.is_some_and(|by| transcript::can_fork(by.agent))
+/// Whether conversations of an agent can be forked: by us, or by a server of its own.
+fn can_fork(by: Option<&By>) -> bool {
+    by.is_some_and(|by| transcript::can_fork(by.agent) || transcript::is_served(by.agent))
 }
 
 fn turn(project: &Project, line: &ListRow, digits: usize, clock: &Clock) -> PickerTurn {
@@ -121,6 +120,6 @@ fn turn(project: &Project, line: &ListRow, digits: usize, clock: &Clock) -> Pick
         prompt: told.by.and_then(|by| by.prompt.clone()),
         trigger: told.words(),
         badges: told.badges(project.home.as_deref()),
-        with_conversation: has_conversation(line),
+        with_conversation: can_fork(told.by),
     }
 }

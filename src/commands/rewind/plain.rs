@@ -1,7 +1,7 @@
 //! The same in lines, for terminals that can do no more: a list, a number, a question.
 
+use super::can_fork;
 use crate::{
-    agent::transcript,
     commands::{Project, diff, error_text, list, restore},
     error::Result,
     model::Checkpoint,
@@ -33,28 +33,29 @@ pub(super) fn run(process: &mut Process<'_>, project: &Project) -> Result<Exit> 
 /// The choices for one checkpoint. `None` if another is to be named.
 fn choose(process: &mut Process<'_>, checkpoint: &Checkpoint) -> Result<Option<Exit>> {
     let id = checkpoint.id.to_string();
-    let by = checkpoint.cause.by.as_ref();
-    let talks = by.is_some_and(|by| transcript::can_fork(by.agent));
-    let both = if talks { "c: files and conversation · " } else { "" };
-    let question = format!("f: files only · {both}d: view the diff · Enter: another one");
+    let talks = can_fork(checkpoint.cause.by.as_ref());
+    let talk = if talks { "c: files and conversation · t: conversation only · " } else { "" };
+    let question = format!("f: files only · {talk}d: view the diff · Enter: another one");
     while let Some(choice) = ui::answer(process, &question) {
-        match &choice.to_lowercase()[..] {
+        let args = |conversation, conversation_only| restore::RestoreArgs {
+            checkpoint: Some(id.clone()),
+            conversation,
+            conversation_only,
+            ..restore::RestoreArgs::default()
+        };
+        let args = match &choice.to_lowercase()[..] {
             // It shows the plan and asks.
-            key @ ("f" | "c") if talks || key == "f" => {
-                let (checkpoint, conversation) = (Some(id.clone()), key == "c");
-                let args = restore::RestoreArgs {
-                    checkpoint,
-                    conversation,
-                    ..restore::RestoreArgs::default()
-                };
-                return restore::run(process, &args).map(Some);
-            }
+            "f" => args(false, false),
+            "c" if talks => args(true, false),
+            "t" if talks => args(false, true),
             "d" => {
                 let args = diff::DiffArgs { from: id.clone(), ..diff::DiffArgs::default() };
                 diff::run(process, &args)?;
+                continue;
             }
-            _ => (),
-        }
+            _ => continue,
+        };
+        return restore::run(process, &args).map(Some);
     }
     Ok(None)
 }

@@ -32,8 +32,10 @@ pub struct PickerTurn {
 pub enum Choice {
     /// Restore the files.
     Files,
-    /// Restore the files and the conversation.
+    /// Restore the files and fork the conversation.
     Conversation,
+    /// Fork the conversation and leave the files as they are.
+    ConversationOnly,
     /// Show the difference first.
     Diff,
     /// Do nothing.
@@ -49,6 +51,8 @@ pub enum PickerEffect {
     Look(usize),
     /// Compute the plan for restoring this turn, before anything else.
     Plan(usize),
+    /// Find out what becomes of the conversation of this turn.
+    Talk(usize),
     /// Execute it: the user has seen the plan and confirmed it.
     Do(usize, Choice),
     /// Suspend the process until the shell continues it.
@@ -72,6 +76,8 @@ pub enum News {
     Ends(usize, usize),
     /// The plan for restoring a turn.
     Planned(usize, PickerPlan),
+    /// What becomes of the conversation of a turn, or why it cannot be forked.
+    Talked(usize, Result<String, String>),
     /// A request failed.
     Trouble(usize, String),
 }
@@ -83,8 +89,6 @@ pub struct PickerPlan {
     pub text: String,
     /// How many paths are kept because others changed them.
     pub conflicts: usize,
-    /// Why the conversation cannot be restored, if it cannot.
-    pub no_conversation: Option<String>,
 }
 
 /// What is known of one turn.
@@ -97,7 +101,10 @@ pub(super) struct TurnDetails {
     pub(super) is_whole: bool,
     pub(super) plan: Option<Sheet>,
     pub(super) conflicts: usize,
-    pub(super) no_conversation: Option<String>,
+    /// What becomes of the conversation, or why it cannot be forked.
+    pub(super) talk: Option<Result<String, String>>,
+    /// Why it cannot be told what a restore would do.
+    pub(super) trouble: Option<String>,
 }
 
 /// The current view.
@@ -132,6 +139,9 @@ pub struct Model {
     pub(super) size: (u16, u16),
 }
 
+/// Said where a choice is made before it is known what it would do.
+const STILL: &str = "still finding out what that would do";
+
 /// How many differences are kept; others are computed again.
 const DIFFS_MAX: usize = 16;
 /// More are never looked for.
@@ -163,8 +173,11 @@ impl Model {
     /// What can be done with the chosen turn.
     pub(super) fn choices(&self) -> Vec<Choice> {
         let with_conversation = self.chosen().is_some_and(|n| self.turns[n].with_conversation);
-        let mut choices = vec![Choice::Files, Choice::Conversation, Choice::Diff, Choice::Cancel];
-        choices.retain(|choice| with_conversation || *choice != Choice::Conversation);
+        let mut choices = vec![Choice::Files];
+        if with_conversation {
+            choices.extend([Choice::Conversation, Choice::ConversationOnly]);
+        }
+        choices.extend([Choice::Diff, Choice::Cancel]);
         choices
     }
 
@@ -239,7 +252,7 @@ impl Model {
         self.step = PickerView::Choices { at: 0, top: 0 };
         // A confirmation must apply to the present state.
         if let Some(known) = self.known.get_mut(&chosen) {
-            known.plan = None;
+            (known.plan, known.talk, known.trouble) = (None, None, None);
         }
         PickerEffect::Plan(chosen)
     }
@@ -327,7 +340,16 @@ impl Model {
         let plan =
             self.chosen().and_then(|n| self.known.get(&n)?.plan.as_ref()).map_or(0, Sheet::len);
         self.step = PickerView::Choices { at, top: top.min(plan.saturating_sub(1)) };
-        PickerEffect::Nothing
+        self.talk_wanted(choices[at])
+    }
+
+    /// The conversation is read only for those who want it.
+    fn talk_wanted(&self, choice: Choice) -> PickerEffect {
+        let is_known = |n: &usize| self.known.get(n).is_some_and(|known| known.talk.is_some());
+        match self.chosen().filter(|n| choice.has_conversation() && !is_known(n)) {
+            Some(chosen) => PickerEffect::Talk(chosen),
+            None => PickerEffect::Nothing,
+        }
     }
 
     fn choose(&mut self, choice: Choice) -> PickerEffect {
@@ -335,25 +357,30 @@ impl Model {
         match choice {
             Choice::Cancel => self.step = PickerView::Turns,
             Choice::Diff => self.step = PickerView::Diff { top: 0 },
-            Choice::Files | Choice::Conversation => return self.agree(chosen, choice),
+            Choice::Files | Choice::Conversation | Choice::ConversationOnly => {
+                return self.agree(chosen, choice);
+            }
         }
         self.wanted()
     }
 
-    /// A confirmation counts only for a plan that has been shown.
+    /// A confirmation counts only for what has been shown.
     fn agree(&mut self, chosen: usize, choice: Choice) -> PickerEffect {
         let known = self.known.get(&chosen);
-        let Some(known) = known.filter(|known| known.plan.is_some()) else {
-            self.note = Some("still finding out what that would do".to_owned());
-            return PickerEffect::Nothing;
+        let is_planned = known.is_some_and(|known| known.plan.is_some());
+        let trouble = known.and_then(|known| known.trouble.clone());
+        let talk = known.and_then(|known| known.talk.clone());
+        let refused = match (choice.has_files(), choice.has_conversation()) {
+            (true, _) if trouble.is_some() => trouble,
+            (true, _) if !is_planned => Some(STILL.to_owned()),
+            (_, true) => match talk {
+                None => Some(STILL.to_owned()),
+                Some(talk) => talk.err(),
+            },
+            (_, false) => None,
         };
-        match (&known.no_conversation, choice) {
-            (Some(why), Choice::Conversation) => {
-                self.note = Some(why.clone());
-                PickerEffect::Nothing
-            }
-            (_, _) => PickerEffect::Do(chosen, choice),
-        }
+        self.note = refused;
+        if self.note.is_some() { PickerEffect::Nothing } else { PickerEffect::Do(chosen, choice) }
     }
 
     /// Takes a result.
@@ -365,8 +392,9 @@ impl Model {
             News::Begins(turn) => {
                 self.forget_others(turn);
                 let known = self.known_of(turn);
-                let (did, plan, conflicts) = (known.did.take(), known.plan.take(), known.conflicts);
-                *known = TurnDetails { did, plan, conflicts, ..TurnDetails::default() };
+                let TurnDetails { did, plan, conflicts, talk, trouble, .. } = std::mem::take(known);
+                *known =
+                    TurnDetails { did, plan, conflicts, talk, trouble, ..TurnDetails::default() };
             }
             News::File(turn, text, lines) => {
                 let known = self.known_of(turn);
@@ -387,14 +415,17 @@ impl Model {
             News::Planned(turn, planned) => {
                 let known = self.known_of(turn);
                 known.conflicts = planned.conflicts;
-                known.no_conversation =
-                    planned.no_conversation.map(|why| escape(why.as_bytes()).into_owned());
                 known.plan = Some(Sheet::of_text(&planned.text));
+            }
+            News::Talked(turn, talk) => {
+                let shown = |text: String| escape(text.as_bytes()).into_owned();
+                self.known_of(turn).talk = Some(talk.map(shown).map_err(shown));
             }
             News::Trouble(turn, text) => {
                 let known = self.known_of(turn);
                 known.is_whole = true;
                 known.diff.add_note(&text);
+                known.trouble = Some(first_line(&text));
             }
         }
         self.keep_in_sight();
@@ -431,6 +462,18 @@ impl Model {
     }
 }
 
+impl Choice {
+    /// Whether files are restored.
+    pub fn has_files(self) -> bool {
+        matches!(self, Self::Files | Self::Conversation)
+    }
+
+    /// Whether the conversation is forked.
+    pub fn has_conversation(self) -> bool {
+        matches!(self, Self::Conversation | Self::ConversationOnly)
+    }
+}
+
 impl TurnDetails {
     /// How much lies between the turn and now, as far as it is known.
     pub(super) fn since(&self) -> String {
@@ -452,6 +495,11 @@ impl TurnDetails {
             n => Some(format!("{} conflicts", number(n as u64))),
         }
     }
+}
+
+/// The first line of what the user is told of an error, which is printable.
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
 }
 
 fn printable(turn: &PickerTurn) -> PickerTurn {

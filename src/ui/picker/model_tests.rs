@@ -26,7 +26,7 @@ fn model() -> Model {
 }
 
 fn planned(text: &str) -> PickerPlan {
-    PickerPlan { text: text.to_owned(), ..PickerPlan::default() }
+    PickerPlan { text: text.to_owned(), conflicts: 0 }
 }
 
 fn type_in(model: &mut Model, text: &str) {
@@ -116,13 +116,16 @@ fn a_yes_counts_only_when_the_plan_has_been_shown() {
 }
 
 #[test]
-fn the_choices_are_four_or_three() {
+fn the_choices_are_those_that_can_be_had() {
     let mut model = model();
     model.press(KeyPress::Enter);
     model.learn(News::Planned(0, planned("restore a")));
-    model.press(KeyPress::Down);
+    assert_eq!(model.press(KeyPress::Down), PickerEffect::Talk(0));
+    model.learn(News::Talked(0, Ok("it would be forked".to_owned())));
     assert_eq!(model.press(KeyPress::Enter), PickerEffect::Do(0, Choice::Conversation));
-    model.press(KeyPress::Char('3'));
+    assert_eq!(model.press(KeyPress::Down), PickerEffect::Nothing);
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Do(0, Choice::ConversationOnly));
+    model.press(KeyPress::Char('4'));
     assert_eq!(model.press(KeyPress::Enter), PickerEffect::Look(0));
     assert_eq!(model.step, PickerView::Diff { top: 0 });
     assert_eq!(model.press(KeyPress::Enter), PickerEffect::Plan(0));
@@ -138,13 +141,31 @@ fn the_choices_are_four_or_three() {
 fn a_conversation_that_cannot_be_cut_says_why() {
     let mut model = model();
     model.press(KeyPress::Enter);
-    let no_conversation = Some("its transcript is gone".to_owned());
-    model.learn(News::Planned(0, PickerPlan { no_conversation, ..planned("restore a") }));
+    model.press(KeyPress::Down);
     model.press(KeyPress::Down);
     assert_eq!(model.press(KeyPress::Enter), PickerEffect::Nothing);
-    assert_eq!(model.note.as_deref(), Some("its transcript is gone"));
-    model.press(KeyPress::Up);
+    assert_eq!(model.note.as_deref(), Some(STILL));
+    model.learn(News::Talked(0, Err("its transcript is gone".to_owned())));
+    for _conversation_only_and_both in 0..2 {
+        model.learn(News::Planned(0, planned("restore a")));
+        assert_eq!(model.press(KeyPress::Enter), PickerEffect::Nothing);
+        assert_eq!(model.note.as_deref(), Some("its transcript is gone"));
+        model.press(KeyPress::Up);
+    }
     assert_eq!(model.press(KeyPress::Enter), PickerEffect::Do(0, Choice::Files));
+}
+
+#[test]
+fn a_conversation_alone_needs_no_plan() {
+    let mut model = model();
+    model.press(KeyPress::Enter);
+    model.press(KeyPress::Char('3'));
+    model.learn(News::Trouble(0, "error: cannot read it\nhint: x\n".to_owned()));
+    model.learn(News::Talked(0, Ok("it would be forked".to_owned())));
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Do(0, Choice::ConversationOnly));
+    model.press(KeyPress::Up);
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Nothing);
+    assert_eq!(model.note.as_deref(), Some("error: cannot read it"));
 }
 
 #[test]

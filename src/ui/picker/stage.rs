@@ -27,6 +27,8 @@ pub enum DetailRequest {
     Look(usize),
     /// The plan for restoring this turn, first.
     Plan(usize),
+    /// What becomes of the conversation of this turn.
+    Talk(usize),
 }
 
 /// The terminal, and the state shown on it.
@@ -107,6 +109,7 @@ fn choose(
                 PickerEffect::Nothing => (),
                 PickerEffect::Look(turn) => wish(DetailRequest::Look(turn)),
                 PickerEffect::Plan(turn) => wish(DetailRequest::Plan(turn)),
+                PickerEffect::Talk(turn) => wish(DetailRequest::Talk(turn)),
                 PickerEffect::Do(turn, choice) => return Ok(Ended::So(End::Do(turn, choice))),
                 PickerEffect::Leave => return Ok(Ended::So(End::Left)),
                 PickerEffect::Suspend => screen.suspend()?,

@@ -47,6 +47,11 @@ pub(super) fn view(frame: &mut Frame<'_>, model: &Model, style: Style) {
 /// With fewer columns a plan has no space for reasons, so it takes the whole width.
 const PLAN_COLUMNS: u16 = 72;
 
+/// From this height on, blank rows set the choices apart.
+const ROOMY_CHOICE_ROWS: u16 = 11;
+/// So many rows of what a choice would do are shown at least.
+const PLAN_ROWS_MIN: u16 = 2;
+
 /// A frame's cells, and whether they may have colour.
 struct Canvas<'a> {
     buffer: &'a mut Buffer,
@@ -246,13 +251,8 @@ impl Canvas<'_> {
             self.put_both(area, row, Paint::Plain, &since, &within(&badges, room));
             row += 1;
         }
-        let body = Rect {
-            y: (area.y + row).min(area.bottom()),
-            height: area.height.saturating_sub(row),
-            ..area
-        };
         if let Some(known) = known {
-            self.lines(body, &known.diff, top);
+            self.lines(under(area, row), &known.diff, top);
         }
     }
 
@@ -262,31 +262,53 @@ impl Canvas<'_> {
         }
     }
 
-    /// The choices for the chosen turn, and the plan.
+    /// The choices for the chosen turn, and what the one would do that is chosen.
     fn choices(&mut self, area: Rect, model: &Model, at: usize, top: usize) {
         let Some(chosen) = model.chosen() else { return };
         let turn = &model.turns[chosen];
         let heading = format!("Back to {}: {}", turn.number, turn.trigger);
         self.put(area, 0, Paint::Bold, &heading);
-        let gap = u16::from(area.height > 8);
+        let gap = u16::from(area.height > ROOMY_CHOICE_ROWS);
+        let choices = model.choices();
+        // Where not all have room, those around the chosen one are shown, and something of the plan.
+        let room = usize::from((area.height - 1 - 2 * gap).saturating_sub(PLAN_ROWS_MIN).max(1));
+        let first = (at + 1).saturating_sub(room).min(choices.len().saturating_sub(room));
         let mut row = 1 + gap;
-        for (n, choice) in model.choices().iter().enumerate() {
+        for (n, choice) in choices.iter().enumerate().skip(first).take(room) {
             let (mark, paint) = if n == at { ("›", Paint::Bold) } else { (" ", Paint::Plain) };
             self.put(area, row, paint, &format!("{mark} {}  {}", n + 1, named(*choice)));
             row += 1;
         }
-        row += gap;
-        let known = model.known.get(&chosen);
-        let below = Rect {
-            y: (area.y + row).min(area.bottom()),
-            height: area.height.saturating_sub(row),
-            ..area
-        };
-        match known.and_then(|known| known.plan.as_ref()) {
-            Some(plan) => self.lines(below, plan, top),
-            None => self.put(below, 0, Paint::Dim, "finding out what that would do …"),
+        let below = under(area, row + gap);
+        self.effect(below, model.known.get(&chosen), choices[at], top);
+    }
+
+    /// What a choice would do.
+    fn effect(&mut self, area: Rect, known: Option<&TurnDetails>, choice: Choice, top: usize) {
+        let mut row = 0;
+        if choice.has_conversation() {
+            let said = match known.and_then(|known| known.talk.as_ref()) {
+                Some(Ok(said) | Err(said)) => said,
+                None => "reading the conversation …",
+            };
+            self.put(area, 0, Paint::Plain, said);
+            row += 1;
+        }
+        if choice == Choice::ConversationOnly {
+            return self.put(area, row, Paint::Plain, "the files stay as they are");
+        }
+        let known = known.map(|known| (&known.plan, &known.trouble));
+        match known {
+            Some((Some(plan), _)) => self.lines(under(area, row), plan, top),
+            Some((None, Some(why))) => self.put(area, row, Paint::Plain, why),
+            _ => self.put(area, row, Paint::Dim, "finding out what that would do …"),
         }
     }
+}
+
+/// What of an area is below its first rows.
+fn under(area: Rect, rows: u16) -> Rect {
+    Rect { y: (area.y + rows).min(area.bottom()), height: area.height.saturating_sub(rows), ..area }
 }
 
 /// The user's message if known, else what the checkpoint was taken before.
@@ -317,6 +339,7 @@ fn named(choice: Choice) -> &'static str {
     match choice {
         Choice::Files => "files only",
         Choice::Conversation => "files and conversation",
+        Choice::ConversationOnly => "conversation only",
         Choice::Diff => "view the diff",
         Choice::Cancel => "cancel",
     }

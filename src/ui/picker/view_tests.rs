@@ -52,10 +52,7 @@ fn known() -> Model {
     let text = "  restore   src/cart.ts   +1 −2\n  recreate  logo.png\n  keep      src/price.ts   \
                 changed since, not by the agent (use --merge or --force)\n\n2 paths would change, \
                 1 kept\n";
-    model.learn(News::Planned(
-        0,
-        PickerPlan { text: text.to_owned(), conflicts: 1, ..PickerPlan::default() },
-    ));
+    model.learn(News::Planned(0, PickerPlan { text: text.to_owned(), conflicts: 1 }));
     model
 }
 
@@ -115,10 +112,25 @@ fn enter_shows_the_plan_and_the_choices() {
     model.press(KeyPress::Enter);
     insta::assert_snapshot!(shown(&mut model, 80, 24));
     let text = "  restore   src/cart.ts   +1 −2\n\n1 path would change\n".to_owned();
-    model.learn(News::Planned(0, PickerPlan { text, ..PickerPlan::default() }));
+    model.learn(News::Planned(0, PickerPlan { text, conflicts: 0 }));
     model.press(KeyPress::Down);
     insta::assert_snapshot!(shown(&mut model, 80, 24));
     insta::assert_snapshot!(shown(&mut model, 40, 10));
+}
+
+#[test]
+fn a_conversation_says_what_becomes_of_it() {
+    let mut model = known();
+    model.press(KeyPress::Enter);
+    let text = "  restore   src/cart.ts   +1 −2\n\n1 path would change\n".to_owned();
+    model.learn(News::Planned(0, PickerPlan { text, conflicts: 0 }));
+    model.press(KeyPress::Down);
+    insta::assert_snapshot!(shown(&mut model, 80, 24));
+    let words = "the conversation would be forked before \"clean up the build\"".to_owned();
+    model.learn(News::Talked(0, Ok(words)));
+    model.press(KeyPress::Down);
+    insta::assert_snapshot!(shown(&mut model, 80, 24));
+    insta::assert_snapshot!(shown(&mut model, 30, 8));
 }
 
 #[test]
