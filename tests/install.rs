@@ -9,6 +9,7 @@ use std::{
 };
 
 use beforehand::process::{Exit, Terminal};
+use serde_json::{Value, json};
 
 use crate::support::{
     temp::{chmod, write},
@@ -228,20 +229,83 @@ fn a_project_has_settings_of_its_own_and_leads_nowhere_else() {
     assert!(output.stderr.contains("it leads out of the project"), "{}", output.stderr);
 }
 
+/// Where agents read their user's hooks, and what is there before.
+const ELSEWHERE: &[(&str, &str, Option<&str>)] = &[
+    ("goose", ".agents/plugins/beforehand/hooks/hooks.json", None),
+    ("antigravity", ".gemini/config/hooks.json", Some("{\"mine\": {\"Stop\": []}}")),
+    ("devin-cli", ".config/devin/config.json", Some("{\n  // mine\n  \"agent\": {},\n}\n")),
+    ("vscode-agent", ".vscode/hooks/beforehand.json", None),
+    ("kiro", ".kiro/agents/mine.json", Some("{\"name\": \"mine\", \"tools\": [\"*\"]}")),
+    ("kiro", ".aws/amazonq/cli-agents/old.json", Some("{\"hooks\": {}}")),
+];
+
+#[test]
+fn hooks_go_where_an_agent_reads_them_and_come_out_again() {
+    let mut world = World::new();
+    let home = home(&world);
+    for dir in [".config/goose", ".antigravity", ".config/devin", ".vscode", ".kiro"] {
+        fs::create_dir_all(home.join(dir)).unwrap();
+    }
+    for (_, path, text) in ELSEWHERE {
+        if let Some(text) = text {
+            write(&home.join(path), text);
+        }
+    }
+    let before = all(&home);
+    let output = world.run(&["install", "--yes"]);
+    assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
+    for (agent, path, _) in ELSEWHERE {
+        let text = fs::read_to_string(home.join(path)).unwrap();
+        assert!(text.contains(&format!("hook --agent {agent}")), "{path}: {text}");
+        // An agent's call that would drop it is a question, or a refusal.
+        let program = json!({ "command": format!("rm {}", home.join(path).display()) });
+        let payload = before_call(&world, &program);
+        let answer = world.run_in(&world.root(), &["hook", "--agent", "codex"], &payload);
+        assert!(answer.stdout.contains("beforehand's hook is registered"), "{path}: {answer:?}");
+    }
+    assert!(diagnosis(&mut world, "goose").starts_with("ok: "));
+    assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok);
+    let mut after = all(&home);
+    // The calls left checkpoints.
+    after.retain(|path, _| !path.starts_with(home.join(".local")));
+    assert!(after == before, "{:?}", after.keys());
+}
+
+fn before_call(world: &World, input: &Value) -> String {
+    crate::support::real::before(&world.root(), "s", "t", "Bash", input)
+}
+
+#[test]
+fn an_agent_file_that_was_added_after_install_is_told_of() {
+    let mut world = World::new();
+    let agents = home(&world).join(".kiro/agents");
+    fs::create_dir_all(&agents).unwrap();
+    assert!(diagnosis(&mut world, "kiro").starts_with("note: you have no agent of your own"));
+    write(&agents.join("one.json"), "{}");
+    assert!(diagnosis(&mut world, "kiro").starts_with("trouble: it has no hook"));
+    assert_eq!(world.run(&["install", "--yes"]).exit, Exit::Ok);
+    assert!(diagnosis(&mut world, "kiro").starts_with("ok: "));
+    write(&agents.join("two.json"), "{}");
+    let told = diagnosis(&mut world, "kiro");
+    let wanted =
+        "trouble: ~/.kiro/agents/two.json has no hook of beforehand's (beforehand install kiro)";
+    assert_eq!(told, wanted);
+}
+
 #[test]
 fn json_says_what_and_whether() {
     let mut world = world();
     let output = world.run(&["install", "cursor", "--dry-run", "--json"]);
-    let value: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    let value: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(value["done"], false);
     assert_eq!(value["changes"][0]["agent"], "cursor");
-    assert_eq!(value["changes"][0]["old"], serde_json::Value::Null);
+    assert_eq!(value["changes"][0]["old"], Value::Null);
 }
 
 /// What doctor says of one thing, with its hint.
 pub(crate) fn diagnosis(world: &mut World, name: &str) -> String {
     let output = world.run(&["doctor", "--json"]);
-    let lines: Vec<serde_json::Value> = serde_json::from_str(&output.stdout).unwrap();
+    let lines: Vec<Value> = serde_json::from_str(&output.stdout).unwrap();
     let sick = lines.iter().any(|line| line["health"] == "trouble");
     assert_eq!(output.exit, if sick { Exit::Failed } else { Exit::Ok });
     let line = lines.iter().find(|line| line["name"] == name);

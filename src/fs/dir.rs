@@ -259,6 +259,7 @@ pub fn names_in(path: &Path) -> Vec<OsString> {
 #[expect(clippy::allow_attributes, reason = "which casts are needless depends on the platform")]
 #[allow(
     clippy::unnecessary_cast,
+    clippy::cast_lossless,
     clippy::cast_sign_loss,
     clippy::cast_possible_wrap,
     reason = "the fields of a stat have other widths elsewhere"

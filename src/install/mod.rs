@@ -30,7 +30,7 @@ pub use program::{OurPrograms, ProgramPath};
 pub use registered::registrations_at;
 pub use rows::{InstallRow, Site};
 pub use switches::{Off, answers_for_user, off, switches_at};
-pub use table::ROWS;
+pub use table::{KIRO_AGENTS, ROWS};
 pub use trust::{ends_a_session, untrusted};
 
 use crate::{

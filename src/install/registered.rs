@@ -1,24 +1,30 @@
 //! The files in which agents register our hooks, for self-defence. It uses the table and variables of
-//! `install` and opens none of the files.
+//! `install` and opens none of the files; it lists a directory only where a call reaches for it.
 
 use std::path::{Path, PathBuf};
 
-use super::{rows::InstallRow, table::ROWS};
+use super::{
+    rows::{InstallRow, SettingsBase, json_files},
+    table::ROWS,
+};
 use crate::process::Process;
 
-impl InstallRow {
-    /// The agent's own directories: the one it uses here, and the usual one if that is another.
+impl SettingsBase {
+    /// The directory that is used here, and the usual one if that is another.
     fn dirs(&self, process: &Process<'_>) -> impl Iterator<Item = PathBuf> {
         let used = self.dir(process);
-        let usual = process.var("HOME").map(|home| Path::new(home).join(self.base.dir));
+        let usual = process.var("HOME").map(|home| Path::new(home).join(self.dir));
         let other = usual.filter(|usual| used.as_ref() != Some(usual));
         used.into_iter().chain(other)
     }
+}
 
-    /// The names of files below the agent's directory that can have our hook.
-    fn names(&self) -> impl Iterator<Item = &'static str> {
-        let written = self.user.iter().filter(|file| file.edit.is_hook()).map(|file| file.path);
-        written.chain(self.watched.iter().copied())
+impl InstallRow {
+    /// The names of files that can have our hook, each with what it is below.
+    fn names(&self) -> impl Iterator<Item = (SettingsBase, &'static str)> {
+        let hooks = self.user.iter().filter(|file| file.edit.is_hook()).map(|file| file.path);
+        let hooks = hooks.map(|name| (self.hooks_base(), name));
+        hooks.chain(self.watched.iter().map(|name| (self.base, *name)))
     }
 
     /// The same below a project.
@@ -41,15 +47,18 @@ pub fn registrations_at(
     let is_home = process.var("HOME").is_some_and(|home| Path::new(home).starts_with(place));
     let mut found = Vec::new();
     for row in ROWS {
-        let dirs = row.dirs(process).filter(|dir| !is_home && is_near(dir));
-        found.extend(dirs.flat_map(|dir| row.names().map(move |name| dir.join(name))));
+        for (base, name) in row.names().filter(|_| !is_home) {
+            found.extend(base.dirs(process).filter(|dir| is_near(dir)).map(|dir| dir.join(name)));
+        }
+        let listed = row.each_dirs(process).filter(|dir| !is_home && is_near(dir));
+        found.extend(listed.flat_map(|dir| json_files(&dir)));
         if place != root && place.starts_with(root) {
             found.extend(row.project_names().map(|name| root.join(name)));
         }
         // Another project, or another home.
         let is_named = |name: &str| ends_with(place, name);
-        let is_usual = |name: &str| {
-            place.ends_with(name) && ends_with(place, &format!("{}/{name}", row.base.dir))
+        let is_usual = |(base, name): (SettingsBase, &str)| {
+            place.ends_with(name) && ends_with(place, &format!("{}/{name}", base.dir))
         };
         if row.project_names().any(is_named) || row.names().any(is_usual) {
             found.push(place.to_owned());

@@ -14,12 +14,16 @@ use crate::{fs::read_small, process::Process};
 pub struct InstallRow {
     /// As in `--agent NAME`.
     pub agent: &'static str,
-    /// Where it keeps what is the user's.
+    /// Where it keeps what is the user's; being there, it shows that the agent is.
     pub(super) base: SettingsBase,
+    /// Where it reads the user's hooks, if that is elsewhere.
+    pub(super) hooks_base: Option<SettingsBase>,
     /// Programs by which it is known to be there.
     pub(super) programs: &'static [&'static str],
-    /// What goes below its base.
+    /// What goes where it reads the user's hooks.
     pub(super) user: &'static [InstallFile],
+    /// What goes into each of the user's JSON files in a directory below its home.
+    pub(super) each: &'static [InstallFile],
     /// What goes into a project.
     pub(super) project: &'static [InstallFile],
     /// Other files below its base in which people or older versions put hooks; nothing is written
@@ -85,15 +89,27 @@ pub struct Site {
     pub(super) edit: Edit,
 }
 
-impl InstallRow {
-    /// The agent's own directory.
-    pub fn dir(&self, process: &Process<'_>) -> Option<PathBuf> {
-        let told = self.base.var.and_then(|(name, below)| {
+impl SettingsBase {
+    /// The directory, as the environment has it.
+    pub(super) fn dir(&self, process: &Process<'_>) -> Option<PathBuf> {
+        let told = self.var.and_then(|(name, below)| {
             let dir = PathBuf::from(process.var(name)?);
             dir.is_absolute().then(|| dir.join(below))
         });
-        let home = || Some(PathBuf::from(process.var("HOME")?).join(self.base.dir));
+        let home = || Some(PathBuf::from(process.var("HOME")?).join(self.dir));
         told.or_else(home).filter(|dir| dir.is_absolute())
+    }
+}
+
+impl InstallRow {
+    /// The agent's own directory.
+    pub fn dir(&self, process: &Process<'_>) -> Option<PathBuf> {
+        self.base.dir(process)
+    }
+
+    /// Where the agent reads the user's hooks.
+    pub(super) fn hooks_base(&self) -> SettingsBase {
+        self.hooks_base.unwrap_or(self.base)
     }
 
     /// Whether the agent is there: its directory, or its program.
@@ -124,12 +140,24 @@ impl InstallRow {
 
     /// Everywhere of the user's that something of ours can be.
     pub fn sites(&self, process: &Process<'_>) -> Vec<Site> {
-        let dir = self.dir(process);
-        let place = |file: &InstallFile| {
-            let path = dir.as_ref()?.join(file.path);
-            Some(Site { agent: self.agent, path, within: None, edit: file.edit })
-        };
-        self.user.iter().filter_map(place).collect()
+        let Some(dir) = self.hooks_base().dir(process) else { return Vec::new() };
+        let site = |path, edit| Site { agent: self.agent, path, within: None, edit };
+        let named = self.user.iter().map(|file| site(dir.join(file.path), file.edit));
+        let found = self.each.iter().zip(self.each_dirs(process)).flat_map(|(file, dir)| {
+            json_files(&dir).into_iter().map(move |path| site(path, file.edit))
+        });
+        named.chain(found).collect()
+    }
+
+    /// The directories in which each JSON file is the user's.
+    pub(super) fn each_dirs(&self, process: &Process<'_>) -> impl Iterator<Item = PathBuf> {
+        let home = process.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        self.each.iter().filter_map(move |file| Some(home.as_ref()?.join(file.path)))
+    }
+
+    /// Whether each of the user's files must have our hooks, since the agent reads those of one.
+    pub fn is_per_file(&self) -> bool {
+        !self.each.is_empty()
     }
 
     /// What we would write into a project.
@@ -142,6 +170,15 @@ impl InstallRow {
         };
         self.project.iter().map(place).collect()
     }
+}
+
+/// The JSON files in a directory, by name; none if it cannot be read.
+pub(super) fn json_files(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let is_json = |path: &PathBuf| path.extension().is_some_and(|end| end == "json");
+    let mut found: Vec<_> = entries.map(|entry| entry.path()).filter(is_json).collect();
+    found.sort();
+    found
 }
 
 /// Larger than any configuration a person wrote.

@@ -78,8 +78,10 @@ const HOOKS: Option<&str> = Some("hooks");
 const PLAIN: InstallRow = InstallRow {
     agent: "",
     base: home(""),
+    hooks_base: None,
     programs: &[],
     user: &[],
+    each: &[],
     project: &[],
     watched: &[],
     watched_project: &[],
@@ -88,7 +90,13 @@ const PLAIN: InstallRow = InstallRow {
     second: 1,
 };
 
-const PASTE: &str = "put its lines in by hand: see hooks/README.md";
+/// Devin's settings have them below a key, its file for hooks alone has not.
+const DEVIN_SETTINGS: &str =
+    concat!("{\"hooks\": ", include_str!("../../hooks/devin-cli.json"), "}");
+
+/// Kiro and Amazon Q have no hooks for all agents.
+pub const KIRO_AGENTS: &str = "its hooks are in the file of each agent of yours, and its built-in agent has none: \
+    install again after you make another agent";
 
 /// Every agent, in the order of [`crate::agent::DIALECTS`].
 pub const ROWS: &[InstallRow] = &[
@@ -272,8 +280,11 @@ pub const ROWS: &[InstallRow] = &[
         agent: "kiro",
         base: home(".kiro"),
         programs: &["kiro-cli", "q"],
-        by_hand: Some("merge hooks/kiro.json into each agent's file in ~/.kiro/agents by hand"),
-        watched: &["agents/beforehand.json"],
+        each: &[
+            merge!(".kiro/agents", "kiro", HOOKS),
+            merge!(".aws/amazonq/cli-agents", "kiro", HOOKS),
+        ],
+        then: Some(KIRO_AGENTS),
         watched_project: &[".kiro/agents/beforehand.json"],
         ..PLAIN
     },
@@ -302,18 +313,20 @@ pub const ROWS: &[InstallRow] = &[
     InstallRow {
         agent: "goose",
         base: home(".config/goose"),
+        hooks_base: Some(home(".agents")),
         programs: &["goose"],
+        user: &[merge!("plugins/beforehand/hooks/hooks.json", "goose", HOOKS)],
         project: &[merge!(".agents/plugins/beforehand/hooks/hooks.json", "goose", HOOKS)],
-        by_hand: Some("only in projects: `beforehand install goose --project`"),
         watched: &["config.yaml"],
         ..PLAIN
     },
     InstallRow {
         agent: "antigravity",
         base: home(".antigravity"),
+        hooks_base: Some(home(".gemini/config")),
         programs: &["agy"],
+        user: &[merge!("hooks.json", "antigravity", Some("beforehand"))],
         project: &[merge!(".agents/hooks.json", "antigravity", Some("beforehand"))],
-        by_hand: Some("only in projects: `beforehand install antigravity --project`"),
         watched: &["hooks.json"],
         ..PLAIN
     },
@@ -327,19 +340,28 @@ pub const ROWS: &[InstallRow] = &[
     },
     InstallRow {
         agent: "devin-cli",
-        base: home(".devin"),
+        base: home(".config/devin"),
         programs: &["devin"],
+        user: &[InstallFile {
+            path: "config.json",
+            edit: Edit::Merge(Entries {
+                agent: "devin-cli",
+                template: DEVIN_SETTINGS,
+                holder: HOOKS,
+            }),
+        }],
         project: &[merge!(".devin/hooks.v1.json", "devin-cli", None)],
-        by_hand: Some("only in projects: `beforehand install devin-cli --project`"),
-        watched: &["hooks.json"],
-        watched_project: &[".devin/hooks.json"],
+        watched_project: &[".devin/hooks.json", ".devin/config.json", ".devin/config.local.json"],
         ..PLAIN
     },
     InstallRow {
         agent: "vscode-agent",
         base: home(".vscode"),
+        user: &[merge!("hooks/beforehand.json", "vscode-agent", HOOKS)],
         watched_project: &[".vscode/settings.json"],
-        by_hand: Some(PASTE),
+        // The directories it reads by itself are also those of other agents, and no payload of its own
+        // says who sends it.
+        then: Some("add `\"~/.vscode/hooks\": true` to `chat.hookFilesLocations` in its settings"),
         ..PLAIN
     },
     InstallRow {

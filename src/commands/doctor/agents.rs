@@ -8,7 +8,10 @@ use std::{
 use super::{CheckResult, Health, Project, missed};
 use crate::{
     agent,
-    install::{HookEntry, HookStatus, InstallRow, OurPrograms, Site, ends_a_session, look, off},
+    install::{
+        HookEntry, HookStatus, InstallRow, KIRO_AGENTS, OurPrograms, Site, ends_a_session, look,
+        off,
+    },
     process::Process,
     ui,
 };
@@ -41,10 +44,10 @@ impl Visit<'_, '_> {
             CheckResult { name, health, told, hint }
         };
         let install = || Some(format!("beforehand install {}", row.agent));
-        let mut places = Vec::new();
+        let (mut places, mut bare) = (Vec::new(), None);
         for site in sites(row, self.process, self.root) {
             match look(&site, &self.ours) {
-                Ok(HookStatus::Nothing) => (),
+                Ok(HookStatus::Nothing) => bare = bare.or(Some(site)),
                 Ok(found) => {
                     if let Some((told, hint)) = self.fault(row, &site, &found) {
                         return line(Health::Trouble, told, hint.or_else(install));
@@ -56,6 +59,10 @@ impl Visit<'_, '_> {
                     return line(Health::Trouble, err.to_string(), hint);
                 }
             }
+        }
+        if let Some(site) = bare.filter(|_| row.is_per_file() && !places.is_empty()) {
+            let told = format!("{} has no hook of beforehand's", ui::path(&site.path, self.home));
+            return line(Health::Trouble, told, install());
         }
         if let Some((first, found)) = places.first() {
             if let Some(off) = off(row, self.process, self.root, &places) {
@@ -87,6 +94,10 @@ impl Visit<'_, '_> {
             (true, Some(how)) => {
                 let told = "its hooks are put in by hand and were not looked at".to_owned();
                 line(Health::Note, told, Some(how.to_owned()))
+            }
+            (true, None) if row.is_per_file() && row.sites(self.process).is_empty() => {
+                let told = "you have no agent of your own to put hooks into".to_owned();
+                line(Health::Note, told, Some(KIRO_AGENTS.to_owned()))
             }
             (true, None) => {
                 line(Health::Trouble, "it has no hook of beforehand's".to_owned(), install())
