@@ -15,7 +15,7 @@ use super::{
     content::{CheckpointSide, digest_then},
 };
 use crate::{
-    attribution,
+    attribution::{self, AgentHistory, PathSide},
     error::Result,
     fs::stat_path,
     ledger,
@@ -59,7 +59,8 @@ pub(super) fn go_to(
     let Restore { project, request, .. } = restore;
     let mut inner = Inner::default();
     let goes = !request.options.force && !request.options.exact;
-    let OthersWork { found, damaged } = held(restore, changes, (log, authorship), (then, now))?;
+    let OthersWork { found, damaged } =
+        InnerSearch { restore, changes, log, authorship, then, now }.run()?;
     inner.damaged = damaged;
     for (path, (step, entry)) in found {
         let digest = digest_then(project, &entry).filter(|_| goes);
@@ -157,82 +158,93 @@ fn in_turn(project: &Project, of: CheckpointId) -> Result<Vec<Checkpoint>> {
     Ok(all)
 }
 
-fn held(
-    restore: Restore<'_>,
-    changes: &[Change],
-    (log, authorship): (&Authors, &Authorship),
-    (then, now): (&Tree, &Tree),
-) -> Result<OthersWork> {
-    let Restore { project, checkpoint, .. } = restore;
-    let mut held = OthersWork::default();
-    let Some(by) = &checkpoint.cause.by else { return Ok(held) };
-    let all = in_turn(project, checkpoint.id)?;
-    if all.is_empty() {
-        return Ok(held);
-    }
-    let name = attribution::author(by.agent, &by.session);
-    let lines = attribution::read(&project.state.root(&project.root));
-    let since = |lines: &[_]| {
-        attribution::AgentHistory::since(
-            checkpoint,
-            Some(&name),
-            lines,
-            attribution::PathSide::Root,
-        )
-    };
-    let change_at = |path: &RelPath| {
-        let at = changes.binary_search_by(|change| change.path.cmp(path)).ok()?;
-        Some(log.present(project, &changes[at]))
-    };
-    // Since the step that holds it: what an undo put back since came about before.
-    let is_replaced = |path: &RelPath, step: &Checkpoint| {
-        let time = step.taken_at.timestamp_nanos_opt().unwrap_or(0);
-        let was_before = |here| log.knowledge.was_before(path, here, time);
-        match (stat_path(&project.root.join(path)), change_at(path)) {
-            (Err(_), _) => log.knowledge.was_removed(path) && !was_before(None),
-            // It is as it was at the beginning: that may be what the agent made of it.
-            (Ok(_), None) => log.knowledge.was_left_last(path),
-            (Ok(_), Some(here)) => {
-                let author = authorship.authors.get(path).copied().unwrap_or_default();
-                let is_theirs = author.is_another() || author == Author::Unclear;
-                (restore.request.options.force || !is_theirs) && !was_before(Some(&here))
-            }
+/// What is compared to find the work of others in the inner checkpoints of a turn.
+struct InnerSearch<'a> {
+    restore: Restore<'a>,
+    /// What differs between `then` and `now`, in the order of the paths.
+    changes: &'a [Change],
+    log: &'a Authors,
+    authorship: &'a Authorship,
+    /// The beginning of the turn.
+    then: &'a Tree,
+    now: &'a Tree,
+}
+
+impl InnerSearch<'_> {
+    fn run(&self) -> Result<OthersWork> {
+        let Restore { project, checkpoint, .. } = self.restore;
+        let mut held = OthersWork::default();
+        let Some(by) = &checkpoint.cause.by else { return Ok(held) };
+        let name = attribution::author(by.agent, &by.session);
+        let lines = LazyCell::new(|| attribution::read(&project.state.root(&project.root)));
+        for step in in_turn(project, checkpoint.id)? {
+            let known_then = || {
+                let before = attribution::before(&lines, &step);
+                AgentHistory::since(checkpoint, Some(&name), &before, PathSide::Root)
+            };
+            self.add_step(&step, &LazyCell::new(known_then), &mut held);
         }
-    };
-    for step in &all {
-        let known_then = LazyCell::new(|| since(&attribution::before(&lines, step)));
+        // A directory comes with what is in it.
+        let above = |path: &RelPath| std::iter::successors(path.parent(), RelPath::parent);
+        let full: BTreeSet<RelPath> = held.found.keys().flat_map(above).collect();
+        held.found.retain(|path, (_, entry)| entry.kind != Kind::Directory || !full.contains(path));
+        Ok(held)
+    }
+
+    /// Adds what only this step holds of the work of others. `known_then` is what was known of the authors
+    /// when it was taken.
+    fn add_step(
+        &self,
+        step: &Checkpoint,
+        known_then: &LazyCell<AgentHistory, impl FnOnce() -> AgentHistory>,
+        held: &mut OthersWork,
+    ) {
+        let project = self.restore.project;
         let store = project.store.as_ref();
         let looked = project.as_far_as_it_can_be_read(step.id, |tree| {
-            let other = store::changes(store, tree, now, ContentSource::Disk)?;
-            Ok((other, store::changes(store, then, tree, ContentSource::Saved)?))
+            let since = store::changes(store, tree, self.now, ContentSource::Disk)?;
+            Ok((since, store::changes(store, self.then, tree, ContentSource::Saved)?))
         });
         if !looked.is_whole {
             held.damaged.insert(step.id);
         }
-        let Some((other, changes)) = looked.found else { continue };
-        let other: BTreeSet<RelPath> = other.into_iter().map(|change| change.path).collect();
-        for change in changes {
-            let path = change.path;
-            let Some(entry) = change.after else { continue };
-            let is_directory = entry.kind == Kind::Directory;
-            if is_directory
-                && (change.before.is_some() || stat_path(&project.root.join(&path)).is_ok())
-            {
-                continue;
-            }
-            let is_lost = other.contains(&path) && is_replaced(&path, step);
-            if held.found.contains_key(&path) || !is_lost {
-                continue;
-            }
-            let author = known_then.author(&path, &CheckpointSide { project, entry });
-            if author.is_another() || author == Author::Unclear {
-                held.found.insert(path, (step.id, entry));
+        let Some((since, made)) = looked.found else { return };
+        let since: BTreeSet<RelPath> = since.into_iter().map(|change| change.path).collect();
+        for Change { path, before, after } in made {
+            let Some(entry) = after else { continue };
+            let is_there = || before.is_some() || stat_path(&project.root.join(&path)).is_ok();
+            let is_old_directory = entry.kind == Kind::Directory && is_there();
+            let is_lost = since.contains(&path) && self.is_replaced(&path, step);
+            if !is_old_directory && is_lost && !held.found.contains_key(&path) {
+                let author = known_then.author(&path, &CheckpointSide { project, entry });
+                if is_others(author) {
+                    held.found.insert(path, (step.id, entry));
+                }
             }
         }
     }
-    // A directory comes with what is in it.
-    let above = |path: &RelPath| std::iter::successors(path.parent(), RelPath::parent);
-    let full: BTreeSet<RelPath> = held.found.keys().flat_map(above).collect();
-    held.found.retain(|path, (_, entry)| entry.kind != Kind::Directory || !full.contains(path));
-    Ok(held)
+
+    /// Whether the turn removed or replaced what a step holds at a path. What an undo has put back since
+    /// is older than the step.
+    fn is_replaced(&self, path: &RelPath, step: &Checkpoint) -> bool {
+        let Self { restore: Restore { project, request, .. }, log, .. } = self;
+        let time = step.taken_at.timestamp_nanos_opt().unwrap_or(0);
+        let was_before = |here| log.knowledge.was_before(path, here, time);
+        let change = self.changes.binary_search_by(|change| change.path.cmp(path));
+        let here = change.ok().map(|at| log.present(project, &self.changes[at]));
+        match (stat_path(&project.root.join(path)), here) {
+            (Err(_), _) => log.knowledge.was_removed(path) && !was_before(None),
+            // It is as it was at the beginning: that may be what the agent made of it.
+            (Ok(_), None) => log.knowledge.was_left_last(path),
+            (Ok(_), Some(here)) => {
+                let author = self.authorship.authors.get(path).copied().unwrap_or_default();
+                (request.options.force || !is_others(author)) && !was_before(Some(&here))
+            }
+        }
+    }
+}
+
+/// Whether a change is, or may be, the work of another author.
+fn is_others(author: Author) -> bool {
+    author.is_another() || author == Author::Unclear
 }

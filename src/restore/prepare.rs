@@ -11,7 +11,7 @@ use super::{
     Restore,
     authors::{self, Authors, Authorship},
     comparison::{RootComparison, add_parents, see, seen_by_plan, skipped},
-    head::{self, HeadPlan, NestedHead},
+    head::{self, HeadPlan, HeadSince, NestedHead},
     inner::{self, Inner},
     left_out::{left_out, moved, new_unheld, refuse_unknown},
     merge::{self, Merges},
@@ -26,11 +26,11 @@ use crate::{
     model::{
         Checkpoint, CheckpointId, Entry, Kind, RelPath, RootKind, SkipReason, Skipped, Stamp, Tree,
     },
-    plan::{self, Action, Change, KeepReason, Past, Picked, RestorePlan, Step},
+    plan::{self, Action, Change, KeepReason, OutsidePlan, Past, Picked, RestorePlan, Step},
     process::Process,
     project::{LaterTurns, Project, Then, TurnRow, rows},
     scan::Scan,
-    store::{RepositoryStep, repository},
+    store::{HeadMove, RepositoryStep, repository},
 };
 
 /// A plan, and what it was made from.
@@ -166,8 +166,18 @@ struct ChangeFacts {
     kept: BTreeMap<RelPath, KeepReason>,
     /// What builds on it.
     built_on: BTreeMap<RelPath, BuiltOn>,
-    /// What a reverted turn was seen to change.
-    touched: BTreeSet<RelPath>,
+    /// What a reverted turn was seen to change. `None` if no turn is reverted.
+    touched: Option<BTreeSet<RelPath>>,
+}
+
+impl ChangeFacts {
+    /// Whether something that is not held is of concern: what others left unheld is not part of a reverted
+    /// turn.
+    fn concerns(&self, skipped: &Skipped) -> bool {
+        self.touched.as_ref().is_none_or(|touched| {
+            RelPath::from_bytes(&skipped.path).is_ok_and(|path| touched.contains(&path))
+        })
+    }
 }
 
 impl Restore<'_> {
@@ -183,76 +193,95 @@ impl Restore<'_> {
         let mut view = self.view(process)?;
         let known = self.known(&mut view)?;
         let mut repositories = Repositories::of(self)?;
-        let plan = self.plan(&mut view, &known, &mut repositories);
-        let View { then, seen, .. } = &view;
-        let elsewhere = outside::plan(self, then, seen, &view.outside)?;
-        let (mut plan, mut outside_left) = (plan, Vec::new());
-        if request.outside {
-            plan.outside = elsewhere.plan;
-        } else if request.picked == Picked::All {
-            outside_left.extend(outside::not_put_back(&elsewhere.plan));
-            outside_left.extend(std::mem::take(&mut repositories.elsewhere));
-        }
+        let mut plan = self.plan(&mut view, &known, &mut repositories);
+        let elsewhere = outside::plan(self, &view.then, &view.seen, &view.outside)?;
+        let mut outside_left = self.add_outside(&mut plan, elsewhere.plan, &mut repositories);
         leave_missing(project, &mut plan.steps);
         leave_missing(project, &mut plan.outside.steps);
-        // A repository, or a part of one, brings its files with it.
-        let is_made =
-            |path: &Path| repositories.steps.iter().any(|it| path.starts_with(it.target()));
-        plan.steps.retain(|step| !is_made(&project.root.join(&step.path)));
-        plan.outside.steps.retain(|step| !is_made(&step.path.at_top()));
-        let mut inner = known.inner;
+        leave_to_repositories(project, &mut plan, &repositories.steps);
+        plan.not_covered.retain(|out| known.concerns(out));
+        let moved = moved(project, &view.seen.scan, (checkpoint, &view.then), &plan.not_covered);
+        keep_moved(&mut plan, &moved);
+        outside_left.retain(|left| moved.values().all(|to| to != left));
+        let new_unheld = self.new_unheld(&view, &known, &plan, &moved)?;
+        let ChangeFacts { mut inner, merges, others, built_on, .. } = known;
         inner.retain_in(project, &plan);
-        // Where HEAD stands now says nothing of a repository that is made again.
-        let is_of_head = moves.is_none() && repositories.steps.is_empty();
-        let since = (is_of_head && request.reverts.is_none())
-            .then(|| head::since(project, checkpoint))
-            .flatten();
-        // What others left unheld is nothing of a reverted turn's.
-        let is_touched = |out: &Skipped| {
-            RelPath::from_bytes(&out.path).is_ok_and(|path| known.touched.contains(&path))
-        };
-        if request.reverts.is_some() {
-            plan.not_covered.retain(is_touched);
-        }
-        let displaced = moved(project, &seen.scan, (checkpoint, then), &plan.not_covered);
-        keep_moved(&mut plan, &displaced);
-        outside_left.retain(|left| displaced.values().all(|to| to != left));
-        let mut new_unheld = new_unheld(project, &seen.scan, then, checkpoint, &request.picked)?;
-        let is_done = |new: &Skipped| plan.deeds().any(|step| step.path.as_bytes() == new.path);
-        let is_displaced =
-            |new: &Skipped| displaced.values().any(|path| path.as_os_str().as_bytes() == new.path);
-        new_unheld.retain(|new| !is_done(new) && !is_displaced(new));
-        if request.reverts.is_some() {
-            new_unheld.retain(is_touched);
-        }
+        // A revert leaves repositories as they are, and says so.
         let stay = request.reverts.as_ref().map(|_| Repositories::left(self));
         let told = stay.as_ref().unwrap_or(&repositories);
-        let repositories_left = stay.as_ref().map_or_else(Vec::new, Repositories::places);
         Ok(Prepared {
             nested_heads: told.nested_heads(self),
             lost: told.lost(self),
-            repositories_left,
-            seen: seen_by_plan(project, &plan, &seen.scan),
-            head: HeadPlan { moves, since },
+            repositories_left: stay.as_ref().map_or_else(Vec::new, Repositories::places),
+            seen: seen_by_plan(project, &plan, &view.seen.scan),
+            head: HeadPlan { since: self.head_since(moves.as_ref(), &repositories), moves },
             outside_left,
             losing: repositories.losing(project),
             repositories: repositories.steps,
-            others: known.others,
+            others,
             outside_others: elsewhere.others,
             new_unheld,
-            moved: displaced,
+            moved,
             inner_roots: view.inner_roots,
             mid_turn: inner.back_to,
             mid_turn_digests: inner.digests,
             inner_steps: inner.left,
             damaged: view.damaged.union(&inner.damaged).copied().collect(),
-            marked: known.merges.marked,
+            marked: merges.marked,
             parts: BTreeSet::new(),
-            built_on: known.built_on,
+            built_on,
             stages: self.stages()?,
             looked: view.seen.looked,
             plan,
         })
+    }
+
+    /// Takes what is to be done outside the root into the plan, if that was asked for. Returns what
+    /// differs there and stays as it is.
+    fn add_outside(
+        self,
+        plan: &mut RestorePlan,
+        outside: OutsidePlan,
+        repositories: &mut Repositories,
+    ) -> Vec<PathBuf> {
+        let mut left = Vec::new();
+        if self.request.outside {
+            plan.outside = outside;
+        } else if self.request.picked == Picked::All {
+            left.extend(outside::not_put_back(&outside));
+            left.extend(std::mem::take(&mut repositories.elsewhere));
+        }
+        left
+    }
+
+    /// What is new since the checkpoint, and neither held nor changed by the plan.
+    fn new_unheld(
+        self,
+        view: &View,
+        known: &ChangeFacts,
+        plan: &RestorePlan,
+        moved: &BTreeMap<Vec<u8>, PathBuf>,
+    ) -> Result<Vec<Skipped>> {
+        let Self { project, checkpoint, request } = self;
+        let View { then, seen, .. } = view;
+        let mut new = new_unheld(project, &seen.scan, then, checkpoint, &request.picked)?;
+        let is_done = |new: &Skipped| plan.deeds().any(|step| step.path.as_bytes() == new.path);
+        let is_moved =
+            |new: &Skipped| moved.values().any(|path| path.as_os_str().as_bytes() == new.path);
+        new.retain(|new| known.concerns(new) && !is_done(new) && !is_moved(new));
+        Ok(new)
+    }
+
+    /// What became of HEAD since the checkpoint, where it stays where it is. Where HEAD stands now says
+    /// nothing of a repository that is made again.
+    fn head_since(
+        self,
+        moves: Option<&HeadMove>,
+        repositories: &Repositories,
+    ) -> Option<HeadSince> {
+        let stays = moves.is_none() && repositories.steps.is_empty();
+        let stays = stays && self.request.reverts.is_none();
+        stays.then(|| head::since(self.project, self.checkpoint)).flatten()
     }
 
     /// Whether the index would change.
@@ -323,7 +352,8 @@ impl Restore<'_> {
         view.seen.changes = changes;
         let built_on = self.turns_of(&built_on)?;
         let authorship = Authorship { authors, edited: BTreeSet::new() };
-        let (others, inner) = (BTreeSet::new(), Inner { digests, ..Inner::default() });
+        let (others, touched) = (BTreeSet::new(), Some(touched));
+        let inner = Inner { digests, ..Inner::default() };
         Ok(ChangeFacts { authorship, others, merges, inner, kept, built_on, touched })
     }
 
@@ -457,6 +487,17 @@ fn keep_moved(plan: &mut RestorePlan, moved: &BTreeMap<Vec<u8>, PathBuf>) {
             step.action = Action::Keep(KeepReason::Moved);
         }
     }
+}
+
+/// Leaves out what is made with a repository, or a part of one: it brings its files with it.
+fn leave_to_repositories(
+    project: &Project,
+    plan: &mut RestorePlan,
+    repositories: &[RepositoryStep],
+) {
+    let is_made = |path: &Path| repositories.iter().any(|it| path.starts_with(it.target()));
+    plan.steps.retain(|step| !is_made(&project.root.join(&step.path)));
+    plan.outside.steps.retain(|step| !is_made(&step.path.at_top()));
 }
 
 /// Leaves what cannot be put back: its content is in the store no more.
