@@ -28,9 +28,6 @@ use crate::{
 pub use around::{closed, sweep};
 use make::{Instead, place, unfinished};
 
-/// The prefix of temporary names; see `scan`.
-pub use crate::scan::TEMPORARY_PREFIX;
-
 /// The result of a restore.
 #[derive(Debug, Default)]
 pub struct ApplyOutcome {

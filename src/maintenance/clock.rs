@@ -131,11 +131,6 @@ impl MaintenanceState {
         replace(&state.maintenance_file(), &bytes)
     }
 
-    /// When the last run was, by the system clock.
-    pub fn at(&self) -> Option<DateTime<Utc>> {
-        self.at
-    }
-
     /// When checkpoints were dropped last, by a run or by the user, and what that did.
     pub fn last_prune(&self) -> Option<(DateTime<Utc>, MaintenanceReport)> {
         let run = self.at.zip(self.report.clone());

@@ -24,7 +24,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 pub use clock::{MaintenanceReport, MaintenanceState};
 pub use inventory::{RootInventory, all, pins};
 pub use run::{EndedSession, maintain_stores, note_prune, run};
-pub use space::{Disk, plan as plan_room, unmet};
+pub use space::{Disk, plan as plan_room};
 
 use crate::{
     fs::{create_private_dirs, hand_over, open_options, stat_path},

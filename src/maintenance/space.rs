@@ -61,7 +61,7 @@ pub fn plan(
 }
 
 /// The limits that are still exceeded when nothing more may go, as message fragments.
-pub fn unmet(state: &StateDir, settings: &Settings) -> Vec<String> {
+pub(super) fn unmet(state: &StateDir, settings: &Settings) -> Vec<String> {
     let total = own_bytes(state.dir());
     let mut unmet = Vec::new();
     if total > settings.max_total_size {

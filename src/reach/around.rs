@@ -31,7 +31,7 @@ pub fn root_around(start: &Path, surroundings: &Surroundings<'_>) -> Option<(Roo
 }
 
 /// The same for a path that is canonical already.
-pub fn root_around_real(
+pub(super) fn root_around_real(
     start: &Path,
     surroundings: &Surroundings<'_>,
 ) -> Option<(Root, ScanScope)> {

@@ -14,7 +14,7 @@ use crate::{
     model::{CallContext, Effect, Intent, Reach, Root, ScanScope},
 };
 
-pub use around::{Surroundings, look_around_real, path_around, root_around, root_around_real};
+pub use around::{Surroundings, look_around_real, path_around, root_around};
 pub use glob::expand as matching;
 pub use named_paths::{Stake, plausible};
 use named_paths::{meant_by, places};

@@ -189,7 +189,7 @@ impl Restore<'_> {
     /// cannot be.
     pub(crate) fn prepare(self, process: &Process<'_>) -> Result<Prepared> {
         let Self { project, checkpoint, request } = self;
-        let moves = head::moves(self)?;
+        let head_move = head::moves(self)?;
         let mut view = self.view(process)?;
         let known = self.known(&mut view)?;
         let mut repositories = Repositories::of(self)?;
@@ -214,7 +214,10 @@ impl Restore<'_> {
             lost: told.lost(self),
             repositories_left: stay.as_ref().map_or_else(Vec::new, Repositories::places),
             seen: seen_by_plan(project, &plan, &view.seen.scan),
-            head: HeadPlan { since: self.head_since(moves.as_ref(), &repositories), moves },
+            head: HeadPlan {
+                since: self.head_since(head_move.as_ref(), &repositories),
+                moves: head_move,
+            },
             outside_left,
             losing: repositories.losing(project),
             repositories: repositories.steps,
