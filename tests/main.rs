@@ -21,6 +21,7 @@ mod evidence;
 mod find;
 mod fork;
 mod formats;
+mod git_files;
 mod guard;
 mod head;
 mod hostile;

@@ -21,7 +21,7 @@ use crate::{
     crash,
     error::{Error, Result},
     fs::{Dir, DirCursor, c_name},
-    model::{CheckpointId, Kind, RelPath, Root, Stamp},
+    model::{CheckpointId, Kind, RelPath, Root, Stamp, is_gits_own},
     plan::{Action, Merged, RestorePlan, Step},
     store::Store,
 };
@@ -257,7 +257,7 @@ impl Apply<'_> {
 
     /// The open, writable directory that contains `path`, and the last name.
     fn parent(&mut self, path: &RelPath) -> io::Result<(Rc<Dir>, CString)> {
-        if path.names().any(|name| name == b".git") {
+        if is_gits_own(path.as_bytes()) {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is git's own"));
         }
         let name = c_name(path.name())?;

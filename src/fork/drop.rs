@@ -8,7 +8,7 @@ use crate::{
     error::{Error, Result},
     forked::ForkEntry,
     fs::now_ns,
-    model::{Checkpoint, Kind, RelPath, SkipReason, Skipped},
+    model::{Checkpoint, Kind, RelPath, SkipReason, Skipped, is_beside_repository},
     process::Process,
     scan::{TEMPORARY_PREFIX, is_racy},
     state::RootState,
@@ -111,33 +111,14 @@ impl Dropping {
     }
 }
 
-/// Whether no checkpoint holds a file, by its path: what we write ourselves under a temporary name, and in a
-/// git directory locks, unfinished files, and what is no object where only objects are.
+/// Whether no checkpoint holds a file, by its path: what we write ourselves under a temporary name, and what
+/// is in a git directory and in no repository.
 fn is_never_held(path: &RelPath) -> bool {
     if path.names().any(|name| name.starts_with(TEMPORARY_PREFIX.as_bytes())) {
         return true;
     }
     let in_git: Vec<&[u8]> = path.names().skip_while(|name| *name != b".git").skip(1).collect();
-    let Some(name) = in_git.last() else { return false };
-    if name.ends_with(b".lock") || name.starts_with(b"tmp_") || *name == b"gc.pid" {
-        return true;
-    }
-    let objects = in_git.iter().position(|name| *name == b"objects");
-    objects.is_some_and(|at| !is_of_objects(&in_git[at + 1..]))
-}
-
-/// Whether git makes a file of this path below `objects`: an object, a pack and its companions, or a list of
-/// them that it can make again.
-fn is_of_objects(below: &[&[u8]]) -> bool {
-    let is_hex = |name: &[u8]| name.iter().all(u8::is_ascii_hexdigit);
-    match below {
-        [b"info", rest @ ..] => {
-            matches!(rest, [b"alternates" | b"commit-graph" | b"packs"] | [b"commit-graphs", _])
-        }
-        [b"pack", name] => name.starts_with(b"pack-") || name.starts_with(b"multi-pack-index"),
-        [fan, rest] => fan.len() == 2 && rest.len() >= 38 && is_hex(fan) && is_hex(rest),
-        _ => false,
-    }
+    is_beside_repository(&in_git)
 }
 
 #[cfg(test)]
@@ -147,28 +128,12 @@ mod tests {
     #[test]
     fn what_no_checkpoint_has_is_told_by_its_path() {
         let is = |path: &str| is_never_held(&RelPath::from_bytes(path.as_bytes()).unwrap());
-        let object = "0123456789abcdef0123456789abcdef012345";
-        for path in [
-            ".beforehand-tmp-repository/x",
-            "sub/.beforehand-tmp-ab-cd",
-            ".git/index.lock",
-            ".git/gc.pid",
-            ".git/objects/pack/tmp_pack_1",
-            ".git/objects/pack/note.txt",
-            ".git/objects/info/mine",
-            ".git/objects/ab/short",
-            "nest/.git/objects/notes",
-        ] {
+        for path in
+            [".beforehand-tmp-repository/x", "sub/.beforehand-tmp-ab-cd", "nest/.git/objects/notes"]
+        {
             assert!(is(path), "{path}");
         }
-        for path in [
-            "src/index.lock",
-            "objects/notes",
-            ".git/config",
-            &format!(".git/objects/ab/{object}"),
-            ".git/objects/pack/pack-1.idx",
-            ".git/objects/info/commit-graph",
-        ] {
+        for path in ["src/index.lock", "objects/notes", ".git/config"] {
             assert!(!is(path), "{path}");
         }
     }

@@ -4,6 +4,7 @@ mod call;
 mod checkpoint;
 mod decision;
 mod files;
+mod git_files;
 mod path;
 mod scan_entry;
 mod settings;
@@ -18,6 +19,7 @@ pub use files::{
     Content, ContentId, Directory, Entry, Kind, Manifest, SkipReason, Skipped, Stamp, Storage,
     Tree, Usual,
 };
+pub use git_files::{is_beside_repository, is_gits_own, names_in_git};
 pub use path::{NotBelowRoot, Reach, RelPath, Root, RootKind, ScanScope};
 pub use scan_entry::{DirPath, Fresh, Marks, ScanEntry, in_tree_order};
 pub use settings::{

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{diff::Change, left_out::ByPath, picked::Picked};
-use crate::model::{CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped, Stamp};
+use crate::model::{CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped, Stamp, is_gits_own};
 
 /// What the user said about a restore.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
@@ -419,7 +419,7 @@ fn decide(
     options: Options,
     known: PathFacts,
 ) -> Action {
-    if path.names().any(|name| name == b".git") {
+    if is_gits_own(path.as_bytes()) {
         return Action::Keep(KeepReason::GitPrivate);
     }
     if let Some(kept) = known.kept {

@@ -25,6 +25,7 @@ use crate::{
     ledger,
     model::{
         Checkpoint, CheckpointId, Entry, Kind, RelPath, RootKind, SkipReason, Skipped, Stamp, Tree,
+        is_gits_own,
     },
     plan::{self, Action, Change, KeepReason, OutsidePlan, Past, Picked, RestorePlan, Step},
     process::Process,
@@ -492,14 +493,23 @@ fn keep_moved(plan: &mut RestorePlan, moved: &BTreeMap<Vec<u8>, PathBuf>) {
     }
 }
 
-/// Leaves out what is made with a repository, or a part of one: it brings its files with it.
+/// Leaves out what is made with a repository, or a part of one: it brings its files with it. What is in no
+/// repository stays until that one is there.
 fn leave_to_repositories(
     project: &Project,
     plan: &mut RestorePlan,
     repositories: &[RepositoryStep],
 ) {
     let is_made = |path: &Path| repositories.iter().any(|it| path.starts_with(it.target()));
-    plan.steps.retain(|step| !is_made(&project.root.join(&step.path)));
+    plan.steps.retain_mut(|step| {
+        let is_made = is_made(&project.root.join(&step.path));
+        let is_file = step.then.is_some_and(|then| then.kind != Kind::Directory);
+        let stays = is_made && is_file && !is_gits_own(step.path.as_bytes());
+        if stays {
+            step.action = Action::Keep(KeepReason::GitPrivate);
+        }
+        !is_made || stays
+    });
     plan.outside.steps.retain(|step| !is_made(&step.path.at_top()));
 }
 

@@ -13,7 +13,10 @@ use std::{
 use super::{Named, Scan, ScanRequest, Victim, VictimPath, is_racy, regenerable};
 use crate::{
     fs::{Dir, DirCursor, c_name, is_gone},
-    model::{DirPath, Kind, Marks, RelPath, Root, ScanEntry, ScanScope, SkipReason, Skipped},
+    model::{
+        DirPath, Kind, Marks, RelPath, Root, ScanEntry, ScanScope, SkipReason, Skipped,
+        is_beside_repository, names_in_git,
+    },
 };
 
 /// Files below a named directory beyond this number are left out: copying them takes a second.
@@ -96,7 +99,7 @@ impl Collect<'_, '_> {
         self.is_output = false;
     }
 
-    /// The victim is the root itself: adds what the walk leaves out, and its repositories.
+    /// The victim is the root itself: adds what the walk leaves out, and what its repositories leave out.
     fn whole_root(&mut self) {
         let root = self.request.root;
         if self.request.scope == ScanScope::Named {
@@ -111,6 +114,7 @@ impl Collect<'_, '_> {
                 SkipReason::Ignored
                 | SkipReason::Output
                 | SkipReason::TooLarge
+                | SkipReason::GitPrivate
                 | SkipReason::Excluded => true,
                 SkipReason::MadeAgain
                 | SkipReason::Unreadable
@@ -119,13 +123,13 @@ impl Collect<'_, '_> {
                 | SkipReason::OutOfTime
                 | SkipReason::KeptChanging
                 | SkipReason::TooDeep
-                | SkipReason::UnknownKind
-                | SkipReason::GitPrivate => false,
+                | SkipReason::UnknownKind => false,
             });
             if reason && left_out.len() < FILES_MAX {
                 left_out.extend(RelPath::from_bytes(&DirPath(dir.to_vec()).join(row.name)));
             }
         });
+        left_out.extend(RelPath::from_bytes(b".git"));
         for path in left_out {
             let Some((dir, victim)) = open_parent(root, &root.join(&path)) else { continue };
             self.is_output = self.is_output(&victim);
@@ -157,19 +161,17 @@ impl Collect<'_, '_> {
             Err(err) if err.kind() == io::ErrorKind::NotFound => return,
             Err(_) => return self.leave_out(&bytes, SkipReason::Unreadable, 0),
         };
+        if let Some(names) = names_in_git(&bytes) {
+            // A repository is held as a whole, also if a part of it is named.
+            self.repository(path);
+            if stamp.kind() == Some(Kind::Directory) {
+                return self.below(dir, &c_name, path, depth);
+            }
+            if !is_beside_repository(&names) {
+                return;
+            }
+        }
         match path {
-            VictimPath::Below(rel) if rel.is_git_private() => {
-                // Also as a repository; the root's own is held in any case.
-                let git_dir = git_dir_of(&self.request.root.join(rel));
-                let own = self.request.root.path().join(".git");
-                self.scan.repositories.extend(git_dir.filter(|git_dir| *git_dir != own));
-                return;
-            }
-            VictimPath::Outside(path) if is_in_git(path) => {
-                // A repository is held as a whole, also if a part of it is named.
-                self.scan.repositories.extend(git_dir_of(path));
-                return;
-            }
             VictimPath::Outside(path) if path == self.request.root.path() => {
                 return self.whole_root();
             }
@@ -214,6 +216,18 @@ impl Collect<'_, '_> {
         }
     }
 
+    /// The repository that a path leads into; the root's own is held in any case.
+    fn repository(&mut self, path: &VictimPath) {
+        let place = match path {
+            VictimPath::Below(rel) => self.request.root.join(rel),
+            VictimPath::Outside(path) => path.clone(),
+        };
+        let own = self.request.root.path().join(".git");
+        let git_dir = git_dir_of(&place).filter(|git_dir| *git_dir != own);
+        let repositories = &mut self.scan.repositories;
+        repositories.extend(git_dir.filter(|git_dir| repositories.last() != Some(git_dir)));
+    }
+
     fn below(&mut self, dir: &Dir, name: &CStr, path: &VictimPath, depth: usize) {
         if depth >= DEPTH_MAX {
             return self.leave_out(path.as_bytes(), SkipReason::TooDeep, 0);
@@ -226,13 +240,19 @@ impl Collect<'_, '_> {
         };
         names.sort_by(|a, b| a.name.cmp(&b.name));
         for listed in names {
+            let child = path.join(listed.name.to_bytes());
+            let in_git = names_in_git(child.as_bytes());
+            let may_be_dir = matches!(listed.kind, None | Some(Kind::Directory));
+            if in_git.is_some_and(|names| !may_be_dir && !is_beside_repository(&names)) {
+                continue;
+            }
             let full = self.scan.victims.len() >= FILES_MAX || !self.has_room(1);
             if full || self.is_late() {
                 // One entry stands for everything left over, however much that is.
                 let reason = if full { SkipReason::TooMany } else { SkipReason::OutOfTime };
                 return self.leave_out(path.as_bytes(), reason, 0);
             }
-            self.add(&open, &path.join(listed.name.to_bytes()), depth + 1);
+            self.add(&open, &child, depth + 1);
         }
     }
 
@@ -279,10 +299,6 @@ pub(super) fn weight(dir: &Dir, name: &CStr, size: u64, matter: RangeInclusive<u
         return size;
     }
     dir.allocated_bytes(name).map_or(size, |room| room.min(size))
-}
-
-fn is_in_git(path: &Path) -> bool {
-    path.components().any(|name| name.as_os_str() == ".git")
 }
 
 /// The outermost `.git` in a path.

@@ -31,10 +31,10 @@ use super::{Held, PrivateRepository, alternates_of, borrow, damaged_packs, names
 use crate::{
     error::{Error, Result},
     fs::{Dir, exchange, is_unsupported, read_small, remove_tree, rename_exclusive},
-    model::Kind,
+    model::{CheckpointId, Kind},
     root,
     scan::TEMPORARY_PREFIX,
-    state::StateDir,
+    state::{StateDir, hash_name},
     store::{
         plumbing::{
             head,
@@ -62,9 +62,6 @@ const PACK_MIN_BYTES: u64 = 12 + 20;
 /// Refs and worktrees are not nested deeper.
 const DEPTH_MAX: usize = 200;
 
-/// The temporary name of the old repository, where the system cannot exchange two directories.
-const OLD: &str = ".beforehand-tmp-repository-old";
-
 /// Executes one step for the checkpoint of `record`. What is replaced is removed, or set aside if
 /// no checkpoint of `ends` holds it.
 ///
@@ -80,7 +77,7 @@ pub fn carry_out(
     ends: &Ends<'_>,
 ) -> Result<Option<SetAside>> {
     let RepositoryStep { place, kind, held, .. } = step;
-    let temporary = temporary_beside(place);
+    let temporary = beside(ends.held, place, NEW);
     let held = match (kind, held) {
         (StepKind::Pointer(text), _) => return write_pointer(place, text).map(|()| None),
         (StepKind::Remove(_), _) => {
@@ -93,7 +90,7 @@ pub fn carry_out(
             let private = PrivateRepository::named(state, &held.store);
             let repo = private.repo();
             let build = Build::new(&private, &repo, held)?;
-            return build.part(place, below, root, record).map(|()| None);
+            return build.part(ends.held, (place, below), root, record).map(|()| None);
         }
         (StepKind::Recreate | StepKind::Replace(_), Some(held)) => held,
         (StepKind::Part(_) | StepKind::Recreate | StepKind::Replace(_), None) => return Ok(None),
@@ -110,7 +107,8 @@ pub fn carry_out(
         let dir = Dir::open(&temporary).map_err(Error::io("open", &temporary))?;
         dir.sync_below().map_err(Error::io("sync", &temporary))?;
         crate::crash::point("repository");
-        put_in_place(&temporary, place).map_err(Error::io("bring back", place))?;
+        let old = beside(ends.held, place, OLD);
+        put_in_place(&temporary, place, &old).map_err(Error::io("bring back", place))?;
         private.describe_rebuilt(place, held.identity)
     });
     if made.is_err() {
@@ -121,9 +119,16 @@ pub fn carry_out(
     ends.retire(state, root, place, &temporary)
 }
 
-/// The temporary name for the new repository, and afterwards for the old one.
-fn temporary_beside(place: &Path) -> PathBuf {
-    place.with_file_name(format!("{TEMPORARY_PREFIX}repository"))
+/// The uses of a temporary name: for the new repository, and afterwards for the old one; for the old one
+/// alone, where the system cannot exchange two directories.
+const NEW: &[u8] = b"new";
+const OLD: &[u8] = b"old";
+
+/// A temporary name beside `place`, for the restore whose before-restore checkpoint is `held`. Nothing else
+/// has such a name.
+fn beside(held: CheckpointId, place: &Path, used_for: &[u8]) -> PathBuf {
+    let hash = hash_name(&[place.as_os_str().as_bytes(), used_for]);
+    place.with_file_name(format!("{TEMPORARY_PREFIX}{held}-{}", &hash[..16]))
 }
 
 fn write_pointer(place: &Path, text: &[u8]) -> Result<()> {
@@ -137,8 +142,9 @@ fn write_pointer(place: &Path, text: &[u8]) -> Result<()> {
     opened.and_then(|mut file| file.write_all(text)).map_err(Error::io("write", place))
 }
 
-/// Exchanges `new` with `place`; the old one is at `new` afterwards.
-fn put_in_place(new: &Path, place: &Path) -> io::Result<()> {
+/// Exchanges `new` with `place`; the old one is at `new` afterwards. Where the system cannot exchange two
+/// directories, it is at `aside` for a moment.
+fn put_in_place(new: &Path, place: &Path, aside: &Path) -> io::Result<()> {
     if place.symlink_metadata().is_err() {
         return match rename_exclusive(new, place) {
             // Nothing was there a moment ago.
@@ -148,13 +154,12 @@ fn put_in_place(new: &Path, place: &Path) -> io::Result<()> {
     }
     match exchange(new, place) {
         Err(err) if is_unsupported(&err) => {
-            let aside = place.with_file_name(OLD);
-            fs::rename(place, &aside)?;
+            fs::rename(place, aside)?;
             if let Err(err) = fs::rename(new, place) {
-                fs::rename(&aside, place)?;
+                fs::rename(aside, place)?;
                 return Err(err);
             }
-            fs::rename(&aside, new)
+            fs::rename(aside, new)
         }
         renamed => renamed,
     }
@@ -283,8 +288,14 @@ impl<'a> Build<'a> {
 
     /// Builds the part `below` of the git directory `place` under a temporary name, and renames it
     /// when it is complete, because an existing part counts as complete.
-    fn part(&self, place: &Path, below: &Path, root: &Path, record: &Record) -> Result<()> {
-        let beside = place.join(format!("{TEMPORARY_PREFIX}repository"));
+    fn part(
+        &self,
+        held: CheckpointId,
+        (place, below): (&Path, &Path),
+        root: &Path,
+        record: &Record,
+    ) -> Result<()> {
+        let beside = beside(held, &place.join("part"), NEW);
         remove_tree(&beside).map_err(Error::io("remove", &beside))?;
         self.files(&beside, below.as_os_str().as_bytes())?;
         self.objects(&beside, below).map_err(Error::io("link the objects into", &beside))?;

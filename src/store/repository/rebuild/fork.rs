@@ -21,6 +21,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     fs::{read_small, replace_with},
+    model::CheckpointId,
     state::StateDir,
     store::record::Record,
 };
@@ -115,7 +116,7 @@ impl<'a> RepositoryCopy<'a> {
         let repo = private.repo();
         Build::new(&private, &repo, self.held)?.whole(site, root, record)?;
         if let Some(part) = &self.part {
-            self.promote(site, part)?;
+            self.promote(record.checkpoint.id, site, part)?;
         }
         self.leave_worktrees(site)?;
         for lock in ["index.lock", "HEAD.lock", "config.lock", "packed-refs.lock"] {
@@ -128,7 +129,7 @@ impl<'a> RepositoryCopy<'a> {
     }
 
     /// Makes a linked worktree's part of a git directory its main one, or a submodule's part all of it.
-    fn promote(&self, site: &Path, part: &Path) -> Result<()> {
+    fn promote(&self, id: CheckpointId, site: &Path, part: &Path) -> Result<()> {
         let of = site.join(part);
         if !of.is_dir() {
             return Err(Error::damaged(
@@ -137,7 +138,7 @@ impl<'a> RepositoryCopy<'a> {
             ));
         }
         if part.parent().is_none_or(|above| !above.ends_with("worktrees")) {
-            let aside = site.with_file_name(super::OLD);
+            let aside = super::beside(id, site, super::OLD);
             let swapped = fs::rename(&of, &aside).and_then(|()| remove_tree(site));
             return swapped
                 .and_then(|()| fs::rename(&aside, site))

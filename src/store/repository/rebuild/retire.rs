@@ -14,13 +14,13 @@ use std::{
 };
 
 use super::{
-    Build, EntryKind, Held, HeldFiles, OLD, PrivateRepository, held_paths::place_of, names_of,
-    read_small, restore_index, temporary_beside,
+    Build, EntryKind, Held, HeldFiles, NEW, OLD, PrivateRepository, beside, held_paths::place_of,
+    names_of, read_small, restore_index,
 };
 use crate::{
     error::{Error, Result},
     fs::remove_tree,
-    model::CheckpointId,
+    model::{CheckpointId, is_gits_own},
     root,
     state::StateDir,
     store::{
@@ -186,37 +186,43 @@ fn is_as_held(
 pub fn remove_unfinished(state: &StateDir, root: &Path, ends: &Ends<'_>) -> Vec<SetAside> {
     let mut aside = Vec::new();
     for place in ends.places(root) {
-        let old = place.with_file_name(OLD);
+        let old = beside(ends.held, &place, OLD);
         if place.symlink_metadata().is_err() && old.exists() {
             // The restore was interrupted between two renames, so the old repository goes back.
             let _later = fs::rename(&old, &place);
         }
         // If this fails, the next restore tries again.
-        for left in [temporary_beside(&place), old] {
+        for left in [beside(ends.held, &place, NEW), old] {
             if ends.is_unfinished(state, &left) {
                 let _later = remove_tree(&left);
             } else {
                 aside.extend(ends.retire(state, root, &place, &left).ok().flatten());
             }
         }
-        let _later = remove_tree(&temporary_beside(&place.join("part")));
+        let _later = remove_tree(&beside(ends.held, &place.join("part"), NEW));
     }
     aside
 }
 
-/// Moves what no checkpoint holds from a git directory to its replacement: `.keep` files, pipes and
-/// sockets. Drops lock files and temporary files.
+/// Moves what no checkpoint holds from a git directory to its replacement: what is no object among the
+/// objects, pipes and sockets. Drops locks, which would stop git.
 fn keep_besides(old: &Path, new: &Path) -> io::Result<()> {
+    keep_below(old, new, b"")
+}
+
+fn keep_below(old: &Path, new: &Path, path: &[u8]) -> io::Result<()> {
     for name in names_of(old).unwrap_or_default() {
         let (from, to) = (old.join(&name), new.join(&name));
+        let path = [path, b"/", name.as_bytes()].concat();
         let found = fs::symlink_metadata(&from)?;
         if found.is_dir() {
-            if to.is_dir() {
-                keep_besides(&from, &to)?;
-            }
-        } else if to.symlink_metadata().is_err()
-            && (name.as_bytes().ends_with(b".keep") || !found.is_file() && !found.is_symlink())
-        {
+            keep_below(&from, &to, &path)?;
+            continue;
+        }
+        let is_special = !found.is_file() && !found.is_symlink();
+        let stays = is_special || !is_gits_own(&[b".git", &path[..]].concat());
+        if stays && to.symlink_metadata().is_err() {
+            fs::create_dir_all(new)?;
             fs::rename(&from, &to)?;
         }
     }

@@ -1,0 +1,75 @@
+//! Files in a git directory that belong to no repository: locks, and what is no object among the objects.
+
+use serde_json::json;
+
+use crate::{
+    repository::{repository, runs},
+    support::real::git,
+};
+
+/// What lies in a git directory and belongs to no repository.
+const STRAYS: [&str; 4] =
+    [".git/objects/notes", ".git/objects/ab/short", ".git/objects/pack/x.keep", ".git/index.lock"];
+
+#[test]
+fn what_is_in_no_repository_is_held_when_a_call_names_it_or_what_it_lies_in() {
+    for line in [
+        "rm .git/objects/notes .git/objects/ab/short .git/objects/pack/x.keep .git/index.lock",
+        "rm -rf .git/objects .git/*.lock",
+        "rm -rf .git",
+        "find . -delete",
+    ] {
+        let mut world = repository();
+        for stray in STRAYS {
+            world.write(stray, stray);
+        }
+        world.hook("t", "Bash", &json!({ "command": line }));
+        git(
+            &world,
+            &world.root(),
+            "rm -rf .git/objects/notes .git/objects/ab .git/objects/pack/*.keep .git/*.lock",
+        );
+        for stray in STRAYS {
+            let found = runs(&mut world, &["find", stray]);
+            assert!(found.contains("gone now"), "{line}: {found}");
+        }
+        let told = runs(&mut world, &["restore", "1", "--yes"]);
+        for stray in &STRAYS[..3] {
+            assert_eq!(world.read(stray), *stray, "{line}: {told}");
+        }
+        assert!(told.contains("git's own kept: .git/index.lock"), "{line}: {told}");
+        runs(&mut world, &["undo", "--yes"]);
+        assert!(!world.root().join(STRAYS[0]).exists(), "{line}");
+    }
+}
+
+#[test]
+fn what_is_in_no_repository_comes_back_after_its_repository() {
+    let mut world = repository();
+    for stray in STRAYS {
+        world.write(stray, stray);
+    }
+    world.hook("t", "Bash", &json!({ "command": "rm -rf .git" }));
+    git(&world, &world.root(), "rm -rf .git");
+    let told = runs(&mut world, &["restore", "1", "--yes"]);
+    assert!(told.contains("3 paths of git's own kept"), "{told}");
+    runs(&mut world, &["restore", "1", "--yes"]);
+    assert_eq!(world.read(STRAYS[0]), STRAYS[0]);
+    git(&world, &world.root(), "git status");
+}
+
+#[test]
+fn what_is_in_no_repository_stays_when_the_repository_is_replaced() {
+    let mut world = repository();
+    runs(&mut world, &["create"]);
+    for stray in &STRAYS[..3] {
+        world.write(stray, stray);
+    }
+    world.write(".beforehand-tmp-repository/mine", "mine");
+    git(&world, &world.root(), "git branch new");
+    runs(&mut world, &["restore", "latest", "--repository", "--yes"]);
+    assert_eq!(git(&world, &world.root(), "git branch"), "* main");
+    for stray in STRAYS[..3].iter().chain([&".beforehand-tmp-repository/mine"]) {
+        assert!(world.root().join(stray).exists(), "{stray}");
+    }
+}
