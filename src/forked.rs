@@ -2,6 +2,7 @@
 //! made until it is dropped. Knows whose fork it is and where it began.
 
 use std::{
+    collections::BTreeSet,
     ffi::OsStr,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::{Error, Result},
     fs::{create_private_dirs, read_small, replace_synced},
-    model::CheckpointId,
+    model::{CheckpointId, RelPath},
     state::{RootState, StateDir},
     store::{
         escape::{escape, unescape},
@@ -23,8 +24,13 @@ use crate::{
 
 /// The newest format; see `docs/FORMAT.md`.
 const VERSION: u32 = 1;
-/// Enough for a few paths and a command.
-const SIZE_MAX_BYTES: u64 = 64 << 10;
+/// Enough for the last time it was brought back, with what stayed.
+const SIZE_MAX_BYTES: u64 = 4 << 20;
+/// If more of a fork stayed when it was brought back, that time is not noted: the next one then begins where the
+/// fork did, and conflicts where both changed the same.
+const STAYED_MAX: usize = 10_000;
+/// So many of the last times are noted.
+const BROUGHT_MAX: usize = 10;
 
 /// A fork of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +52,27 @@ pub struct ForkEntry {
     pub at: DateTime<Utc>,
     /// The command that takes up the conversation there; empty if there is none.
     pub resume: Vec<String>,
+    /// When it was brought back, newest last.
+    pub brought: Vec<BroughtBack>,
+}
+
+/// A time a fork was brought back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BroughtBack {
+    /// The fork's checkpoint that was.
+    pub of: CheckpointId,
+    /// The before-restore checkpoint of its origin.
+    pub held: CheckpointId,
+    /// What the fork had changed by then and was not brought.
+    pub stayed: BTreeSet<RelPath>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct BroughtWire {
+    of: String,
+    held: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    stayed: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -63,6 +90,8 @@ struct ForkFile {
     at: DateTime<Utc>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     resume: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    brought: Vec<BroughtWire>,
 }
 
 impl ForkEntry {
@@ -83,6 +112,7 @@ impl ForkEntry {
             base: self.base.map(|base| base.to_string()),
             at: self.at,
             resume: self.resume.clone(),
+            brought: self.brought.iter().map(BroughtBack::to_wire).collect(),
         };
         let bytes = serde_json::to_vec_pretty(&wire).expect("text and numbers always serialize");
         replace_synced(&own.fork(), &bytes)
@@ -101,6 +131,19 @@ impl ForkEntry {
         }
     }
 
+    /// Notes that it was brought back.
+    pub fn note_brought(&mut self, brought: BroughtBack) {
+        if brought.stayed.len() <= STAYED_MAX {
+            self.brought.push(brought);
+            self.brought.drain(..self.brought.len().saturating_sub(BROUGHT_MAX));
+        }
+    }
+
+    /// What it is called: the name of its directory.
+    pub fn name(&self) -> &OsStr {
+        self.dir.file_name().unwrap_or_default()
+    }
+
     /// Whether it was made whole.
     pub fn is_finished(&self) -> bool {
         self.base.is_some()
@@ -112,9 +155,25 @@ impl ForkEntry {
     }
 
     /// Whether it is a fork of the root at `root`, which may have been moved since.
-    fn is_of(&self, root: &Path) -> bool {
+    pub fn is_of(&self, root: &Path) -> bool {
         let is_it = || Identity::of(root).ok() == self.origin_identity;
         self.origin == root || self.origin_identity.is_some() && !self.origin.exists() && is_it()
+    }
+}
+
+impl BroughtBack {
+    fn to_wire(&self) -> BroughtWire {
+        let stayed = self.stayed.iter().map(|path| escape(path.as_bytes())).collect();
+        BroughtWire { of: self.of.to_string(), held: self.held.to_string(), stayed }
+    }
+
+    fn of_wire(wire: &BroughtWire) -> Option<Self> {
+        let path = |text: &String| RelPath::from_bytes(&unescape(text)?).ok();
+        Some(Self {
+            of: CheckpointId::parse(&wire.of)?,
+            held: CheckpointId::parse(&wire.held)?,
+            stayed: wire.stayed.iter().map(path).collect::<Option<_>>()?,
+        })
     }
 }
 
@@ -139,6 +198,7 @@ fn parse(what: &str, bytes: &[u8]) -> Result<ForkEntry> {
         base: wire.base.as_deref().map(id).transpose()?,
         at: wire.at,
         resume: wire.resume,
+        brought: wire.brought.iter().filter_map(BroughtBack::of_wire).collect(),
     })
 }
 
@@ -180,6 +240,11 @@ mod tests {
             base: None,
             at: DateTime::UNIX_EPOCH,
             resume: vec!["claude".to_owned(), "--resume".to_owned(), "1".to_owned()],
+            brought: vec![BroughtBack {
+                of: CheckpointId::from_bits(8),
+                held: CheckpointId::from_bits(9),
+                stayed: BTreeSet::from([RelPath::from_bytes(b"a\n\xff").unwrap()]),
+            }],
         };
         let dir = std::env::temp_dir().join(format!("beforehand-forked-{}", std::process::id()));
         let own = StateDir::new(dir.clone()).root_at(&fork.dir);

@@ -57,9 +57,20 @@ pub struct RestoreLog {
     pub repository: bool,
     /// Where repositories are made again or removed. Absolute.
     pub repositories: Vec<PathBuf>,
+    /// The fork it brings back, if it does: what is not merged is there as in that.
+    pub brings: Option<BroughtCheckpoint>,
     /// Directories that have to be made writable for the while, with the permissions they get
     /// back.
     pub closed: Vec<(RelPath, u32)>,
+}
+
+/// A checkpoint of a fork that is brought back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BroughtCheckpoint {
+    /// The directory of the fork. Absolute.
+    pub fork: PathBuf,
+    /// Its checkpoint.
+    pub id: CheckpointId,
 }
 
 /// A restore that has not begun: nothing in the root was changed.
@@ -108,6 +119,8 @@ struct RestoreLogWire {
     repository: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     repositories: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    brings: Option<(String, String)>,
 }
 
 impl Announced {
@@ -194,6 +207,7 @@ impl RestoreLog {
             head: self.head.clone(),
             repository: self.repository,
             repositories: hexes(&self.repositories),
+            brings: self.brings.as_ref().map(|it| (hex(bytes_of(&it.fork)), it.id.to_string())),
         };
         let bytes = serde_json::to_vec(&wire).expect("strings and numbers always serialize");
         replace_synced(&place.restore_log(), &bytes)
@@ -249,6 +263,12 @@ impl RestoreLogWire {
             index: self.index,
             repository: self.repository,
             repositories: self.repositories.iter().map(path).collect::<Option<_>>()?,
+            brings: match &self.brings {
+                Some((fork, id)) => {
+                    Some(BroughtCheckpoint { fork: path(fork)?, id: CheckpointId::parse(id)? })
+                }
+                None => None,
+            },
             paths: self.paths.iter().map(rel).collect::<Option<_>>()?,
             merged: self
                 .merged
@@ -303,8 +323,12 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
+fn bytes_of(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes()
+}
+
 fn hexes(paths: &[PathBuf]) -> Vec<String> {
-    paths.iter().map(|path| hex(path.as_os_str().as_bytes())).collect()
+    paths.iter().map(|path| hex(bytes_of(path))).collect()
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
@@ -330,6 +354,10 @@ mod tests {
         let log = RestoreLog {
             repository: false,
             repositories: vec![PathBuf::from("/x/.git")],
+            brings: Some(BroughtCheckpoint {
+                fork: PathBuf::from("/y\n"),
+                id: CheckpointId::from_bits(3),
+            }),
             of: CheckpointId::from_bits(1),
             held: CheckpointId::from_bits(2),
             verb: "restore".to_owned(),

@@ -50,6 +50,8 @@ const SAMPLES: &[(&str, &[&str])] = &[
             "fork 1 --json --dry-run",
             "fork 1 --json --yes",
             "fork --list --json",
+            "fork --keep --json --dry-run",
+            "fork --keep --json --yes",
             "fork --drop shop-fork-1 --json --yes --force",
         ],
     ),

@@ -29,6 +29,7 @@ mod identity;
 mod ignored;
 mod install;
 mod install_kills;
+mod keep;
 mod kinds;
 mod lines_random;
 mod maintenance;

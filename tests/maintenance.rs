@@ -322,6 +322,7 @@ fn what_an_open_restore_needs_stays() {
         outside: Vec::new(),
         head: None,
         closed: Vec::new(),
+        brings: None,
     };
     log.begin(&own(&world)).unwrap();
     world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");

@@ -103,7 +103,7 @@ impl Apply<'_> {
 
     fn copy(&self, content: Option<Content>, to: &mut dyn Write) -> io::Result<u64> {
         let content = content.ok_or_else(|| io::Error::other("the checkpoint lacks its bytes"))?;
-        let mut from = self.store.open(&content).map_err(|err| as_io(&err))?;
+        let mut from = (self.open)(&content).map_err(|err| as_io(&err))?;
         io::copy(&mut from, to).map_err(|err| match err.kind() {
             // What is compressed, or cut off, is damaged where it cannot be read.
             io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {

@@ -12,7 +12,7 @@ mod make;
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::{CStr, CString},
-    io,
+    io::{self, Read},
     path::{Path, PathBuf},
     rc::Rc,
 };
@@ -21,9 +21,8 @@ use crate::{
     crash,
     error::{Error, Result},
     fs::{Dir, DirCursor, c_name},
-    model::{CheckpointId, Kind, RelPath, Root, Stamp, is_gits_own},
+    model::{CheckpointId, Content, Kind, RelPath, Root, Stamp, is_gits_own},
     plan::{Action, Merged, RestorePlan, Step},
-    store::Store,
 };
 pub use around::{closed, sweep};
 use make::{Instead, place, unfinished};
@@ -54,6 +53,8 @@ pub struct Missed {
 
 /// The stamp of a path when the plan was made; `None` if nothing was there.
 pub type StampAtPlan<'a> = dyn Fn(&RelPath) -> Option<Stamp> + 'a;
+/// Opens the contents that a plan puts back.
+pub type OpenContent<'a> = dyn Fn(&Content) -> Result<Box<dyn Read>> + 'a;
 
 /// How many files wait under temporary names for one common sync.
 const BATCH_FILES: usize = 4096;
@@ -70,12 +71,12 @@ const BATCH_BYTES: u64 = 256 << 20;
 pub fn run(
     root: &Root,
     plan: &RestorePlan,
-    store: &dyn Store,
+    open: &OpenContent<'_>,
     seen: &StampAtPlan<'_>,
     id: CheckpointId,
 ) -> Result<ApplyOutcome> {
     let mut outcome = ApplyOutcome::default();
-    let everywhere = Whole { store, id, merges: &plan.merges };
+    let everywhere = Whole { open, id, merges: &plan.merges };
     everywhere.below(root.path(), &plan.steps, seen, &mut outcome)?;
     if !plan.outside.steps.is_empty() {
         crash::point("apply-outside");
@@ -87,7 +88,7 @@ pub fn run(
 
 /// What is the same in the root and outside it.
 struct Whole<'a> {
-    store: &'a dyn Store,
+    open: &'a OpenContent<'a>,
     id: CheckpointId,
     merges: &'a BTreeMap<RelPath, Merged>,
 }
@@ -105,7 +106,7 @@ impl Whole<'_> {
         let mut apply = Apply {
             place,
             way: DirCursor::from(&top),
-            store: self.store,
+            open: self.open,
             seen,
             id: self.id,
             merges: self.merges,
@@ -123,7 +124,7 @@ struct Apply<'a> {
     /// The root, or the top of the file system.
     place: &'a Path,
     way: DirCursor<'a>,
-    store: &'a dyn Store,
+    open: &'a OpenContent<'a>,
     seen: &'a StampAtPlan<'a>,
     id: CheckpointId,
     /// The content of merged files.

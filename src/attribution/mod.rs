@@ -16,7 +16,11 @@ mod outside;
 mod texts;
 mod turn_log;
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::BTreeSet,
+    io::{self, Read},
+    path::Path,
+};
 
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
@@ -335,6 +339,29 @@ pub fn voided(place: &RootState) -> BTreeSet<CheckpointId> {
 /// The SHA-256 of bytes, in hex.
 pub fn digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
+}
+
+/// The same of all that can be read from somewhere.
+///
+/// # Errors
+///
+/// Fails if it cannot be read.
+pub fn digest_of(mut from: impl Read) -> io::Result<String> {
+    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 64 << 10]);
+    loop {
+        match from.read(&mut buffer)? {
+            0 => return Ok(hex(&hash.finalize())),
+            read => hash.update(&buffer[..read]),
+        }
+    }
+}
+
+/// The same of what has no bytes: it is no more than its kind.
+pub fn digest_of_kind(kind: Kind) -> String {
+    match kind {
+        Kind::Directory => digest(b"/"),
+        kind => digest(format!("{:o}", kind.mode_bits()).as_bytes()),
+    }
 }
 
 fn hex(bytes: &[u8]) -> String {

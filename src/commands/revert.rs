@@ -84,6 +84,7 @@ fn request(args: &RevertArgs, picked: Picked, turn: RevertedTurn) -> RestoreRequ
         repository: false,
         of_restore: None,
         reverts: Some(turn),
+        brings: None,
     }
 }
 

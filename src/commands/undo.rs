@@ -191,5 +191,6 @@ fn request(target: &Checkpoint, verb: &'static str, how: &UndoOptions) -> Restor
         repository: false,
         of_restore: target.cause.of.filter(|_| is_restore),
         reverts: None,
+        brings: None,
     }
 }

@@ -15,14 +15,13 @@ use crate::{
     forked::ForkEntry,
     fs::Dir,
     model::{
-        Cause, Checkpoint, CheckpointId, Kind, Manifest, RelPath, Root, RootKind, ScanScope,
+        Checkpoint, CheckpointId, Content, Kind, Manifest, RelPath, Root, RootKind, ScanScope,
         Skipped,
     },
     plan::Picked,
     process::Process,
     project::{LaterTurns, Project, Then},
     restore::{elsewhere, left_out},
-    snapshot::{self, SnapshotRequest},
     store::{self, record::identity::Identity, repository},
     ui,
 };
@@ -87,6 +86,7 @@ impl ForkPlan {
             base: None,
             at: process.now,
             resume: Vec::new(),
+            brought: Vec::new(),
         };
         let own = project.state.root_at(&self.dir);
         let was_there = self.dir.is_dir();
@@ -114,7 +114,8 @@ impl ForkPlan {
         let plan = elsewhere::plan(self.of, &Picked::All, &self.files);
         let root = Root::new(self.dir.clone(), RootKind::Plain { why: None });
         crash::point("fork-files");
-        let outcome = apply::run(&root, &plan, project.store.as_ref(), &|_| None, self.of)?;
+        let open = |content: &Content| project.store.open(content);
+        let outcome = apply::run(&root, &plan, &open, &|_| None, self.of)?;
         refuse_missed(&self.dir, &outcome)?;
         crash::point("fork-repositories");
         let record = project.record_of(self.of)?;
@@ -152,18 +153,7 @@ pub(super) fn hold(process: &Process<'_>, dir: &Path, why: &str) -> Result<Check
             "name a directory that is in no repository",
         ));
     }
-    let reach = project.reach(Vec::new());
-    let request = SnapshotRequest {
-        reach: &reach,
-        settings: &project.settings,
-        cause: Cause::asked(Some(why.to_owned())),
-        taken_at: process.now,
-        always: false,
-        deadline: None,
-        waits: true,
-    };
-    let store = project.store.as_ref();
-    Ok(snapshot::take_into(store, process, &project.state, request)?.checkpoint)
+    project.hold(process, why, false)
 }
 
 /// Makes the directory with the permissions of the project's.

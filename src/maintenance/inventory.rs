@@ -115,8 +115,10 @@ pub fn pins(
     let running = running.iter().filter(|id| checkpoints.iter().any(|it| it.id == **id));
     pins.extend(running.map(|id| (*id, Pin::Running)));
     // Of a fork that cannot be read nothing is brought back.
-    let base = ForkEntry::read(own).ok().flatten().and_then(|fork| fork.base);
-    pins.extend(base.map(|base| (base, Pin::ForkBase)));
+    if let Ok(Some(fork)) = ForkEntry::read(own) {
+        let brought = fork.brought.iter().map(|brought| brought.of);
+        pins.extend(fork.base.into_iter().chain(brought).map(|id| (id, Pin::ForkBase)));
+    }
     pins.extend(under_way.into_iter().map(|id| (id, Pin::UnderWay)));
     pins
 }

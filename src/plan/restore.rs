@@ -92,6 +92,8 @@ pub enum KeepReason {
     AfterUnheld,
     /// It is not known what the turn that is reverted left there.
     AfterUnknown,
+    /// The project and the fork that is brought back have both changed it.
+    BothChanged,
     /// The user chose other parts of the plan.
     NotChosen,
 }
@@ -124,6 +126,7 @@ impl Step {
                 KeepReason::Edited
                 | KeepReason::Changed
                 | KeepReason::BuiltOn
+                | KeepReason::BothChanged
                 | KeepReason::AfterUnheld
                 | KeepReason::AfterUnknown,
             ) => true,

@@ -16,11 +16,11 @@ use crate::{
     error::{Error, Result},
     fs::PathResolver,
     ledger,
-    model::{Checkpoint, Reach, Root, ScanScope, Selector, Settings},
+    model::{Cause, Checkpoint, Reach, Root, ScanScope, Selector, Settings},
     process::Process,
     reach::{Surroundings, look_around_real},
     scan::{Named, Scan, ScanLimits},
-    snapshot::{self, ScanOptions},
+    snapshot::{self, ScanOptions, SnapshotRequest},
     state::StateDir,
     store::{
         self, Store,
@@ -174,6 +174,31 @@ impl Project {
         let (reach, limits) = (self.reach(victims), snapshot::scan_limits(&self.settings));
         whole(&reach, &limits).also(process, &self.state, self.store.as_ref(), &mut scan);
         scan
+    }
+
+    /// Takes a checkpoint of the root as it is now; `always` also if nothing has changed since the last one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be saved.
+    pub(crate) fn hold(
+        &self,
+        process: &Process<'_>,
+        why: &str,
+        always: bool,
+    ) -> Result<Checkpoint> {
+        let reach = self.reach(Vec::new());
+        let request = SnapshotRequest {
+            reach: &reach,
+            settings: &self.settings,
+            cause: Cause::asked(Some(why.to_owned())),
+            taken_at: process.now,
+            always,
+            deadline: None,
+            waits: true,
+        };
+        let store = self.store.as_ref();
+        Ok(snapshot::take_into(store, process, &self.state, request)?.checkpoint)
     }
 
     /// The whole root, and `victims`.

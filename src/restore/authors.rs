@@ -211,9 +211,8 @@ pub(super) fn of_restore(
             PathSide::Outside => here,
         });
         let is_merged = || {
-            let kind = here.map(|here| here.kind);
-            let digests = merged.get(path).zip(kind.and_then(|it| digest_now(project, path, it)));
-            digests.is_some_and(|(merged, now)| now == *merged)
+            let digest = || digest_now(project, path, here?.kind);
+            merged.get(path).is_some_and(|merged| digest().is_some_and(|now| now == *merged))
         };
         let is_ours = is_same(then.as_ref(), here.as_ref())
             || side == PathSide::Root && (is_merged() || is_on_the_way_to(&merged, change))

@@ -69,6 +69,33 @@ pub(super) fn see(
     Ok(seen)
 }
 
+/// What is there now, compared with nothing.
+pub(super) struct CurrentRoot {
+    pub(super) now: Tree,
+    /// What the scan could not look into.
+    pub(super) skipped: Vec<Skipped>,
+    /// The scan, with nothing named that is not stored.
+    pub(super) looked: Scan,
+    /// The same, every file named.
+    pub(super) scan: Scan,
+}
+
+impl CurrentRoot {
+    /// Looks at a root, and at `victims` in any case.
+    pub(super) fn look(
+        process: &Process<'_>,
+        project: &Project,
+        victims: Vec<PathBuf>,
+    ) -> Result<Self> {
+        let looked = project.look(process, victims)?;
+        let mut scan = looked.clone();
+        let now = project.store.identify(&mut scan)?;
+        // Only now is it known what could not be read.
+        let skipped = skipped_now(&scan);
+        Ok(Self { now, skipped, looked, scan })
+    }
+}
+
 /// A directory and all that is in it, but for repositories.
 fn with_all_below(dir: &Path) -> Vec<PathBuf> {
     let mut all = vec![dir.to_owned()];
@@ -87,16 +114,12 @@ fn look(
     then: &Tree,
     victims: Vec<PathBuf>,
 ) -> Result<RootComparison> {
-    let looked = project.look(process, victims)?;
-    let mut scan = looked.clone();
+    let CurrentRoot { now, skipped, looked, scan } = CurrentRoot::look(process, project, victims)?;
     let below = scan.victims.iter().filter_map(|victim| match &victim.path {
         VictimPath::Below(path) => Some(path.clone()),
         VictimPath::Outside(_) => None,
     });
     let unwalked = below.collect();
-    let now = project.store.identify(&mut scan)?;
-    // Only now is it known what could not be read.
-    let skipped = skipped_now(&scan);
     let changes = store::changes(project.store.as_ref(), then, &now, ContentSource::Disk)?;
     Ok(RootComparison { now, changes, skipped, looked, scan, unwalked })
 }

@@ -20,10 +20,7 @@ pub(crate) fn bytes_now(project: &Project, path: &RelPath) -> Option<Vec<u8>> {
 }
 
 pub(super) fn small(top: &Path, path: &RelPath, kind: Kind) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let file = naming::on_disk(top, path, kind)?;
-    file.take(READ_MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
-    Some(bytes).filter(|bytes| bytes.len() as u64 <= READ_MAX_BYTES)
+    limited(naming::on_disk(top, path, kind)?)
 }
 
 /// The bytes of a file of a checkpoint, unless it is large.
@@ -69,25 +66,33 @@ pub(crate) fn bytes_shown(
     (now, then)
 }
 
-/// The SHA-256, in hex, of a file's bytes or a symlink's text at a path, unless it is large.
+/// The SHA-256, in hex, of a file's bytes or a symlink's text at a path. What has neither is no more than its
+/// kind.
 pub(super) fn digest_now(project: &Project, path: &RelPath, kind: Kind) -> Option<String> {
-    let bytes = kind.has_content().then(|| small(project.root.path(), path, kind))?;
-    bytes.map(|bytes| attribution::digest(&bytes))
+    if !kind.has_content() {
+        return Some(attribution::digest_of_kind(kind));
+    }
+    attribution::digest_of(naming::on_disk(project.root.path(), path, kind)?).ok()
 }
 
-/// The same of a checkpoint's file or symlink. A directory is no more than its name.
+/// The same of a checkpoint's file or symlink, unless it is large.
 pub(super) fn digest_then(project: &Project, entry: &Entry) -> Option<String> {
     match entry.kind {
-        Kind::Directory => Some(attribution::digest(b"/")),
+        kind if !kind.has_content() => Some(attribution::digest_of_kind(kind)),
         _ => held_bytes(project, entry).map(|bytes| attribution::digest(&bytes)),
     }
 }
 
 /// The bytes of a checkpoint's file, or the text of a symlink.
 pub(super) fn held_bytes(project: &Project, entry: &Entry) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
     let content = entry.content.filter(|_| entry.kind.has_content())?;
-    project.store.open(&content).ok()?.take(READ_MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    limited(project.store.open(&content).ok()?)
+}
+
+/// All that can be read from somewhere, unless it is a lot.
+pub(super) fn limited(from: impl Read) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(READ_MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
     Some(bytes).filter(|bytes| bytes.len() as u64 <= READ_MAX_BYTES)
 }
 

@@ -11,7 +11,7 @@ use crate::{
     crash,
     error::{Error, Result},
     fs::now_ns,
-    model::{Checkpoint, CheckpointId, Entry, Kind, RelPath},
+    model::{Checkpoint, CheckpointId, Content, Entry, Kind, RelPath},
     plan::{Action, Merged, Step},
     process::Process,
     project::Project,
@@ -39,17 +39,8 @@ pub(crate) struct RestoreReport {
 }
 
 impl Restore<'_> {
-    /// Carries out what was prepared. The restore lock of the root must be held.
-    ///
-    /// Announces the restore, holds all that it overwrites or removes, writes the restore log, and
-    /// then changes files, branch, index and repositories. `was_asked` tells that a person took the
-    /// time to answer since the plan was made, so what is there is looked at again.
-    ///
-    /// # Errors
-    ///
-    /// Fails before anything is changed if not all of it can be held. A path that cannot be restored
-    /// is no error: it is in the report.
-    pub(crate) fn execute(
+    /// Carries out a plan. All that it puts back is held.
+    pub(super) fn execute_plan(
         self,
         process: &Process<'_>,
         prepared: &mut Prepared,
@@ -107,7 +98,8 @@ impl Restore<'_> {
         let records = records(project, [held, checkpoint.id]);
         let ends = Ends { held, records: &records };
         let removed = make_repositories(project, checkpoint.id, &ends, gone(repositories))?;
-        let mut outcome = apply::run(&project.root, plan, project.store.as_ref(), &seen, held)?;
+        let open = |content: &Content| self.open_content(content);
+        let mut outcome = apply::run(&project.root, plan, &open, &seen, held)?;
         removed.join(&mut outcome);
         crash::point("restore-head");
         let head_stayed = self.move_head(prepared, held)?;
@@ -171,6 +163,7 @@ impl Restore<'_> {
             head: prepared.head.moves.clone().map(|head| [head.branch, head.from, head.to]),
             repository: request.repository,
             repositories: prepared.repositories.iter().map(|step| step.place.clone()).collect(),
+            brings: prepared.brought.as_ref().and_then(|brought| brought.of.clone()),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     RestoreRequest,
     announced::drop_announced,
+    bring::{Brings, BroughtTree},
     comparison::{seen_by_plan, skipped_now},
     content::digest_now,
     execute::{gone, is_settled, made, make_repositories, note_back, note_merged, records},
@@ -19,8 +20,8 @@ use crate::{
     attribution::{self, PathSide},
     error::{Error, Result},
     fs::{Dir, c_name},
-    model::{Checkpoint, Entry, Kind, RelPath, Tree},
-    plan::{self, RestorePlan, Unsettled},
+    model::{Checkpoint, Content, Entry, Kind, RelPath, Tree},
+    plan::{self, Merged, RestorePlan, Unsettled},
     process::Process,
     project::Project,
     restore_log::{self, Announced, RestoreLog},
@@ -193,10 +194,15 @@ fn settle(
     steps.retain(|step| log.repositories.contains(&step.place));
     let mut removed = make_repositories(project, to, &ends, gone(&steps))?;
     removed.aside.extend(aside);
-    let (plan, scan, to_tree) = plan(process, project, log, toward)?;
+    let brought = brought(process, log, toward)?;
+    let (plan, scan, to_tree) = plan(process, project, (log, brought.as_ref()), toward)?;
     let seen = seen_by_plan(project, &plan, &scan);
     let seen = |path: &RelPath| seen.get(path).copied();
-    let mut outcome = apply::run(&project.root, &plan, project.store.as_ref(), &seen, log.held)?;
+    let open = |content: &Content| match &brought {
+        Some(brought) => brought.open_content(project, content),
+        None => project.store.open(content),
+    };
+    let mut outcome = apply::run(&project.root, &plan, &open, &seen, log.held)?;
     removed.join(&mut outcome);
     open_no_more(project, log, &plan);
     move_head(project, log, toward)?;
@@ -204,10 +210,15 @@ fn settle(
     let stages = log.index && keeps_own(project, &steps);
     let git = project.store.git().filter(|_| stages);
     let index = git.map(|git| git.restore_index(to)).transpose()?;
-    let merged = |path: &&RelPath| log.merged.iter().all(|(merged, _)| merged != *path);
+    let merged: BTreeSet<&RelPath> = log.merged.iter().map(|(path, _)| path).collect();
     let kept: BTreeSet<&RelPath> = plan.kept().map(|step| &step.path).collect();
-    let back = log.paths.iter().filter(merged).filter(|path| !kept.contains(path)).map(|path| {
-        Ok((PathSide::Root, path, store::entry_at(project.store.as_ref(), &to_tree, path)?))
+    let is_back = |path: &&RelPath| !merged.contains(path) && !kept.contains(path);
+    let back = log.paths.iter().filter(is_back).map(|path| {
+        let entry = match &brought {
+            Some(brought) if toward == Toward::After => brought.entry(path)?,
+            Some(_) | None => store::entry_at(project.store.as_ref(), &to_tree, path)?,
+        };
+        Ok((PathSide::Root, path, entry))
     });
     let back = back.collect::<Result<Vec<_>>>()?;
     let outside: Vec<_> =
@@ -244,10 +255,20 @@ fn move_head(project: &Project, log: &RestoreLog, toward: Toward) -> Result<()> 
     }
 }
 
+/// What the fork has that was to be brought back. To take that back, it need not be there any more: what was put
+/// from it is known by its digest.
+fn brought(process: &Process<'_>, log: &RestoreLog, toward: Toward) -> Result<Option<BroughtTree>> {
+    let Some(of) = &log.brings else { return Ok(None) };
+    match Brings::again(process, of) {
+        Err(_) if toward == Toward::Before => Ok(None),
+        brought => brought.map(Some),
+    }
+}
+
 fn plan(
     process: &Process<'_>,
     project: &Project,
-    log: &RestoreLog,
+    (log, brought): (&RestoreLog, Option<&BroughtTree>),
     toward: Toward,
 ) -> Result<(RestorePlan, Scan, Tree)> {
     let (to, from) = match toward {
@@ -265,8 +286,16 @@ fn plan(
     let skipped = skipped_now(&scan);
     let skipped = plan::ByPath::of(&skipped);
     let others = match toward {
+        _ if log.brings.is_some() => BTreeMap::new(),
         Toward::Before => BTreeMap::new(),
         Toward::After => inner::unfinished(project, log.of, &log.merged)?,
+    };
+    let digests: BTreeMap<&RelPath, &String> =
+        log.merged.iter().map(|(path, sha)| (path, sha)).collect();
+    let whole: BTreeMap<&RelPath, &Merged> =
+        log.merges.iter().map(|(path, it)| (path, it)).collect();
+    let has_merged_in_it = |dir: &RelPath| {
+        digests.range::<RelPath, _>(dir..).next().is_some_and(|(path, _)| path.is_within(dir))
     };
     let (mut paths, mut merges) = (Vec::new(), BTreeMap::new());
     for path in &log.paths {
@@ -278,22 +307,26 @@ fn plan(
         }
         let mut to = others.get(path).copied().or(store::entry_at(store, &to_tree, path)?);
         let mut from = store::entry_at(store, &from_tree, path)?;
+        if let Some(brought) = brought {
+            let end = if toward == Toward::After { &mut to } else { &mut from };
+            *end = brought.entry(path)?;
+        }
         let now = store::entry_at(store, &now_tree, path)?;
         let named = |now, end| store::named_as(store, path, now, end, ContentSource::Disk);
         let now = now.map(|now| named(named(now, to), from));
         let is_directory = now.is_some_and(|now| now.kind == Kind::Directory);
-        if is_directory && log.merged.iter().any(|(at, _)| at.is_within(path)) {
+        if is_directory && has_merged_in_it(path) {
             // Made on the way to what was merged, perhaps.
             from = from.or(now);
         }
-        if let Some((_, sha)) = log.merged.iter().find(|(at, _)| at == path) {
+        if let Some(&sha) = digests.get(path) {
             let digest = now.and_then(|now| digest_now(project, path, now.kind));
             let is_ours = digest.is_some_and(|digest| digest == *sha);
             from = if is_ours { now } else { from };
-            if toward == Toward::After && !others.contains_key(path) {
-                let bytes = log.merges.iter().find(|(at, _)| at == path).filter(|_| !is_ours);
+            let is_brought = log.brings.is_some() && !whole.contains_key(path);
+            if toward == Toward::After && !others.contains_key(path) && !is_brought {
                 // Merged already, or by a version that did not write down what comes of it.
-                let Some((_, whole)) = bytes else { continue };
+                let Some(&whole) = whole.get(path).filter(|_| !is_ours) else { continue };
                 merges.insert(path.clone(), whole.clone());
                 let (kind, permissions) = (Kind::File, whole.permissions);
                 to = Some(Entry { kind, permissions, content: None, device: 0 });

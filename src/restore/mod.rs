@@ -3,6 +3,8 @@
 
 mod announced;
 mod authors;
+mod bring;
+mod brought;
 mod choose;
 mod comparison;
 mod content;
@@ -24,7 +26,9 @@ mod side;
 mod unreadable;
 mod version;
 
-pub(crate) use content::{Displayed, bytes_now, bytes_shown, bytes_then, is_state};
+pub(crate) use bring::Brings;
+pub(crate) use brought::StaysInFork;
+pub(crate) use content::{Displayed, bytes_now, bytes_shown, is_state};
 pub(crate) use execute::RestoreReport;
 pub(crate) use head::{HeadPlan, HeadSince, NestedHead, nested_heads, since as head_since};
 pub(crate) use history::{BlamedLine, FileHistory, HistoryTurn, LineWriter, WriterCandidates};
@@ -36,10 +40,14 @@ pub(crate) use outside::paths as outside_paths;
 pub(crate) use prepare::Prepared;
 pub(crate) use repositories::is_ref;
 
+use std::io::Read;
+
 use crate::{
     attribution::TurnCalls,
-    model::{Checkpoint, CheckpointId},
+    error::Result,
+    model::{Checkpoint, CheckpointId, Content, Entry, Kind},
     plan::{Options, Picked},
+    process::Process,
     project::Project,
 };
 
@@ -59,12 +67,61 @@ impl Restore<'_> {
     pub(crate) fn turn_number(self) -> usize {
         self.request.reverts.as_ref().map_or(0, |turn| turn.number)
     }
+
+    /// Plans a restore of what is there now.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the checkpoint or the root cannot be read, and where the request asks for what
+    /// cannot be.
+    pub(crate) fn prepare(self, process: &Process<'_>) -> Result<Prepared> {
+        match &self.request.brings {
+            Some(brings) => self.prepare_brought(process, brings),
+            None => self.prepare_restore(process),
+        }
+    }
+
+    /// Carries out what was prepared. The restore lock of the root must be held.
+    ///
+    /// Announces the restore, holds all that it overwrites or removes, writes the restore log, and
+    /// then changes files, branch, index and repositories. `was_asked` tells that a person took the
+    /// time to answer since the plan was made, so what is there is looked at again.
+    ///
+    /// # Errors
+    ///
+    /// Fails before anything is changed if not all of it can be held. A path that cannot be restored
+    /// is no error: it is in the report.
+    pub(crate) fn execute(
+        self,
+        process: &Process<'_>,
+        prepared: &mut Prepared,
+        was_asked: bool,
+    ) -> Result<RestoreReport> {
+        match &self.request.brings {
+            Some(brings) => self.bring(process, prepared, was_asked, brings),
+            None => self.execute_plan(process, prepared, was_asked),
+        }
+    }
+
+    /// Opens a content that its plan puts back.
+    fn open_content(self, content: &Content) -> Result<Box<dyn Read>> {
+        match &self.request.brings {
+            Some(brings) => brings.open_content(self.project, content),
+            None => self.project.store.open(content),
+        }
+    }
+
+    /// The bytes of a file that its plan puts back, unless it is large.
+    pub(crate) fn bytes_put(self, entry: &Entry) -> Option<Vec<u8>> {
+        let content = entry.content.filter(|_| entry.kind == Kind::File)?;
+        content::limited(self.open_content(&content).ok()?)
+    }
 }
 
 /// What a restore is to do.
 #[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 pub(crate) struct RestoreRequest {
-    /// The word that led to it: `restore`, `revert`, `undo` or `redo`.
+    /// The word that led to it: `restore`, `revert`, `keep`, `undo` or `redo`.
     pub(crate) verb: &'static str,
     /// What the user said about what others did since.
     pub(crate) options: Options,
@@ -85,6 +142,8 @@ pub(crate) struct RestoreRequest {
     pub(crate) of_restore: Option<CheckpointId>,
     /// The turn that is taken back, when what came after it stays.
     pub(crate) reverts: Option<RevertedTurn>,
+    /// The fork that is brought back.
+    pub(crate) brings: Option<Brings>,
 }
 
 /// A turn that is reverted.

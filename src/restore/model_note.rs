@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Restore, prepare::Prepared};
+use super::{Restore, RestoreRequest, prepare::Prepared};
 use crate::{
     agent::by_agent,
     apply::ApplyOutcome,
@@ -45,7 +45,7 @@ pub(super) fn leave(
         outcome.missed.iter().map(|missed| missed.path.as_path()).collect();
     let done = prepared.plan.deeds().filter(|step| !missed.contains(step.path.as_path()));
     let deeds: Vec<_> = done.map(|step| (step.action, &step.path)).collect();
-    let Some(text) = words(&deeds, request.reverts.is_some()) else { return Ok(()) };
+    let Some(text) = words(&deeds, what(request)) else { return Ok(()) };
     let name = by_agent(by.agent).name();
     let deadline = Instant::now() + PATIENCE;
     let mut ledger = Ledger::open(&project.state, name, &by.session.0, deadline)?;
@@ -53,8 +53,19 @@ pub(super) fn leave(
     ledger.close()
 }
 
+/// What the user has done, and what that did to files.
+fn what(request: &RestoreRequest) -> [&'static str; 2] {
+    if request.brings.is_some() {
+        ["brought what a fork of this project has changed back into it", "Changed"]
+    } else if request.reverts.is_some() {
+        ["taken back what an earlier turn did to files of this project", "Changed"]
+    } else {
+        ["restored files of this project to an earlier state", "Put back as they were"]
+    }
+}
+
 /// What happened to which files; `None` if nothing did.
-fn words(deeds: &[(Action, &RelPath)], is_revert: bool) -> Option<String> {
+fn words(deeds: &[(Action, &RelPath)], [what, how]: [&str; 2]) -> Option<String> {
     let (removed, put_back): (Vec<_>, Vec<_>) =
         deeds.iter().partition(|(action, _)| *action == Action::Remove);
     let list = |what: &str, deeds: &[&(Action, &RelPath)]| {
@@ -63,11 +74,6 @@ fn words(deeds: &[(Action, &RelPath)], is_revert: bool) -> Option<String> {
         let more = deeds.len().saturating_sub(NAMED_MAX);
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
         (!deeds.is_empty()).then(|| format!("{what}: {named}{more}."))
-    };
-    let (what, how) = if is_revert {
-        ("taken back what an earlier turn did to files of this project", "Changed")
-    } else {
-        ("restored files of this project to an earlier state", "Put back as they were")
     };
     let lists = [list(how, &put_back), list("Removed", &removed)];
     let lists: Vec<String> = lists.into_iter().flatten().collect();
@@ -82,13 +88,16 @@ fn words(deeds: &[(Action, &RelPath)], is_revert: bool) -> Option<String> {
 mod tests {
     use super::*;
 
+    const RESTORED: [&str; 2] =
+        ["restored files of this project to an earlier state", "Put back as they were"];
+
     #[test]
     fn the_model_hears_names_and_not_too_many() {
         let path = |text: &str| RelPath::from_bytes(text.as_bytes()).unwrap();
         let (a, b) = (path("a"), path("b\nc"));
-        assert_eq!(words(&[], false), None);
-        insta::assert_snapshot!(words(&[(Action::Restore, &a), (Action::Remove, &b)], false).unwrap(), @r"The user has restored files of this project to an earlier state. Put back as they were: a. Removed: b\nc.");
-        let many = words(&vec![(Action::Recreate, &a); 25], true).unwrap();
+        assert_eq!(words(&[], RESTORED), None);
+        insta::assert_snapshot!(words(&[(Action::Restore, &a), (Action::Remove, &b)], RESTORED).unwrap(), @r"The user has restored files of this project to an earlier state. Put back as they were: a. Removed: b\nc.");
+        let many = words(&vec![(Action::Recreate, &a); 25], RESTORED).unwrap();
         assert!(many.ends_with("a, and 5 more."), "{many}");
     }
 }

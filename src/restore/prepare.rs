@@ -10,6 +10,7 @@ use std::{
 use super::{
     Restore,
     authors::{self, Authors, Authorship},
+    brought::Brought,
     comparison::{RootComparison, add_parents, see, seen_by_plan, skipped},
     head::{self, HeadPlan, HeadSince, NestedHead},
     inner::{self, Inner},
@@ -81,6 +82,8 @@ pub(crate) struct Prepared {
     pub(crate) built_on: BTreeMap<RelPath, BuiltOn>,
     /// Whether git's index is staged otherwise, and goes back.
     pub(crate) stages: bool,
+    /// What of a fork is brought back.
+    pub(crate) brought: Option<Brought>,
 }
 
 /// A turn that builds on one that is reverted.
@@ -93,6 +96,36 @@ pub(crate) struct BuiltOn {
 }
 
 impl Prepared {
+    /// A plan for files, and nothing else.
+    pub(super) fn of(plan: RestorePlan, looked: Scan) -> Self {
+        Self {
+            plan,
+            looked,
+            seen: BTreeMap::new(),
+            head: HeadPlan { moves: None, since: None },
+            nested_heads: Vec::new(),
+            outside_left: Vec::new(),
+            repositories_left: Vec::new(),
+            repositories: Vec::new(),
+            lost: Vec::new(),
+            losing: Vec::new(),
+            others: BTreeSet::new(),
+            outside_others: BTreeSet::new(),
+            new_unheld: Vec::new(),
+            moved: BTreeMap::new(),
+            inner_roots: BTreeSet::new(),
+            mid_turn: BTreeMap::new(),
+            mid_turn_digests: BTreeMap::new(),
+            inner_steps: BTreeMap::new(),
+            damaged: BTreeSet::new(),
+            marked: BTreeSet::new(),
+            parts: BTreeSet::new(),
+            built_on: BTreeMap::new(),
+            stages: false,
+            brought: None,
+        }
+    }
+
     /// How many paths would change, as they are listed.
     pub(crate) fn count(&self) -> usize {
         self.count_but(&BTreeSet::new(), Path::new(""))
@@ -182,13 +215,8 @@ impl ChangeFacts {
 }
 
 impl Restore<'_> {
-    /// Plans a restore of what is there now.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the checkpoint or the root cannot be read, and where the request asks for what
-    /// cannot be.
-    pub(crate) fn prepare(self, process: &Process<'_>) -> Result<Prepared> {
+    /// Plans a restore to a checkpoint, or a revert.
+    pub(super) fn prepare_restore(self, process: &Process<'_>) -> Result<Prepared> {
         let Self { project, checkpoint, request } = self;
         let head_move = head::moves(self)?;
         let mut view = self.view(process)?;
@@ -235,6 +263,7 @@ impl Restore<'_> {
             parts: BTreeSet::new(),
             built_on,
             stages: self.stages()?,
+            brought: None,
             looked: view.seen.looked,
             plan,
         })
@@ -431,7 +460,7 @@ impl Restore<'_> {
 
 /// What the scan left out in directories that were something else: it stays, and they cannot become
 /// what they were.
-fn left_in_replaced(changes: &[Change], scan: &Scan) -> Vec<Skipped> {
+pub(super) fn left_in_replaced(changes: &[Change], scan: &Scan) -> Vec<Skipped> {
     let is_directory = |entry: &Entry| entry.kind == Kind::Directory;
     let is_replaced = |change: &&Change| {
         change.before.is_some_and(|then| !is_directory(&then))
@@ -453,7 +482,7 @@ fn left_in_replaced(changes: &[Change], scan: &Scan) -> Vec<Skipped> {
 }
 
 /// Keeps directories that would go, and in which there is something that a scan leaves out.
-fn keep_around_skipped(steps: &mut [Step], scan: &Scan) {
+pub(super) fn keep_around_skipped(steps: &mut [Step], scan: &Scan) {
     let is_directory = |step: &Step| step.now.is_some_and(|now| now.kind == Kind::Directory);
     if !steps.iter().any(|step| step.action == Action::Remove && is_directory(step)) {
         return;

@@ -25,7 +25,7 @@ pub(super) fn refuse(
     plan: &RestorePlan,
     request: &RestoreRequest,
 ) -> Result<()> {
-    if matches!(request.verb, "restore" | "revert") {
+    if matches!(request.verb, "restore" | "revert" | "keep") {
         return Ok(());
     }
     let below = plan.unseen().map(|(step, _)| project.root.join(&step.path));

@@ -38,6 +38,10 @@ pub(super) enum VersionBytes {
     Held(Option<Content>),
     /// As they are on the disk, and what a store would call them.
     Here(Option<Content>),
+    /// As a checkpoint of the fork has them that is brought back.
+    ForkHeld(Option<Content>),
+    /// As they are on the disk in that fork.
+    ForkHere(Option<Content>),
     /// As the log has them.
     Noted { id: Option<ContentId>, sha: Option<String> },
     /// Just these.
@@ -60,6 +64,14 @@ impl VersionEntry {
 
     pub(super) fn here(entry: Entry) -> Self {
         Self::of(entry, VersionBytes::Here(entry.content))
+    }
+
+    pub(super) fn fork_held(entry: Entry) -> Self {
+        Self::of(entry, VersionBytes::ForkHeld(entry.content))
+    }
+
+    pub(super) fn fork_here(entry: Entry) -> Self {
+        Self::of(entry, VersionBytes::ForkHere(entry.content))
     }
 
     fn of(entry: Entry, bytes: VersionBytes) -> Self {
@@ -89,7 +101,10 @@ impl VersionEntry {
 
     fn content(&self) -> Option<Content> {
         match self.bytes {
-            VersionBytes::Held(content) | VersionBytes::Here(content) => content,
+            VersionBytes::Held(content)
+            | VersionBytes::Here(content)
+            | VersionBytes::ForkHeld(content)
+            | VersionBytes::ForkHere(content) => content,
             VersionBytes::Noted { .. } | VersionBytes::These(_) => None,
         }
     }
@@ -98,7 +113,11 @@ impl VersionEntry {
     pub(super) fn held_content(&self) -> Option<Content> {
         match self.bytes {
             VersionBytes::Held(content) => content,
-            VersionBytes::Here(_) | VersionBytes::Noted { .. } | VersionBytes::These(_) => None,
+            VersionBytes::Here(_)
+            | VersionBytes::ForkHeld(_)
+            | VersionBytes::ForkHere(_)
+            | VersionBytes::Noted { .. }
+            | VersionBytes::These(_) => None,
         }
     }
 
@@ -113,6 +132,8 @@ impl VersionEntry {
 /// Where the bytes of versions are found.
 pub(super) struct VersionSource<'a> {
     project: &'a Project,
+    /// The fork that is brought back.
+    fork: Option<&'a Project>,
     side: PathSide,
     /// The checkpoints since the turn, oldest first.
     since: Vec<CheckpointId>,
@@ -121,7 +142,12 @@ pub(super) struct VersionSource<'a> {
 
 impl<'a> VersionSource<'a> {
     pub(super) fn new(project: &'a Project, side: PathSide, since: Vec<CheckpointId>) -> Self {
-        Self { project, side, since, trees: RefCell::default() }
+        Self { project, fork: None, side, since, trees: RefCell::default() }
+    }
+
+    /// The versions of a project and of a fork of it.
+    pub(super) fn with_fork(project: &'a Project, fork: &'a Project) -> Self {
+        Self { fork: Some(fork), ..Self::new(project, PathSide::Root, Vec::new()) }
     }
 
     /// The files of a checkpoint, if they can be read.
@@ -134,15 +160,13 @@ impl<'a> VersionSource<'a> {
     /// The bytes of a version at `path`, unless they are many or not held.
     pub(super) fn read(&self, path: &RelPath, found: &VersionEntry) -> Option<Vec<u8>> {
         match &found.bytes {
-            VersionBytes::Held(content) => self.held(found.kind, *content),
+            VersionBytes::Held(content) => held(self.project, found.kind, *content),
+            VersionBytes::ForkHeld(content) => held(self.fork?, found.kind, *content),
+            VersionBytes::ForkHere(_) => small(self.fork?.root.path(), path, found.kind),
             VersionBytes::Here(_) => small(top(self.project, self.side), path, found.kind),
             VersionBytes::Noted { id, sha } => self.noted(path, found.kind, *id, sha.as_deref()),
             VersionBytes::These(bytes) => Some(bytes.clone()),
         }
-    }
-
-    fn held(&self, kind: Kind, content: Option<Content>) -> Option<Vec<u8>> {
-        held_bytes(self.project, &Entry { kind, permissions: 0, content, device: 0 })
     }
 
     /// What a call left: among the texts that are kept of calls, or in a later checkpoint.
@@ -162,7 +186,7 @@ impl<'a> VersionSource<'a> {
         trees.find_map(|tree| {
             let entry = entry_at(self.project, &tree, path, self.side).ok().flatten()?;
             let content = entry.content.filter(|it| entry.kind == kind && known.insert(*it))?;
-            let bytes = self.held(kind, Some(content))?;
+            let bytes = held(self.project, kind, Some(content))?;
             let is_it = id == Some(content.id) || is_noted(&bytes, id, sha);
             is_it.then_some(bytes)
         })
@@ -251,6 +275,38 @@ impl<'a> VersionSource<'a> {
             VersionEntry { permissions, bytes: VersionBytes::These(bytes), ..ours.clone() };
         Ok((Some(merged), is_marked))
     }
+
+    /// The bytes of a version apart from where it is.
+    pub(super) fn apart(&self, path: &RelPath, found: Version) -> Version {
+        let found = found?;
+        let bytes = self.read(path, &found)?;
+        Some(VersionEntry { bytes: VersionBytes::These(bytes), ..found })
+    }
+
+    /// Which of some files is most like another, if one is.
+    pub(super) fn most_alike(
+        &self,
+        (path, found): (&RelPath, &VersionEntry),
+        others: &[(RelPath, VersionEntry)],
+    ) -> Option<usize> {
+        if found.kind != Kind::File || others.len() > COMPARED_MAX {
+            return None;
+        }
+        let bytes = self.read(path, found)?;
+        let alike = |(path, other): &(RelPath, VersionEntry)| {
+            let other = self.read(path, other).filter(|_| other.kind == Kind::File);
+            other.map_or(0, |other| similarity(&bytes, &other))
+        };
+        let alike: Vec<usize> = others.iter().map(alike).collect();
+        let most = *alike.iter().max()?;
+        let mut best = alike.iter().enumerate().filter(|(_, it)| **it == most);
+        let (at, _) = best.next()?;
+        (most >= ALIKE_MIN && best.next().is_none()).then_some(at)
+    }
+}
+
+fn held(project: &Project, kind: Kind, content: Option<Content>) -> Option<Vec<u8>> {
+    held_bytes(project, &Entry { kind, permissions: 0, content, device: 0 })
 }
 
 /// What becomes of something that is changed as a whole; `None` if both changed it.

@@ -1,6 +1,7 @@
 //! `beforehand fork`: another directory in which to try again from before a turn.
 
 mod drop;
+mod keep;
 mod list;
 
 use std::path::{Path, PathBuf};
@@ -36,14 +37,20 @@ const NAMED_MAX: usize = 10;
 #[derive(clap::Args, Clone, Default)]
 pub(crate) struct ForkArgs {
     /// The turn: a number from `beforehand list`, `latest`, or the start of an id
-    #[arg(value_name = "TURN", required_unless_present_any = ["list", "drop"])]
+    #[arg(value_name = "TURN", required_unless_present_any = ["list", "drop", "keep"])]
     pub(crate) turn: Option<String>,
     /// The directory to make, or an empty one
     #[arg(value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     /// List the forks of this project
-    #[arg(long, conflicts_with_all = ["turn", "drop", "dry_run", "yes"])]
+    #[arg(long, conflicts_with_all = ["turn", "drop", "keep", "dry_run", "yes"])]
     pub(crate) list: bool,
+    /// Bring what a fork has changed into this project; in a fork, into its project
+    #[arg(long, value_name = "FORK", num_args = 0..=1, conflicts_with_all = ["turn", "drop"])]
+    pub(crate) keep: Option<Vec<PathBuf>>,
+    /// With --keep: write both sides where they conflict in a text, between marks
+    #[arg(long, requires = "keep")]
+    pub(crate) merge: bool,
     /// Hold what is in a fork, and remove its directory
     #[arg(long, value_name = "FORK", conflicts_with = "turn")]
     pub(crate) drop: Option<PathBuf>,
@@ -62,12 +69,18 @@ pub(crate) struct ForkArgs {
     /// Print it as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// With --keep: only these files and directories, or what these patterns fit
+    #[arg(last = true, value_name = "PATH", requires = "keep")]
+    pub(crate) paths: Vec<PathBuf>,
 }
 
 pub(crate) fn run(process: &mut Process<'_>, args: &ForkArgs) -> Result<Exit> {
     let project = Project::open(process, None)?.into_present()?;
     if args.list {
         return list::run(process, &project, args.json);
+    }
+    if let Some(given) = &args.keep {
+        return keep::run(process, project, given.first().map(PathBuf::as_path), args);
     }
     if let Some(name) = &args.drop {
         return drop::run(process, &project, name, args);

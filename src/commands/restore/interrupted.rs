@@ -55,18 +55,25 @@ fn settled_json(verb: &str, settled: &Settled, toward: Toward) -> Value {
 fn settled_words(log: &RestoreLog, settled: &Settled, toward: Toward) -> String {
     let (verb, id) = (&log.verb, log.of.short());
     let to = if verb == "revert" { "of" } else { "to" };
+    let what = match &log.brings {
+        Some(brings) => {
+            let name = brings.fork.file_name().unwrap_or_default();
+            format!("{verb} of the fork {}", ui::escape(name.as_encoded_bytes()))
+        }
+        None => format!("{verb} {to} {id}"),
+    };
     let missed = ui::count(settled.outcome.missed.len() as u64, "path");
     let back = if verb == "undo" { "redo" } else { "undo" };
     match (toward, settled.is_over, settled.outcome.missed.is_empty()) {
         (Toward::After, true, true) => {
-            format!("finished the {verb} {to} {id}\n{back} with: beforehand {back}\n")
+            format!("finished the {what}\n{back} with: beforehand {back}\n")
         }
         (Toward::After, true, false) => {
-            let whole = format!("finished the {verb} {to} {id}, but for {missed}");
+            let whole = format!("finished the {what}, but for {missed}");
             format!("{whole}\n{back} with: beforehand {back}\n")
         }
         (Toward::After, false, _) => {
-            format!("the {verb} {to} {id} is not finished: {missed} not restored\n")
+            format!("the {what} is not finished: {missed} not restored\n")
         }
         (Toward::Before, _, true) => format!("took back the interrupted {verb}\n"),
         (Toward::Before, _, false) => {

@@ -13,7 +13,7 @@ use crate::{
     apply::{self, ApplyOutcome},
     commands::{Project, print, print_json, show::skipped_json},
     error::{Error, Result},
-    model::{Checkpoint, CheckpointId, Kind, RelPath, Root, RootKind, Skipped},
+    model::{Checkpoint, CheckpointId, Content, Kind, RelPath, Root, RootKind, Skipped},
     plan::Step,
     process::{Exit, Process},
     project::{LaterTurns, Then},
@@ -94,7 +94,8 @@ impl WrittenCopies {
         if !is_dry {
             elsewhere::make(&place)?;
             let root = Root::new(place.clone(), RootKind::Plain { why: None });
-            outcome = apply::run(&root, &plan, project.store.as_ref(), &|_| None, checkpoint.id)?;
+            let open = |content: &Content| project.store.open(content);
+            outcome = apply::run(&root, &plan, &open, &|_| None, checkpoint.id)?;
         }
         Ok(Self { place, count, missing, damaged, outcome })
     }

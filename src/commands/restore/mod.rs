@@ -1,5 +1,6 @@
 //! `beforehand restore`: plans, shows the plan, asks, and has the engine execute it.
 
+mod brought;
 pub(crate) mod conversation;
 mod head;
 mod interrupted;
@@ -204,6 +205,7 @@ fn request(args: &RestoreArgs, picked: Picked) -> RestoreRequest {
         repository: args.repository,
         of_restore: None,
         reverts: None,
+        brings: None,
     }
 }
 

@@ -59,6 +59,7 @@ pub(super) fn unchanged(shown: Shown<'_>) -> Vec<String> {
         .chain(unheld)
         .chain(new)
         .chain(lost_lines(project, prepared))
+        .chain(shown.fork_lines())
         .collect()
 }
 

@@ -36,7 +36,8 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
         let value = came_json(&came, index_said.as_deref());
         print_json(process, "restore", value)?;
     } else {
-        print(process, &came_text(&came, index_said.as_deref()))?;
+        let way_there = came.shown.way_there(process);
+        print(process, &came_text(&came, index_said.as_deref(), &way_there))?;
     }
     missed(process, project, &came.report.outcome);
     if let Some(note) = names_note(&came.report.outcome.had_names) {
@@ -99,7 +100,7 @@ pub(super) fn set_aside_json(outcome: &ApplyOutcome) -> Value {
     outcome.set_aside.iter().map(json).collect()
 }
 
-fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
+fn came_text(came: &Came<'_>, index: Option<&str>, way_there: &str) -> String {
     let Shown { restore: Restore { project, .. }, prepared } = came.shown;
     let plan = &prepared.plan;
     let conflicts = conflicts(plan);
@@ -134,7 +135,12 @@ fn came_text(came: &Came<'_>, index: Option<&str>) -> String {
     let is_any = done > 0 || prepared.stages || prepared.head.moves.is_some();
     if came.report.held.is_some() && came.report.is_settled && is_any {
         let back = came.way_back;
-        text.push_str(&format!("{back} with: beforehand {back}\n"));
+        text.push_str(&format!("{back} with: {way_there}beforehand {back}\n"));
+        if came.shown.brings().is_some() {
+            let name = came.shown.fork_name();
+            let drop = format!("{way_there}beforehand fork --drop {name}");
+            text.push_str(&format!("the fork is still there; remove it with: {drop}\n"));
+        }
     }
     text
 }
@@ -144,7 +150,9 @@ fn headline(shown: Shown<'_>, done: usize, is_same: bool) -> String {
     let Shown { restore, prepared } = shown;
     let (plan, id) = (&prepared.plan, restore.checkpoint.id.short());
     match (done, is_same) {
-        (0, true) if shown.is_revert() => shown.nothing_left_words().unwrap_or_default(),
+        (0, true) if shown.is_revert() || shown.brings().is_some() => {
+            shown.nothing_left_words().unwrap_or_default()
+        }
         (0, false) if shown.is_revert() => "nothing was reverted".to_owned(),
         (done, _) if shown.is_revert() => {
             format!(
@@ -152,6 +160,10 @@ fn headline(shown: Shown<'_>, done: usize, is_same: bool) -> String {
                 ui::count(done as u64, "path"),
                 shown.restore.turn_number()
             )
+        }
+        (0, false) if shown.brings().is_some() => "nothing was brought".to_owned(),
+        (done, _) if shown.brings().is_some() => {
+            format!("brought {} from {}", ui::count(done as u64, "path"), shown.fork_name())
         }
         (0, true) if !remaining(shown).is_empty() || keeps_quietly(plan) => {
             format!("everything else is as it was at {id}")
@@ -199,9 +211,9 @@ fn back<'a>(came: &'a Came<'_>) -> impl Iterator<Item = &'a RepositoryStep> {
     steps.filter(move |step| missed.iter().all(|missed| missed.path != step.target()))
 }
 
-/// Why a revert kept files, a line each.
+/// Why a revert, or a fork that is brought back, left files as they are, a line each.
 fn clashes_text(came: &Came<'_>) -> String {
-    if !came.shown.is_revert() {
+    if !came.shown.is_revert() && came.shown.brings().is_none() {
         return String::new();
     }
     let line = |step: &Step| {
@@ -214,7 +226,8 @@ fn clashes_text(came: &Came<'_>) -> String {
 
 /// How to restore what an undo kept. The same command with `--force` would go one turn further now.
 fn forced_text(came: &Came<'_>, conflicts: &[PathBuf]) -> String {
-    let is_advised = !came.shown.takes_options() && !came.shown.is_revert();
+    let is_step = !came.shown.takes_options() && !came.shown.is_revert();
+    let is_advised = is_step && came.shown.brings().is_none();
     if conflicts.is_empty() || !is_advised || came.report.held.is_none() {
         return String::new();
     }
@@ -267,7 +280,7 @@ fn kept_text(came: &Came<'_>) -> String {
     let outside = if is_outside { " --outside" } else { "" };
     let how = match (request.options.keep_new, came.shown.takes_options()) {
         (true, _) => String::new(),
-        (false, _) if came.shown.is_revert() => String::new(),
+        (false, _) if came.shown.is_revert() || came.shown.brings().is_some() => String::new(),
         (false, true) => " (--exact removes them)".to_owned(),
         (false, false) => {
             let id = checkpoint.id.short();

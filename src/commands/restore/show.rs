@@ -16,9 +16,9 @@ use crate::{
     commands::{Project, print, print_json},
     error::{Error, Result},
     model::{Kind, RelPath},
-    plan::{Action, Author, KeepReason, Picked, RestorePlan, Step},
+    plan::{Action, Author, KeepReason, Picked, Step},
     process::Process,
-    restore::{Prepared, Restore, bytes_now, bytes_then},
+    restore::{Prepared, Restore, bytes_now},
     store::{RepositoryStep, StepKind},
     ui::{self, Align, DiffSide, FileDiff, LineCounts},
 };
@@ -35,6 +35,7 @@ pub(super) fn heading(process: &Process<'_>, restore: Restore<'_>) -> String {
             "reverting turn {} ({id}, {when}) in {root}; what came after it stays",
             restore.turn_number()
         ),
+        "keep" => format!("bringing what {} has changed into {root}", shown_name(restore)),
         "redo" => format!("redoing: forward to checkpoint {id} ({when}) in {root}"),
         _ => format!("restoring checkpoint {id} ({when}) in {root}"),
     };
@@ -45,6 +46,12 @@ pub(super) fn heading(process: &Process<'_>, restore: Restore<'_>) -> String {
         text.push_str("\nthat is the whole of it, not only this directory; `-- .` means this one");
     }
     text
+}
+
+/// What the fork is called that is brought back.
+fn shown_name(restore: Restore<'_>) -> String {
+    let name = restore.request.brings.as_ref().map(|brings| brings.entry.name());
+    ui::escape(name.unwrap_or_default().as_encoded_bytes()).into_owned()
 }
 
 /// Prints a plan.
@@ -136,31 +143,26 @@ const COUNTING: Duration = Duration::from_millis(300);
 
 /// How many lines of which files come and go, as far as they are soon counted.
 fn lines_of(shown: Shown<'_>) -> BTreeMap<RelPath, LineCounts> {
-    let Shown { restore: Restore { project, .. }, prepared } = shown;
+    let prepared = shown.prepared;
     let deadline = Instant::now() + COUNTING;
     let mut lines = BTreeMap::new();
     for step in prepared.plan.deeds() {
         if Instant::now() >= deadline {
             break;
         }
-        let counted = count(project, &prepared.plan, step, deadline);
+        let counted = count(shown, step, deadline);
         lines.extend(counted.map(|counted| (step.path.clone(), counted)));
     }
     lines
 }
 
 /// How many lines come and go when a step is done.
-fn count(
-    project: &Project,
-    plan: &RestorePlan,
-    step: &Step,
-    deadline: Instant,
-) -> Option<LineCounts> {
+fn count(shown: Shown<'_>, step: &Step, deadline: Instant) -> Option<LineCounts> {
     let (then, now) = (step.then?, step.now?);
-    let old = bytes_now(project, &step.path)?;
-    let new = match plan.merges.get(&step.path) {
+    let old = bytes_now(shown.restore.project, &step.path)?;
+    let new = match shown.prepared.plan.merges.get(&step.path) {
         Some(merged) => merged.bytes.clone(),
-        None => bytes_then(project, &then)?,
+        None => shown.restore.bytes_put(&then)?,
     };
     let change = FileDiff {
         path: step.path.as_bytes(),
@@ -192,16 +194,28 @@ fn rows_text(shown: Shown<'_>, lines: &BTreeMap<RelPath, LineCounts>) -> String 
                 .chain(Some(words(step, shown).1))
                 .filter(|said| !said.is_empty());
             let said = said.collect::<Vec<_>>().join("   ");
-            let row = format!("  {verb:<9} {}   {said}", ui::pad(&name(step), width, Align::Left));
+            let shown_verb = verb_shown(verb, shown);
+            let row =
+                format!("  {shown_verb:<9} {}   {said}", ui::pad(&name(step), width, Align::Left));
             text.push_str(row.trim_end());
             text.push('\n');
         }
         if rows.len() > ROWS_MAX {
             let more = ui::number((rows.len() - ROWS_MAX) as u64);
+            let verb = verb_shown(verb, shown);
             text.push_str(&format!("  {verb:<9} … and {more} more\n"));
         }
     }
     text
+}
+
+/// The verb of a row. What a fork has made is not restored.
+fn verb_shown<'v>(verb: &'v str, shown: Shown<'_>) -> &'v str {
+    match (shown.brings(), verb) {
+        (Some(_), "restore") => "change",
+        (Some(_), "recreate") => "add",
+        (_, verb) => verb,
+    }
 }
 
 /// What differs outside the project: what is put back, then what is not.
@@ -271,6 +285,9 @@ pub(super) fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
             return ("merge", format!("{}; conflicts are marked", shown.merged_words()));
         }
         (Action::Merge, _) => return ("merge", shown.merged_words()),
+        (Action::Remove, _) if shown.brings().is_some() => {
+            ("remove", "removed in the fork; held first")
+        }
         (Action::Remove, Author::Agent) => {
             return ("remove", format!("made by {}; held first", shown.doer()));
         }
@@ -293,6 +310,7 @@ fn kept_words(
         (KeepReason::AfterUnknown, _) => {
             ("keep", "not known what the turn left there: a call of it was not looked at")
         }
+        (KeepReason::BothChanged, _) => return ("keep", shown.both_changed_words(step)),
         (KeepReason::Ignored, _) => ("keep", "ignored, and not known who made it"),
         (KeepReason::Edited, Author::Unclear) if step.then.is_none() => (
             "keep",
@@ -337,6 +355,7 @@ pub(super) fn plan_json(shown: Shown<'_>, lines: &BTreeMap<RelPath, LineCounts>)
     let step = |step: &Step| {
         let (action, why) = words(step, shown);
         let author = match step.author {
+            _ if shown.brings().is_some() => "unknown",
             Author::Agent => "agent",
             Author::Restore => "restore",
             Author::Session => "session",
@@ -391,6 +410,7 @@ pub(super) fn plan_json(shown: Shown<'_>, lines: &BTreeMap<RelPath, LineCounts>)
         }).collect::<Vec<_>>(),
         "damaged": prepared.damaged.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "reverts": shown.restore.request.reverts.as_ref().map(|turn| turn.number),
+        "fork": shown.fork_json(),
         "built_on": prepared.built_on.iter().map(|(path, by)| {
             json!({ "path": named(path), "turn": by.turn, "checkpoint": by.checkpoint.to_string() })
         }).collect::<Vec<_>>(),

@@ -64,8 +64,11 @@ impl Shown<'_> {
         self.restore.request.reverts.is_some()
     }
 
-    /// What is said where a reverted turn has left nothing.
+    /// What is said where a reverted turn, or a fork that is brought back, leaves nothing to do.
     pub(super) fn nothing_left_words(self) -> Option<String> {
+        if self.brings().is_some() {
+            return Some(format!("{} has changed nothing that is not here", self.fork_name()));
+        }
         let number = self.restore.turn_number();
         self.is_revert()
             .then(|| format!("nothing that turn {number} changed in files is left to take back"))
@@ -96,6 +99,9 @@ impl Shown<'_> {
 
     /// What is said of a merge.
     pub(super) fn merged_words(self) -> String {
+        if self.brings().is_some() {
+            return "with what was changed here".to_owned();
+        }
         if self.is_revert() {
             return "with what was changed since".to_owned();
         }
@@ -118,6 +124,7 @@ impl Shown<'_> {
     /// What is said of something new that stays.
     pub(super) fn made_words(self, author: Author) -> String {
         match (self.restore.request.of_restore, author) {
+            _ if self.brings().is_some() => "not in the fork".to_owned(),
             (_, Author::Unknown | Author::Unclear) => "not known who made it".to_owned(),
             (_, Author::Restore) => "put there by a restore".to_owned(),
             (Some(_), _) => format!("made since{}", self.not_by(author)),

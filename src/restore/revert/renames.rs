@@ -7,9 +7,7 @@ use crate::{
     attribution::PathSide,
     model::{Kind, RelPath},
     plan::Change,
-    restore::version::{
-        ALIKE_MIN, COMPARED_MAX, Clash, Version, VersionBytes, VersionEntry, similarity,
-    },
+    restore::version::{Clash, Version, VersionEntry},
 };
 
 impl Revert<'_> {
@@ -53,13 +51,13 @@ impl Revert<'_> {
                 .filter(|(old, _)| outcomes.get(old).is_some_and(|it| it.wanted.is_ok()))
                 .cloned()
                 .collect();
-            let Some(at) = self.most_alike((&new, &after), &from) else { continue };
+            let Some(at) = self.source.most_alike((&new, &after), &from) else { continue };
             let (old, before) = &from[at];
             let now = outcomes[&new].now.map(VersionEntry::here);
             let sides = [&Some(after), &now, &Some(before.clone())];
             let merged = self.source.three(&new, sides, self.markers);
             let merged = merged.and_then(|(wanted, is_marked)| {
-                Ok((self.apart(&new, wanted).ok_or(Clash::Unheld)?, is_marked))
+                Ok((self.source.apart(&new, wanted).ok_or(Clash::Unheld)?, is_marked))
             });
             match merged {
                 Ok((wanted, is_marked)) => {
@@ -101,13 +99,13 @@ impl Revert<'_> {
             .collect();
         for (old, Deed { before, after }) in lost {
             let Some(after) = after else { continue };
-            let Some(at) = self.most_alike((&old, &after), &new) else { continue };
+            let Some(at) = self.source.most_alike((&old, &after), &new) else { continue };
             let (path, here) = &new[at];
             if outcomes.contains_key(path) {
                 continue;
             }
-            let Some(here) = self.apart(path, Some(here.clone())) else { continue };
-            let after = self.apart(&old, Some(after));
+            let Some(here) = self.source.apart(path, Some(here.clone())) else { continue };
+            let after = self.source.apart(&old, Some(after));
             let sides = [&after, &Some(here), &before];
             let now = changes.iter().find(|change| change.path == *path);
             let now = now.and_then(|change| change.after);
@@ -120,34 +118,6 @@ impl Revert<'_> {
             outcomes.remove(&old);
             outcomes.insert(path.clone(), PathOutcome { deeds, now, wanted, is_marked });
         }
-    }
-
-    /// The bytes of a version apart from where it is.
-    fn apart(&self, path: &RelPath, found: Version) -> Version {
-        let found = found?;
-        let bytes = self.source.read(path, &found)?;
-        Some(VersionEntry { bytes: VersionBytes::These(bytes), ..found })
-    }
-
-    /// Which of some files is most like another, if one is.
-    fn most_alike(
-        &self,
-        (path, found): (&RelPath, &VersionEntry),
-        others: &[(RelPath, VersionEntry)],
-    ) -> Option<usize> {
-        if found.kind != Kind::File || others.len() > COMPARED_MAX {
-            return None;
-        }
-        let bytes = self.source.read(path, found)?;
-        let alike = |(path, other): &(RelPath, VersionEntry)| {
-            let other = self.source.read(path, other).filter(|_| other.kind == Kind::File);
-            other.map_or(0, |other| similarity(&bytes, &other))
-        };
-        let alike: Vec<usize> = others.iter().map(alike).collect();
-        let most = *alike.iter().max()?;
-        let mut best = alike.iter().enumerate().filter(|(_, it)| **it == most);
-        let (at, _) = best.next()?;
-        (most >= ALIKE_MIN && best.next().is_none()).then_some(at)
     }
 }
 

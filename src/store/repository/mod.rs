@@ -40,8 +40,8 @@ pub(super) use maintain::{PACKS_MAX, has_room, is_worth_rewriting, rows, which};
 pub use maintain::{Swept, give_up_history, maintain};
 pub(in crate::store) use maintain::{Weights, sweep};
 pub use rebuild::{
-    Ends, Losing, LostRepository, Opened, RepositoryStep, SetAside, StepKind, Stood, carry_out,
-    fork, heads, is_reftable, lost, others, remove_unfinished, steps,
+    Ends, Losing, LostRepository, Opened, RepositoryStep, SetAside, StepKind, Stood, beyond,
+    carry_out, fork, heads, is_reftable, lost, others, remove_unfinished, steps,
 };
 
 use super::{

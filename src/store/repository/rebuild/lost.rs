@@ -218,6 +218,11 @@ fn stashes(log: &[u8]) -> BTreeSet<ObjectId> {
     log.split(|&byte| byte == b'\n').filter_map(new).collect()
 }
 
+/// What repositories have beyond a record that is about them all: commits, branches, stashes.
+pub fn beyond(state: &StateDir, root: &Path, record: &Record) -> Vec<Losing> {
+    record.repositories.iter().filter_map(|held| losing(state, root, record, held)).collect()
+}
+
 /// What the repository at the place of `held` has beyond `record`; `None` if nothing.
 pub(super) fn losing(
     state: &StateDir,
@@ -238,8 +243,11 @@ pub(super) fn losing(
         let is_notes = name.starts_with("refs/notes/");
         let is_theirs = is_of_the_user(name) || is_notes;
         let is_new = then.get(name) != Some(&id) && is_theirs && name != STASH;
-        let beyond =
-            if name.starts_with("refs/heads/") { beyond(&now, id, &kept) } else { Vec::new() };
+        let beyond = if name.starts_with("refs/heads/") {
+            commits_beyond(&now, id, &kept)
+        } else {
+            Vec::new()
+        };
         if !beyond.is_empty() {
             losing.commits.push((short(name).to_owned(), beyond));
         } else if is_new && (!then.contains_key(name) || !name.starts_with("refs/heads/")) {
@@ -250,7 +258,7 @@ pub(super) fn losing(
     let detached = stands.commit.filter(|_| stands.branch.is_none());
     if let Some(id) = detached.and_then(|id| ObjectId::from_hex(id.as_bytes()).ok()) {
         let is_on_a_branch = there.values().any(|tip| *tip == Some(id));
-        let beyond = beyond(&now, id, &kept);
+        let beyond = commits_beyond(&now, id, &kept);
         if !beyond.is_empty() && !is_on_a_branch {
             losing.commits.push(("HEAD".to_owned(), beyond));
         }
@@ -288,7 +296,7 @@ fn changed(held: &HeldFiles<'_>, place: &Path) -> Vec<String> {
 }
 
 /// The commits from `tip` along first parents that are not in `kept`.
-fn beyond(repo: &Repo, tip: ObjectId, kept: &BTreeSet<ObjectId>) -> Vec<(String, String)> {
+fn commits_beyond(repo: &Repo, tip: ObjectId, kept: &BTreeSet<ObjectId>) -> Vec<(String, String)> {
     let (mut commits, mut here) = (Vec::new(), Some(tip));
     while let Some(id) = here.filter(|id| !kept.contains(id) && commits.len() < COMMITS_MAX) {
         let Ok(body) = repo.read(&id, ObjectKind::Commit) else { break };

@@ -1,0 +1,124 @@
+//! Words for a fork that is brought back.
+
+use serde_json::{Value, json};
+
+use super::{remains::first, shown::Shown};
+use crate::{
+    model::{Entry, Kind},
+    plan::Step,
+    process::Process,
+    project::real_cwd,
+    restore::{Brings, StaysInFork},
+    store::repository::Losing,
+    ui,
+};
+
+/// So many of what stays in a fork are named.
+const NAMED_MAX: usize = 10;
+
+impl<'a> Shown<'a> {
+    /// The fork that is brought back, if one is.
+    pub(super) fn brings(self) -> Option<&'a Brings> {
+        self.restore.request.brings.as_ref()
+    }
+
+    /// What the fork is called.
+    pub(super) fn fork_name(self) -> String {
+        let name = self.brings().map(|brings| brings.entry.name()).unwrap_or_default();
+        ui::escape(name.as_encoded_bytes()).into_owned()
+    }
+
+    /// What is said where both have changed something.
+    pub(super) fn both_changed_words(self, step: &Step) -> String {
+        let is_file = |entry: Option<Entry>| entry.is_none_or(|it| it.kind == Kind::File);
+        let is_merged = is_file(step.now) && step.now.is_some() && !self.restore.request.markers;
+        let advice = if is_merged { " (--merge marks what conflicts in a text)" } else { "" };
+        format!("changed here and in the fork{advice}")
+    }
+
+    fn stays(self) -> &'a [StaysInFork] {
+        self.prepared.brought.as_ref().map_or(&[], |brought| &brought.stays)
+    }
+
+    /// What a fork keeps to itself, a line each.
+    pub(super) fn fork_lines(self) -> Vec<String> {
+        let Some(brings) = self.brings() else { return Vec::new() };
+        let stays = self.stays();
+        let line = |it: &StaysInFork| {
+            format!("stays in the fork: {}: {}", ui::escape(it.path.as_bytes()), it.why.words())
+        };
+        let mut lines: Vec<String> = stays.iter().take(NAMED_MAX).map(line).collect();
+        if let Some(more @ 1..) = stays.len().checked_sub(NAMED_MAX) {
+            lines.push(format!("stays in the fork: {} more", ui::number(more as u64)));
+        }
+        for repository in brings.commits() {
+            lines.extend(commit_lines(brings, &repository));
+        }
+        lines
+    }
+
+    /// The same for scripts.
+    pub(super) fn fork_json(self) -> Value {
+        let Some(brings) = self.brings() else { return Value::Null };
+        let stays = self.stays().iter().map(|it| {
+            json!({ "path": String::from_utf8_lossy(it.path.as_bytes()), "why": it.why.words() })
+        });
+        let commits = brings.commits().into_iter().flat_map(|repository| {
+            let dir = worktree(brings, &repository).to_string_lossy().into_owned();
+            let branches = repository.commits.into_iter();
+            branches.map(move |(branch, commits)| {
+                let ids: Vec<_> = commits.into_iter().map(|(id, _)| id).collect();
+                json!({ "dir": dir, "branch": branch, "commits": ids })
+            })
+        });
+        json!({
+            "name": brings.entry.name().to_string_lossy(),
+            "dir": brings.entry.dir.to_string_lossy(),
+            "stays": stays.collect::<Vec<_>>(),
+            "commits": commits.collect::<Vec<_>>(),
+        })
+    }
+
+    /// What leads to the project, before the command that takes a restore back: where it runs elsewhere.
+    pub(super) fn way_there(self, process: &Process<'_>) -> String {
+        let root = self.restore.project.root.path();
+        let is_there = real_cwd(process).is_some_and(|cwd| cwd.starts_with(root));
+        if self.brings().is_none() || is_there {
+            return String::new();
+        }
+        format!("cd {} && ", ui::quote(root.as_os_str().as_encoded_bytes()))
+    }
+}
+
+/// The directory that a repository of a fork belongs to.
+fn worktree<'r>(brings: &'r Brings, repository: &'r Losing) -> &'r std::path::Path {
+    let place = &repository.place;
+    if place.ends_with(".git") { place.parent().unwrap_or(place) } else { &brings.entry.dir }
+}
+
+/// What was committed in a fork, and how to get it.
+fn commit_lines(brings: &Brings, repository: &Losing) -> Vec<String> {
+    let dir = worktree(brings, repository);
+    let quoted = ui::quote(dir.as_os_str().as_encoded_bytes());
+    let mut lines = Vec::new();
+    for (branch, commits) in &repository.commits {
+        let named = commits.iter().map(|(id, subject)| {
+            let short = id.get(..7).unwrap_or_default();
+            format!("{short} {}", ui::escape_line(subject.as_bytes()))
+        });
+        let (count, named) = (ui::count(commits.len() as u64, "commit"), first(named));
+        let shown = ui::escape(branch.as_bytes());
+        let fetched = ui::quote(branch.as_bytes());
+        lines.push(format!("stays in the fork: {count} on {shown}: {named}"));
+        lines.push(format!("  git fetch {quoted} {fetched}"));
+    }
+    if !repository.refs.is_empty() {
+        let named = first(repository.refs.iter().map(|name| ui::escape(name.as_bytes())));
+        lines.push(format!("stays in the fork: made or moved: {named}"));
+    }
+    if repository.stashes > 0 {
+        let stashes = ui::count(repository.stashes as u64, "stash entry");
+        lines.push(format!("stays in the fork: {stashes}"));
+    }
+    lines
+}

@@ -1,0 +1,189 @@
+//! Brings what a fork has changed back into its project: a three-way merge for each path, from what the
+//! fork began with to what is in either now. The plan that comes of it is carried out as any restore.
+
+mod deed;
+mod fork_side;
+mod outcomes;
+mod renames;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Read,
+    path::PathBuf,
+};
+
+use super::{
+    Restore,
+    brought::Brought,
+    comparison::{CurrentRoot, add_parents, seen_by_plan},
+    prepare::{Prepared, keep_around_skipped, left_in_replaced},
+    repositories::keep_in_git_dirs,
+};
+use crate::{
+    error::{Error, Result},
+    forked::ForkEntry,
+    fs::stat_path,
+    model::{Checkpoint, Content, Entry, Kind, RelPath, RootKind, Tree},
+    plan::{self, Options, Past, Picked},
+    process::Process,
+    project::Project,
+    restore_log::BroughtCheckpoint,
+    state::RootState,
+    store::{self, repository},
+    ui,
+};
+use fork_side::ForkSide;
+use outcomes::Bring;
+
+/// A fork that is brought back.
+pub(crate) struct Brings {
+    /// Its entry.
+    pub(crate) entry: ForkEntry,
+    own: RootState,
+    fork: Project,
+    /// Its first checkpoint: what it began with.
+    base: Checkpoint,
+}
+
+impl Brings {
+    /// Opens a fork.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is gone or unfinished, or if its first checkpoint cannot be read.
+    pub(crate) fn open(process: &Process<'_>, entry: ForkEntry, own: RootState) -> Result<Self> {
+        let dir = ui::escape_path(&entry.dir).into_owned();
+        let name = ui::escape_path(entry.name().as_ref()).into_owned();
+        let drops = || format!("nothing was changed; `beforehand fork --drop {name}` drops it");
+        if !entry.is_there() {
+            return Err(Error::other(format!("the fork `{dir}` is gone"), drops()));
+        }
+        let Some(base) = entry.base else {
+            return Err(Error::other(format!("the fork `{dir}` was never finished"), drops()));
+        };
+        let fork = Project::open(process, Some(&entry.dir))?;
+        if fork.root.path() != entry.dir {
+            let hint = "nothing was changed; a repository around it hides it";
+            return Err(Error::other(format!("`{dir}` is no root of its own any more"), hint));
+        }
+        let base = fork.find(&base.to_string())?;
+        Ok(Self { entry, own, fork, base })
+    }
+
+    /// What it began with.
+    pub(crate) fn base(&self) -> &Checkpoint {
+        &self.base
+    }
+
+    /// The commits, branches and stashes that were made in it, by repository.
+    pub(crate) fn commits(&self) -> Vec<repository::Losing> {
+        let record = self.fork.record_of(self.base.id);
+        let root = self.fork.root.path();
+        record.map_or_else(|_| Vec::new(), |it| repository::beyond(&self.fork.state, root, &it))
+    }
+
+    /// What a checkpoint of it has, to finish a restore that was interrupted.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the fork or the checkpoint cannot be read.
+    pub(super) fn again(process: &Process<'_>, of: &BroughtCheckpoint) -> Result<BroughtTree> {
+        let fork = Project::open(process, Some(&of.fork))?;
+        let tree = fork.tree_by_id(of.id)?;
+        Ok(BroughtTree { fork, tree })
+    }
+
+    /// A checkpoint of it, as the restore log names it.
+    fn checkpoint(&self, of: &Checkpoint) -> BroughtCheckpoint {
+        BroughtCheckpoint { fork: self.fork.root.path().to_owned(), id: of.id }
+    }
+}
+
+/// What a checkpoint of a fork has.
+pub(super) struct BroughtTree {
+    fork: Project,
+    tree: Tree,
+}
+
+impl BroughtTree {
+    /// What it has at a path.
+    pub(super) fn entry(&self, path: &RelPath) -> Result<Option<Entry>> {
+        store::entry_at(self.fork.store.as_ref(), &self.tree, path)
+    }
+
+    /// Opens a content of the fork, or of its project.
+    pub(super) fn open_content(
+        &self,
+        project: &Project,
+        content: &Content,
+    ) -> Result<Box<dyn Read>> {
+        either(project, &self.fork, content)
+    }
+}
+
+/// Opens a content that a project or a fork of it has.
+fn either(project: &Project, fork: &Project, content: &Content) -> Result<Box<dyn Read>> {
+    let has = project.store.has(content);
+    if has { project.store.open(content) } else { fork.store.open(content) }
+}
+
+impl Restore<'_> {
+    /// Plans to bring a fork back.
+    pub(super) fn prepare_brought(
+        self,
+        process: &Process<'_>,
+        brings: &Brings,
+    ) -> Result<Prepared> {
+        let Self { project, request, .. } = self;
+        let side = ForkSide::look(process, project, brings, &request.picked)?;
+        let here = CurrentRoot::look(process, project, side.there_in(project))?;
+        let bring = Bring::new(project, brings, &side, &here, request.markers);
+        let mut found = bring.all()?;
+        let mut skipped_now = here.skipped.clone();
+        skipped_now.extend(left_in_replaced(&found.changes, &here.scan));
+        let goes = found.directories_that_go();
+        let past = Past {
+            authors: &found.authors,
+            edited: &BTreeSet::new(),
+            merges: &found.merges.files,
+            ignored: &BTreeSet::new(),
+            skipped_then: &[],
+            skipped_now: &skipped_now,
+            repositories: &repositories_in(project, &here, &goes),
+            kept: &found.kept,
+        };
+        let options = Options { merge: true, ..Options::default() };
+        let changes = std::mem::take(&mut found.changes);
+        let mut plan = plan::restore(brings.base.id, changes, options, &Picked::All, &past);
+        let own = match project.root.kind() {
+            RootKind::Git { common_dir, .. } => project.root.relative(common_dir).ok(),
+            RootKind::Plain { .. } => None,
+        };
+        keep_in_git_dirs(project.root.path(), own.as_ref(), false, &mut plan.steps);
+        keep_around_skipped(&mut plan.steps, &here.scan);
+        add_parents(project.root.path(), &mut plan.steps);
+        let seen = seen_by_plan(project, &plan, &here.scan);
+        let ForkSide { stays, theirs, unpicked, .. } = side;
+        let brought = Brought { stays, theirs, unpicked, of: None };
+        Ok(Prepared {
+            seen,
+            marked: found.merges.marked,
+            brought: Some(brought),
+            ..Prepared::of(plan, here.looked)
+        })
+    }
+}
+
+/// The repositories of the project in directories that would go: they are in no tree, and stay.
+fn repositories_in(
+    project: &Project,
+    here: &CurrentRoot,
+    goes: &[RelPath],
+) -> BTreeMap<RelPath, Kind> {
+    let place = |path: &PathBuf| {
+        let rel = project.root.relative(path).ok()?;
+        let kind = stat_path(path).ok()?.kind()?;
+        goes.iter().any(|dir| rel.is_within(dir)).then_some((rel, kind))
+    };
+    here.scan.repositories.iter().filter_map(place).collect()
+}

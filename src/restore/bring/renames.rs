@@ -1,0 +1,167 @@
+//! A file that the fork or the project renamed is one file with what the other has made of it.
+
+use super::outcomes::{Bring, BringOutcome, BringOutcomes};
+use crate::{
+    error::Result,
+    model::{Kind, RelPath},
+    restore::version::{Clash, Version, VersionEntry},
+    store,
+};
+
+impl Bring<'_> {
+    /// Brings together what was renamed.
+    pub(super) fn follow_renames(&self, outcomes: &mut BringOutcomes) -> Result<()> {
+        let new_here = self.new_here(outcomes)?;
+        self.follow_theirs(outcomes, &new_here);
+        self.follow_ours(outcomes, &new_here)
+    }
+
+    /// The fork renamed a file. What the project has made of it comes along.
+    fn follow_theirs(&self, outcomes: &mut BringOutcomes, new_here: &[(RelPath, VersionEntry)]) {
+        let gone: Vec<(RelPath, VersionEntry)> = outcomes
+            .iter()
+            .filter(|(_, outcome)| outcome.theirs.is_none())
+            .filter_map(|(path, outcome)| Some((path.clone(), file(&outcome.base)?)))
+            .collect();
+        let made: Vec<(RelPath, VersionEntry)> = outcomes
+            .iter()
+            .filter(|(_, outcome)| outcome.base.is_none())
+            .filter_map(|(path, outcome)| Some((path.clone(), file(&outcome.theirs)?)))
+            .collect();
+        if gone.is_empty() {
+            return;
+        }
+        for (new, theirs) in made {
+            let Some(at) = self.source.most_alike((&new, &theirs), &gone) else { continue };
+            let (old, base) = &gone[at];
+            self.follow_one(outcomes, (old, base), (&new, theirs), new_here);
+        }
+    }
+
+    fn follow_one(
+        &self,
+        outcomes: &mut BringOutcomes,
+        (old, base): (&RelPath, &VersionEntry),
+        (new, theirs): (&RelPath, VersionEntry),
+        new_here: &[(RelPath, VersionEntry)],
+    ) {
+        let [at_old, at_new] = [old, new].map(|path| outcomes[path].ours.map(VersionEntry::here));
+        let base = self.source.apart(old, Some(base.clone()));
+        let theirs = self.source.apart(new, Some(theirs));
+        match (at_old, at_new) {
+            // It was taken away as it was, or has been renamed the same way.
+            (Some(at_old), None) if outcomes[old].wanted.is_err() => {
+                let ours = self.source.apart(old, Some(at_old));
+                match self.merged(new, [&base, &ours, &theirs]) {
+                    Ok((wanted, is_marked)) => {
+                        set(outcomes, new, Ok(wanted), is_marked);
+                        set(outcomes, old, Ok(None), false);
+                    }
+                    // Both stay, or there would be two of it.
+                    Err(clash) => set(outcomes, new, Err(clash), false),
+                }
+            }
+            (None, Some(at_new)) if outcomes[new].wanted.is_err() => {
+                let ours = self.source.apart(new, Some(at_new));
+                if let Ok((wanted, is_marked)) = self.merged(new, [&base, &ours, &theirs]) {
+                    set(outcomes, new, Ok(wanted), is_marked);
+                }
+            }
+            (None, None) => {
+                let is_elsewhere = base
+                    .as_ref()
+                    .is_some_and(|base| self.source.most_alike((old, base), new_here).is_some());
+                let is_as_it_was = self.source.is_same(new, &base, &theirs);
+                // Renamed there, and here renamed to another name, or deleted.
+                if is_elsewhere || !is_as_it_was {
+                    set(outcomes, new, Err(Clash::Touches), false);
+                }
+            }
+            (_, _) => (),
+        }
+    }
+
+    /// The project renamed a file that the fork changed.
+    fn follow_ours(
+        &self,
+        outcomes: &mut BringOutcomes,
+        new_here: &[(RelPath, VersionEntry)],
+    ) -> Result<()> {
+        let lost: Vec<RelPath> = outcomes
+            .iter()
+            .filter(|(_, outcome)| outcome.wanted.is_err() && outcome.ours.is_none())
+            .filter(|(_, it)| file(&it.base).is_some() && file(&it.theirs).is_some())
+            .map(|(path, _)| path.clone())
+            .collect();
+        for old in lost {
+            let BringOutcome { base, theirs, .. } = &outcomes[&old];
+            let Some(was) = file(base) else { continue };
+            let Some(at) = self.source.most_alike((&old, &was), new_here) else { continue };
+            let (path, here) = &new_here[at];
+            if outcomes.contains_key(path) {
+                continue;
+            }
+            let [base, theirs] =
+                [base, theirs].map(|version| self.source.apart(&old, version.clone()));
+            let ours = self.source.apart(path, Some(here.clone()));
+            // Where it does not fit, it may be another file.
+            let Ok((wanted, is_marked)) = self.merged(path, [&base, &ours, &theirs]) else {
+                continue;
+            };
+            let now = self.ours(path)?;
+            outcomes.remove(&old);
+            let outcome = BringOutcome { base, theirs, ours: now, wanted: Ok(wanted), is_marked };
+            outcomes.insert(path.clone(), outcome);
+        }
+        Ok(())
+    }
+
+    /// Three versions that stand by themselves made one.
+    fn merged(
+        &self,
+        path: &RelPath,
+        sides @ [base, ours, theirs]: [&Version; 3],
+    ) -> Result<(Version, bool), Clash> {
+        if [base, ours, theirs].iter().any(|version| version.is_none()) {
+            return Err(Clash::Unheld);
+        }
+        self.three(path, sides)
+    }
+
+    /// The files that the project has and the fork neither began with nor has changed. Looked for only
+    /// where one of them may have been renamed.
+    fn new_here(&self, outcomes: &BringOutcomes) -> Result<Vec<(RelPath, VersionEntry)>> {
+        let is_lost =
+            |outcome: &BringOutcome| outcome.ours.is_none() && file(&outcome.base).is_some();
+        if !outcomes.values().any(is_lost) {
+            return Ok(Vec::new());
+        }
+        let mut new = Vec::new();
+        for (path, entry) in store::manifest(self.project.store.as_ref(), &self.here.now)? {
+            if entry.kind != Kind::File || outcomes.contains_key(&path) {
+                continue;
+            }
+            let began = store::entry_at(self.fork.store.as_ref(), &self.side.base_tree, &path)?;
+            if began.is_none() {
+                new.push((path, VersionEntry::here(entry)));
+            }
+        }
+        Ok(new)
+    }
+}
+
+fn file(version: &Version) -> Option<VersionEntry> {
+    version.clone().filter(|it| it.kind == Kind::File)
+}
+
+fn set(
+    outcomes: &mut BringOutcomes,
+    path: &RelPath,
+    wanted: Result<Version, Clash>,
+    is_marked: bool,
+) {
+    if let Some(outcome) = outcomes.get_mut(path) {
+        outcome.wanted = wanted;
+        outcome.is_marked = is_marked;
+    }
+}
