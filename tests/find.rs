@@ -69,7 +69,7 @@ fn the_command_does_what_it_says() {
         assert_eq!(world.read("src/cart.ts"), text);
     }
     let shown = world.run(&["find", "src/cart.ts"]).stdout;
-    assert!(shown.contains("there now, as it was before"), "{shown}");
+    assert!(shown.contains("there now, like an older version"), "{shown}");
     assert!(shown.contains("as it is now"), "{shown}");
 }
 

@@ -126,6 +126,7 @@ fn what_a_later_step_holds_within_the_budget_comes_back() {
 /// A file that no checkpoint holds is deleted in a turn of its own.
 fn gone_for_good() -> World {
     let mut world = project();
+    write(&world.settings(), "deadline = \"60s\"\n");
     world.write("large", noise(1, 70_000_000));
     writes(&mut world, "one", "a", "the agent's");
     run(&mut world, "two", "make clean", |world| {

@@ -51,8 +51,8 @@ impl Now {
     fn words(self) -> &'static str {
         match self {
             Self::Gone => "gone now",
-            Self::Is(0) => "there now, as last seen",
-            Self::Is(_) => "there now, as it was before",
+            Self::Is(0) => "there now, unchanged",
+            Self::Is(_) => "there now, like an older version",
             Self::Other => "there now, changed since",
         }
     }
