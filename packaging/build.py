@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import time
 import uuid
@@ -27,15 +28,44 @@ def linux_static(machine):
     return f"{machine}-unknown-linux-musl"
 
 
-def default_target():
+LINUX_MACHINES = ["x86_64", "aarch64"]
+
+
+def own_target():
     """The machine that this runs on; on Linux a program for any of its systems."""
     here = host()
     return linux_static(here.split("-")[0]) if "linux" in here else here
 
 
-def cargo(verb, *args):
+def targets(named):
+    """What is built: for this machine without a name, and `linux` is each of its machines."""
+    linux = [linux_static(machine) for machine in LINUX_MACHINES]
+    return [target for name in named or [own_target()] for target in (linux if name == "linux" else [name])]
+
+
+def cross_tools(target):
+    """What cargo is told to compile and link with for Linux on another machine: Debian's cross compiler.
+
+    A choice in the environment stands.
+    """
+    if "linux" not in target or target.split("-")[0] == host().split("-")[0]:
+        return {}
+    prefix = f"{target.split('-')[0]}-linux-gnu-"
+    name = target.replace("-", "_")
+    tools = {f"CC_{name}": f"{prefix}gcc", f"AR_{name}": f"{prefix}ar", f"CARGO_TARGET_{name.upper()}_LINKER": f"{prefix}gcc"}
+    missing = [tool for key, tool in tools.items() if key not in os.environ and not shutil.which(tool)]
+    if missing:
+        package = f"gcc-{prefix.rstrip('-').replace('_', '-')}"
+        raise SystemExit(f"release: no `{missing[0]}` for {target}: install Debian's {package}, or choose with `--target`")
+    return {key: os.environ.get(key, tool) for key, tool in tools.items()}
+
+
+def cargo(verb, *args, target=None):
     # Build scripts that see this one change are run again, though nothing they make depends on it.
     env = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+    if target:
+        args = ["--target", target, *args]
+        env |= cross_tools(target)
     subprocess.run(["cargo", verb, "--locked", *args], cwd=ROOT, check=True, env=env)
 
 
@@ -56,7 +86,7 @@ class Build:
         if "linux" in self.target:
             flags += ["-Ctarget-feature=+crt-static", "-Crelocation-model=static"]
         setting = f"target.{self.target}.rustflags={json.dumps(flags)}"
-        cargo("build", "--release", "--target", self.target, "--config", setting)
+        cargo("build", "--release", "--config", setting, target=self.target)
         return self.directory / self.target / "release" / self.name
 
     def pages(self, into):

@@ -166,12 +166,26 @@ def npm(made, work, out):
 
 
 def opencode_plugin():
-    """OpenCode's plugin, with the program that came with it instead of one on the PATH."""
+    """OpenCode's plugin, with the program that came with it instead of one on the PATH, and the slash commands."""
     text = (ROOT / "hooks/opencode/beforehand.js").read_text()
-    on_path = 'process.env.BEFOREHAND_BIN || "beforehand"'
-    assert text.count(on_path) == 1
-    imports = 'import { createRequire } from "node:module"\nimport { dirname, join } from "node:path"\n'
-    return text.replace("import {", imports + "import {", 1).replace(on_path, "installed()") + (HERE / "npm/installed.js").read_text()
+    for old, new in [
+        ("import {", 'import { createRequire } from "node:module"\nimport { dirname, join } from "node:path"\nimport {'),
+        ('process.env.BEFOREHAND_BIN || "beforehand"', "installed()"),
+        ("function ask(payload) {\n", "function ask(payload) {\n  if (!BINARY) return Promise.resolve(missing(payload))\n"),
+        ("  return {\n    event:", "  return {\n    config,\n    event:"),
+    ]:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    commands = {path.stem: slash_command(path) for path in sorted((ROOT / "hooks/commands/opencode").iterdir())}
+    return f"{text}\nconst COMMANDS = {json.dumps(commands, indent=2)}\n{(HERE / 'npm/installed.js').read_text()}"
+
+
+def slash_command(path):
+    """What OpenCode's settings say of a command whose file this is."""
+    _, head, template = path.read_text().split("---\n", 2)
+    name, description = head.strip().split(": ", 1)
+    assert name == "description" and template.count("!`beforehand slash ") == 1, path
+    return {"description": json.loads(description), "template": template.strip()}
 
 
 def wheel(made, work, out):

@@ -106,6 +106,9 @@ class Client:
     def unload_package(self):
         return None
 
+    # What a client keeps of a package that it has removed, until it clears its cache by itself.
+    package_cache = "none"
+
     # What a client needs to run hooks that nobody has approved in its screen.
     package_arguments = ()
 
@@ -167,6 +170,9 @@ class ClaudeCode(Client):
     def load_package(self, dir):
         market = dir.parent.parent
         return [[self.program(), "plugin", "marketplace", "add", market], [self.program(), "plugin", "install", "beforehand@beforehand"]]
+
+    # Marked `.orphaned_at`.
+    package_cache = ".claude/plugins/cache/beforehand"
 
     def unload_package(self):
         return [[self.program(), "plugin", "uninstall", "beforehand@beforehand"], [self.program(), "plugin", "marketplace", "remove", "beforehand"]]
@@ -250,6 +256,8 @@ trust_level = "trusted"
         return [("features.hooks", turn)]
 
     package_arguments = ("--dangerously-bypass-hook-trust",)
+    # An empty directory.
+    package_cache = ".codex/plugins/cache/beforehand"
 
     def load_package(self, dir):
         return [[self.program(), "plugin", "marketplace", "add", dir / "codex"], [self.program(), "plugin", "add", "beforehand@beforehand"]]
@@ -556,8 +564,8 @@ class OpenCode(Client):
         self.write_settings(path, json.loads((self.home / path).read_text()) | settings)
 
     def package_slash(self, name):
-        # Its commands are files of the user's alone.
-        return None
+        # `/undo` is its own.
+        return self.slash("/rollback 1")
 
     def env(self):
         return {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}

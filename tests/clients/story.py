@@ -297,6 +297,9 @@ def packaged(world):
         must(not (world.project / "new.txt").exists(), "the slash command did not take the file back")
         yield "package: its slash command takes it back"
     world.run_all(client.unload_package())
+    left = [name for name in tree(world.home, [STATE, ".local/bin", "foreign", "packages", client.package_cache])
+            if "beforehand" in pathlib.Path(name).parts]
+    must(not left, f"the client has left: {left}")
     count = len(world.rows())
     write("after.txt")
     must(len(world.rows()) == count, "held after the package was removed")
