@@ -58,6 +58,8 @@ enum CliCommand {
     Diff(commands::diff::DiffArgs),
     /// Show which turn wrote each line of a file
     Blame(commands::blame::BlameArgs),
+    /// Write what turns did as commits or patches
+    Export(commands::export::ExportArgs),
     /// Find a file in the checkpoints
     Find(commands::find::FindArgs),
     /// Put files back as they were at a checkpoint
@@ -202,6 +204,7 @@ fn dispatch(process: &mut Process<'_>, command: CliCommand) -> Result<Exit> {
         CliCommand::Show(args) => commands::show::run(process, &args),
         CliCommand::Diff(args) => commands::diff::run(process, &args),
         CliCommand::Blame(args) => commands::blame::run(process, &args),
+        CliCommand::Export(args) => commands::export::run(process, &args),
         CliCommand::Find(args) => commands::find::run(process, &args),
         CliCommand::Restore(args) => commands::restore::run(process, &args),
         CliCommand::Revert(args) => commands::revert::run(process, &args),

@@ -24,6 +24,7 @@ const SAMPLES: &[(&str, &[&str])] = &[
     ("diff", &["diff 2 --json", "diff 2 1 --json", "diff latest --json -- src"]),
     ("find", &["find a --json", "find * --json --everywhere", "find cart.ts --text two --json"]),
     ("blame", &["blame src/cart.ts --json", "blame none --json"]),
+    ("export", &["export 3..1 --json --patches ../patches", "export 2 --json --branch turns"]),
     ("status", &["status --json"]),
     ("doctor", &["doctor --json"]),
     ("check", &["check --json", "check --json --read-data --everywhere"]),
@@ -67,6 +68,8 @@ fn lived_in(mut world: World) -> World {
     world.write("assets/logo.svg", "<svg/>\n");
     world.write("big", vec![7; 11 << 20]);
     write(&world.home().join(".zshrc"), "alias a=b\n");
+    let user = "[user]\n\tname = Ada\n\temail = ada@example.com\n";
+    write(&world.home().join(".gitconfig"), user);
     world.agent_writes("t1", "src/cart.ts", "one\n2\nthree\nfour\n");
     world.wait(60);
     world.before_bash("t2", "rm -rf assets ~/.zshrc");

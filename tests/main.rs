@@ -18,6 +18,7 @@ mod crates;
 mod damage;
 mod elsewhere;
 mod evidence;
+mod export;
 mod find;
 mod fork;
 mod formats;

@@ -8,7 +8,7 @@ use beforehand::{
     process::{Exit, Terminal},
 };
 
-use crate::support::{real::git, world::World};
+use crate::support::{real::git, temp::write, world::World};
 
 fn readme() -> String {
     fs::read_to_string("README.md").unwrap()
@@ -46,6 +46,8 @@ fn project() -> World {
     world.set("CLAUDE_CONFIG_DIR", &world.home().join(".claude").to_string_lossy());
     fs::create_dir(world.home().join(".claude")).unwrap();
     git(&world, &temp, "git init -q");
+    let user = "[user]\n\tname = Ada\n\temail = ada@example.com\n";
+    write(&world.home().join(".gitconfig"), user);
     world.write("src/cart.ts", "// TODO\n");
     world.write("notes.md", "mine\n");
     git(&world, &temp, "git add -A && git commit -qm one");

@@ -28,7 +28,7 @@ pub use dir_cursor::DirCursor;
 pub use file_buffer::FileBuffer;
 pub use holes::Holes;
 pub use lock::Lock;
-pub use ownership::hand_over;
+pub use ownership::{hand_over, is_another_users};
 pub use path_resolver::PathResolver;
 pub use private::{
     Small, can_make_files, clear_away, create_new_synced, create_private_dirs, exchange, is_gone,

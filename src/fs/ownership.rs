@@ -8,6 +8,13 @@ use rustix::{
     process::geteuid,
 };
 
+/// Whether a file belongs to a user other than the one this process runs as. For root none does: what it
+/// creates is handed over.
+pub fn is_another_users(path: &Path) -> bool {
+    let (owner, ours) = (stat(path).map(|found| found.st_uid), geteuid());
+    !ours.is_root() && owner != Ok(ours.as_raw())
+}
+
 /// Gives the file that root has created at `path` to the owner of the directory that contains it.
 /// Does nothing for other users. Works on the open file, so that no other file can be swapped in,
 /// and skips a file with a second name, which may belong to another user.

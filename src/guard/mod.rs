@@ -22,8 +22,8 @@ use crate::{
 const HOOK_FILE_MAX_BYTES: u64 = 4 << 20;
 /// Our commands that replace, forget or unprotect. Reading ones and `create` are free.
 const COMMANDS: &[&str] = &[
-    "allow", "restore", "revert", "rewind", "undo", "redo", "fork", "clear", "prune", "uninstall",
-    "install", "slash",
+    "allow", "restore", "revert", "rewind", "undo", "redo", "fork", "export", "clear", "prune",
+    "uninstall", "install", "slash",
 ];
 /// Those that lose nothing.
 const READING: &[&str] = &[

@@ -31,7 +31,10 @@ pub(crate) use brought::StaysInFork;
 pub(crate) use content::{Displayed, bytes_now, bytes_shown, is_state};
 pub(crate) use execute::RestoreReport;
 pub(crate) use head::{HeadPlan, HeadSince, NestedHead, nested_heads, since as head_since};
-pub(crate) use history::{BlamedLine, FileHistory, HistoryTurn, LineWriter, WriterCandidates};
+pub(crate) use history::{
+    BlamedLine, FileChange, FileHistory, GitFile, HistoryTurn, LINK_MODE, LineWriter, SeriesFiles,
+    SeriesPart, TurnSeries, WriterCandidates,
+};
 pub(crate) use interrupted::{
     InterruptedRestore, Settled, Toward, before, is_interrupted, resume, retain_steps,
 };

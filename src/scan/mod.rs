@@ -4,8 +4,10 @@
 //! have changed, read again. A store assigns content ids to the new directories; the others keep
 //! those from the table.
 
+mod author;
 mod budget;
 mod dir_rules;
+mod exported;
 mod list;
 mod parallel;
 mod queue;
@@ -32,6 +34,8 @@ use crate::{
     },
 };
 
+pub use author::GitAuthor;
+pub use exported::{ExportRules, NotExported};
 pub use rule_sources::{ScanLimits, UserDirs};
 pub use victims::{is_made_again, name_victims};
 pub use walk::walk;

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Larger than any handwritten configuration.
-const CONFIG_MAX_BYTES: u64 = 1 << 20;
+pub(super) const CONFIG_MAX_BYTES: u64 = 1 << 20;
 
 /// Where the user keeps git's configuration.
 #[derive(Clone, Debug, Default)]
@@ -81,6 +81,11 @@ impl RuleSources {
             info_exclude: Some(common_dir.join("info/exclude")),
             usual_excludes: xdg.map(|xdg| xdg.join("git/ignore")),
         }
+    }
+
+    /// The attributes file that git uses if no configuration names one.
+    pub(super) fn user_attributes(&self) -> Option<PathBuf> {
+        Some(self.usual_excludes.as_ref()?.with_file_name("attributes"))
     }
 
     /// A digest that changes whenever one of the files or the user's settings may have changed.

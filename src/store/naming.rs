@@ -82,6 +82,16 @@ pub fn is_name_of(id: &ContentId, bytes: &[u8]) -> bool {
         || kinds.into_iter().any(|hash| blob_name(hash, bytes).is_ok_and(|it| it == *id))
 }
 
+/// The name that git gives a blob with these bytes, in hex and by SHA-1.
+///
+/// # Errors
+///
+/// Fails for bytes of a known SHA-1 collision attack.
+pub fn git_name(bytes: &[u8]) -> Result<String> {
+    crate::store::plumbing::repo::name(HashKind::Sha1, gix::objs::Kind::Blob, bytes)
+        .map(|id| id.to_string())
+}
+
 /// Opens the file at `path` below `root`, if it is of type `kind`.
 pub fn on_disk(root: &Path, path: &RelPath, kind: Kind) -> Option<Box<dyn Read>> {
     let (parent, name) = (Dir::open(root).ok()?.parent_of(path).ok()?, c_name(path.name()).ok()?);

@@ -7,6 +7,7 @@
 mod events;
 mod lines;
 mod renames;
+mod series;
 mod walk;
 
 use std::collections::{BTreeSet, HashMap};
@@ -23,6 +24,7 @@ use crate::{
 };
 
 pub(crate) use lines::BlamedLine;
+pub(crate) use series::{FileChange, GitFile, LINK_MODE, SeriesFiles, SeriesPart, TurnSeries};
 use walk::{HistoryStep, StepCause};
 
 /// Who wrote something.

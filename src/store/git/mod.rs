@@ -3,6 +3,7 @@
 //!
 //! Nothing of ours is below the user's `.git`: see `store::repository`.
 
+mod branch;
 mod check;
 mod fallback;
 #[doc(hidden)]
@@ -23,6 +24,7 @@ use std::{
 use gix::{ObjectId, objs::Kind as ObjectKind};
 
 pub use super::plumbing::index::{IndexEntry, IndexFlags};
+pub use branch::{NewCommit, NewFile};
 
 use self::sink::GitSink;
 use super::{

@@ -230,7 +230,7 @@ fn parents(repo: &Repo, commit: ObjectId) -> Vec<ObjectId> {
 
 /// Whether a ref and the directories above it have the right type, or do not exist: gix would block
 /// on a pipe, and follow a symlink out of the repository.
-fn check_place(repo: &Repo, name: &str) -> Result<()> {
+pub(super) fn check_place(repo: &Repo, name: &str) -> Result<()> {
     for (at, _) in name.match_indices('/').chain([(name.len(), "")]) {
         let path = repo.common_dir.join(&name[..at]);
         let found = match fs::symlink_metadata(&path) {
@@ -249,7 +249,7 @@ fn check_place(repo: &Repo, name: &str) -> Result<()> {
 
 /// Syncs a ref before its lock file is renamed. Without this, a power cut right after the rename
 /// leaves an empty ref, and the user's own `git gc` refuses to run.
-fn sync_lock(path: &Path) -> Result<()> {
+pub(super) fn sync_lock(path: &Path) -> Result<()> {
     let mut lock = path.as_os_str().to_owned();
     lock.push(".lock");
     match fs::File::open(lock) {

@@ -1,0 +1,444 @@
+//! `beforehand export`: what turns did, as commits on a new branch or as patches: one for each.
+
+mod message;
+mod patch;
+
+use std::{collections::BTreeMap, io::Write as _, path::Path};
+
+use serde_json::{Value, json};
+
+use super::{Project, print, print_json, rows::agent_name};
+use crate::{
+    error::{Error, Result},
+    fs::open_options,
+    ledger,
+    model::{RelPath, RootKind, Selector},
+    process::{Exit, Process},
+    restore::{FileChange, FileHistory, GitFile, SeriesFiles, SeriesPart, TurnSeries, elsewhere},
+    scan::{ExportRules, GitAuthor, NotExported},
+    snapshot,
+    store::{
+        GitStore,
+        git::{NewCommit, NewFile},
+        naming,
+    },
+    ui,
+};
+
+use message::CommitMessage;
+use patch::{MailPatch, PatchNames};
+
+/// So many of the files that are left out are named.
+const NAMED_MAX: usize = 10;
+
+/// Write what turns did as commits on a new branch, or as patches that `git am` takes.
+///
+/// One for each turn, by you, with the agent in a trailer. What changed between two turns in the same files is a
+/// commit of its own, and so is what was not committed there before the first. Private and ignored files, and
+/// those that no turn changed, are left out and named. HEAD, the index and the files stay as they are.
+#[derive(clap::Args)]
+pub(crate) struct ExportArgs {
+    /// The turns, as in `5..2`; or one, as in `3`
+    #[arg(value_name = "N..M")]
+    turns: String,
+    /// Make this branch, from the commit HEAD was at before the oldest turn
+    #[arg(
+        long,
+        value_name = "NAME",
+        required_unless_present = "patches",
+        conflicts_with = "patches"
+    )]
+    branch: Option<String>,
+    /// Write the patches into this directory: a new or an empty one
+    #[arg(long, value_name = "DIR")]
+    patches: Option<std::path::PathBuf>,
+    /// Say in each of them what you asked for
+    #[arg(long)]
+    prompts: bool,
+    /// Print an object with an array of the commits or patches
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(process: &mut Process<'_>, args: &ExportArgs) -> Result<Exit> {
+    let range = turn_range(&args.turns)?;
+    let project = Project::open(process, None)?;
+    let repository = project.store.git();
+    if let Some(branch) = &args.branch {
+        refuse_branch(&project, repository, branch)?;
+    }
+    let dir = args.patches.as_deref().map(|dir| patch_dir(process, &project, dir)).transpose()?;
+    let author = author(process, &project)?;
+    let history = FileHistory::of(&project)?;
+    let turns = turns_in(process, &project, &history, range)?;
+    let base = base(&project, &history, turns[0], repository)?;
+    let limits = snapshot::scan_limits(&project.settings);
+    let rules = ExportRules::of(&project.root, &snapshot::user_dirs(process), &limits);
+    let mut files = ExportFiles { rules, repository, base: base.as_deref(), left: BTreeMap::new() };
+    let series = history.series(&turns, &mut files)?;
+    let left = files.left;
+    let export =
+        Export { args, project: &project, history: &history, turns, author, base, series, left };
+    let names = match (&args.branch, &dir, repository) {
+        (Some(branch), _, Some(repository)) => export.write_branch(repository, branch)?,
+        (_, Some(dir), _) => export.write_patches(dir, repository)?,
+        (_, _, _) => Vec::new(),
+    };
+    export.tell(process, dir.as_deref(), &names)?;
+    Ok(if names.is_empty() { Exit::Failed } else { Exit::Ok })
+}
+
+/// The numbers of the newest and the oldest turn, in whatever order they are given.
+fn turn_range(text: &str) -> Result<(usize, usize)> {
+    let number = |text: &str| match text.parse::<Selector>() {
+        Ok(Selector::Number(row, 1)) if !text.contains('.') => Some(row as usize),
+        _ => None,
+    };
+    let (one, other) = text.split_once("..").unwrap_or((text, text));
+    match (number(one), number(other)) {
+        (Some(one), Some(other)) => Ok((one.min(other), one.max(other))),
+        (_, _) => Err(Error::usage(
+            format!("`{}` names no turns", ui::escape(text.as_bytes())),
+            "numbers from `beforehand list`, as in `5..2`",
+        )),
+    }
+}
+
+fn refuse_branch(project: &Project, repository: Option<&GitStore>, branch: &str) -> Result<()> {
+    let Some(repository) = repository.filter(|_| is_git(project)) else {
+        let path = ui::path(project.root.path(), project.home.as_deref()).into_owned();
+        return Err(Error::other(
+            format!("`{path}` is no git repository, and has no branches"),
+            "--patches DIR works here",
+        ));
+    };
+    repository.refuse_branch(branch).map_err(|why| {
+        let branch = ui::escape(branch.as_bytes()).into_owned();
+        Error::other(format!("branch `{branch}` {why}"), "nothing was written; name another one")
+    })
+}
+
+fn is_git(project: &Project) -> bool {
+    matches!(project.root.kind(), RootKind::Git { .. })
+}
+
+/// The directory for the patches, which is made when there is something to write.
+fn patch_dir(process: &Process<'_>, project: &Project, dir: &Path) -> Result<std::path::PathBuf> {
+    let dir = elsewhere::place(process, project, dir)?;
+    elsewhere::refuse_full(&dir)?;
+    Ok(dir)
+}
+
+fn author(process: &Process<'_>, project: &Project) -> Result<GitAuthor> {
+    let variable = |name: &str| process.var(name).map(|it| it.to_string_lossy().into_owned());
+    let author = GitAuthor::of(&project.root, &snapshot::user_dirs(process), &variable);
+    author.ok_or_else(|| {
+        Error::other(
+            "git does not know your name and address, which each commit has",
+            "git config --global user.name NAME, and user.email ADDRESS",
+        )
+    })
+}
+
+/// The turns of a range, the oldest first.
+fn turns_in(
+    process: &Process<'_>,
+    project: &Project,
+    history: &FileHistory<'_>,
+    (newest, oldest): (usize, usize),
+) -> Result<Vec<usize>> {
+    for number in [newest, oldest] {
+        project.find(&number.to_string())?;
+    }
+    let numbered = |number: usize| history.turns.iter().position(|it| it.number == Some(number));
+    let turns: Vec<usize> = (newest..=oldest).rev().filter_map(numbered).collect();
+    if turns.is_empty() {
+        let hint = "`beforehand list` shows the turns";
+        return Err(Error::other("no call of these turns is known", hint));
+    }
+    let running = ledger::running(&project.state, process.now);
+    let is_running = |turn: &&usize| running.contains(&history.turns[**turn].checkpoint);
+    if let Some(turn) = turns.iter().find(is_running) {
+        let number = history.turns[*turn].number.unwrap_or_default();
+        return Err(Error::other(
+            format!("turn {number} is still running, or was cut off"),
+            "try again when the agent has finished",
+        ));
+    }
+    if history.is_lost() {
+        return Err(Error::other(
+            "what the turns did is not known: a part of the log of calls cannot be read",
+            "`beforehand diff` shows what differs between two of them",
+        ));
+    }
+    Ok(turns)
+}
+
+/// The commit that HEAD was at before a turn; `None` on a branch without one, and where there is no repository.
+fn base(
+    project: &Project,
+    history: &FileHistory<'_>,
+    first: usize,
+    repository: Option<&GitStore>,
+) -> Result<Option<String>> {
+    let of = history.turns[first].checkpoint;
+    let checkpoint = project.store.list()?.into_iter().find(|one| one.id == of);
+    let commit = checkpoint.and_then(|one| one.head).and_then(|head| head.commit);
+    let Some((repository, commit)) = repository.filter(|_| is_git(project)).zip(commit) else {
+        return Ok(None);
+    };
+    let any = RelPath::from_bytes(b".gitignore").expect("a name is a path");
+    repository.committed(&commit, &any).map_err(|err| {
+        let short = &commit[..commit.len().min(7)];
+        Error::other(
+            format!(
+                "the repository no longer has commit {short}, on which the first turn began: {err}"
+            ),
+            "a later turn may begin on one that is there",
+        )
+    })?;
+    Ok(Some(commit))
+}
+
+/// What belongs in an export.
+struct ExportFiles<'a> {
+    rules: ExportRules,
+    repository: Option<&'a GitStore>,
+    base: Option<&'a str>,
+    /// What was left out, and why.
+    left: BTreeMap<RelPath, NotExported>,
+}
+
+impl SeriesFiles for ExportFiles<'_> {
+    fn has(&mut self, path: &RelPath) -> bool {
+        let why = self.rules.keeps(path);
+        self.left.extend(why.map(|why| (path.clone(), why)));
+        why.is_none()
+    }
+
+    fn begins_with(&mut self, path: &RelPath, there: Option<&GitFile>) -> Result<Option<GitFile>> {
+        let Some(repository) = self.repository else { return Ok(there.cloned()) };
+        let Some(base) = self.base else { return Ok(None) };
+        let file = repository.committed(base, path)?;
+        Ok(file.map(|(mode, bytes)| GitFile { mode, bytes }))
+    }
+}
+
+/// What is exported.
+struct Export<'a> {
+    args: &'a ExportArgs,
+    project: &'a Project,
+    history: &'a FileHistory<'a>,
+    /// By their places in the history, oldest first.
+    turns: Vec<usize>,
+    author: GitAuthor,
+    /// The commit that the first one follows.
+    base: Option<String>,
+    series: TurnSeries,
+    left: BTreeMap<RelPath, NotExported>,
+}
+
+impl Export<'_> {
+    fn message(&self, part: &SeriesPart) -> CommitMessage {
+        let turn = part.turn.map(|turn| &self.history.turns[turn]);
+        CommitMessage::of(turn, &part.files, self.args.prompts)
+    }
+
+    /// Writes the commits, and gives their names.
+    fn write_branch(&self, repository: &GitStore, branch: &str) -> Result<Vec<String>> {
+        let GitAuthor { name, email } = &self.author;
+        let author = format!("{name} <{email}>");
+        let parts = &self.series.parts;
+        let messages: Vec<String> = parts.iter().map(|part| self.message(part).text()).collect();
+        let mut commits = Vec::new();
+        for (part, message) in parts.iter().zip(&messages) {
+            let files = part.files.iter();
+            commits.push(NewCommit {
+                message,
+                author: &author,
+                at: part.at.timestamp(),
+                files: files.map(|(path, change)| new_file(path, change)).collect(),
+            });
+        }
+        if commits.is_empty() {
+            return Ok(Vec::new());
+        }
+        repository.write_branch(branch, self.base.as_deref(), &commits)
+    }
+
+    /// Writes the patches, and gives their names.
+    fn write_patches(&self, dir: &Path, repository: Option<&GitStore>) -> Result<Vec<String>> {
+        let count = self.series.parts.len();
+        let blob = |bytes: &[u8]| match repository {
+            Some(repository) => repository.blob_name(bytes),
+            None => naming::git_name(bytes),
+        };
+        let mut names = Vec::new();
+        for (at, part) in self.series.parts.iter().enumerate() {
+            let message = self.message(part);
+            let mail = MailPatch {
+                number: at + 1,
+                count,
+                author: &self.author,
+                at: part.at,
+                message: &message,
+                names: PatchNames { blob: &blob },
+            };
+            let bytes = mail.write(part.files.iter())?;
+            elsewhere::make(dir)?;
+            let name = format!("{:04}-{}.patch", at + 1, file_name(&message.subject));
+            let path = dir.join(&name);
+            let file = open_options().write(true).create_new(true).open(&path);
+            let written = file.and_then(|mut file| file.write_all(&bytes));
+            written.map_err(Error::io("write", &path))?;
+            names.push(name);
+        }
+        Ok(names)
+    }
+
+    fn tell(&self, process: &mut Process<'_>, dir: Option<&Path>, names: &[String]) -> Result<()> {
+        self.say_left_out(process);
+        if self.args.json {
+            return print_json(process, "export", self.json(dir, names));
+        }
+        if names.is_empty() {
+            return print(process, "these turns changed nothing that can be exported\n");
+        }
+        let short = |id: &String| id[..id.len().min(7)].to_owned();
+        let base = self.base.as_ref().map(short);
+        for (name, part) in names.iter().zip(&self.series.parts) {
+            let name = if dir.is_some() { name.clone() } else { short(name) };
+            let subject = self.message(part).subject;
+            let line = if dir.is_some() {
+                name
+            } else {
+                format!("{name}  {}", ui::escape_line(subject.as_bytes()))
+            };
+            print(process, &format!("{line}\n"))?;
+        }
+        match (&self.args.branch, dir) {
+            (Some(branch), _) => {
+                let commits = ui::count(names.len() as u64, "commit");
+                let branch = ui::escape(branch.as_bytes());
+                let on = base.map_or_else(String::new, |base| format!(" on top of {base}"));
+                print(process, &format!("made branch {branch}: {commits}{on}\n"))
+            }
+            (None, Some(dir)) => {
+                let count = names.len();
+                let patches = if count == 1 { "patch" } else { "patches" };
+                let place = ui::path(dir, self.project.home.as_deref());
+                print(process, &format!("wrote {count} {patches} to {place}\n"))?;
+                if is_git(self.project) {
+                    let dir = ui::quote(dir.as_os_str().as_encoded_bytes());
+                    let at = base.map_or_else(String::new, |base| format!("at {base}, "));
+                    say(process, &format!("{at}take them with: git am {dir}/*.patch"));
+                }
+                Ok(())
+            }
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Names what is not in it.
+    fn say_left_out(&self, process: &mut Process<'_>) {
+        let mut lines: Vec<(&RelPath, &str)> =
+            self.left.iter().map(|(path, why)| (path, why.words())).collect();
+        let unheld = self.series.unheld.iter();
+        lines.extend(unheld.map(|path| (path, "not all of its states are held")));
+        let others = self.series.by_others.iter();
+        lines.extend(others.map(|path| (path, "no turn changed it")));
+        for (path, why) in lines.iter().take(NAMED_MAX) {
+            say(process, &format!("note: left out: {}: {why}", ui::escape(path.as_bytes())));
+        }
+        if let Some(more) = lines.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+            let more = ui::number(more as u64);
+            say(process, &format!("note: left out: {more} more; --json names them"));
+        }
+        for number in self.silent_turns() {
+            say(process, &format!("note: turn {number} changed nothing that can be exported"));
+        }
+    }
+
+    /// The numbers of turns that have no change in the series.
+    fn silent_turns(&self) -> Vec<usize> {
+        let has = |turn: &usize| self.series.parts.iter().any(|part| part.turn == Some(*turn));
+        let silent = self.turns.iter().filter(|turn| !has(turn));
+        silent.filter_map(|turn| self.history.turns[*turn].number).collect()
+    }
+
+    fn json(&self, dir: Option<&Path>, names: &[String]) -> Value {
+        let text = |path: &RelPath| String::from_utf8_lossy(path.as_bytes()).into_owned();
+        let file = |(path, change): (&RelPath, &FileChange)| json!({ "path": text(path), "change": change_word(change) });
+        let part = |(name, part): (&String, &SeriesPart)| {
+            let turn = part.turn.map(|turn| &self.history.turns[turn]);
+            let by = turn.and_then(|turn| turn.by.as_ref());
+            json!({
+                "name": name,
+                "subject": self.message(part).subject,
+                "turn": turn.and_then(|turn| turn.number),
+                "checkpoint": turn.map(|turn| turn.checkpoint.to_string()),
+                "agent": by.map(|by| agent_name(by.agent)),
+                "files": part.files.iter().map(file).collect::<Vec<_>>(),
+            })
+        };
+        let left = self.left.iter().map(|(path, why)| (path, why.name()));
+        let left = left.chain(self.series.unheld.iter().map(|path| (path, "unheld")));
+        let left = left.chain(self.series.by_others.iter().map(|path| (path, "no-turn")));
+        let left = left.map(|(path, why)| json!({ "path": text(path), "reason": why }));
+        json!({
+            "branch": self.args.branch,
+            "dir": dir.map(|dir| dir.to_string_lossy()),
+            "base": self.base,
+            "commits": names.iter().zip(&self.series.parts).map(part).collect::<Vec<_>>(),
+            "left_out": left.collect::<Vec<_>>(),
+            "unchanged_turns": self.silent_turns(),
+        })
+    }
+}
+
+fn new_file<'a>(path: &'a RelPath, change: &'a FileChange) -> NewFile<'a> {
+    let content = change.after.as_ref().map(|file| (file.mode, &file.bytes[..]));
+    NewFile { path, content }
+}
+
+fn change_word(change: &FileChange) -> &'static str {
+    match (&change.before, &change.after) {
+        (None, _) => "added",
+        (_, None) => "removed",
+        (Some(_), Some(_)) => "changed",
+    }
+}
+
+/// A subject as a part of a file's name.
+fn file_name(subject: &str) -> String {
+    /// As git cuts them.
+    const BYTES_MAX: usize = 52;
+    let words = subject.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let name = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
+    name.chars().take(BYTES_MAX).collect()
+}
+
+fn say(process: &mut Process<'_>, line: &str) {
+    let _ignored = writeln!(process.stderr, "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_names_its_turns_in_either_order() {
+        let range = |text: &str| turn_range(text).ok();
+        let all = ["5..2", "2..5", "3", "3..3"].map(range);
+        assert_eq!(all, [Some((2, 5)), Some((2, 5)), Some((3, 3)), Some((3, 3))]);
+        for bad in ["", "..", "a..b", "0..0", "5...2", "3.1", "latest"] {
+            assert_eq!(range(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_subject_becomes_a_name_of_a_file() {
+        assert_eq!(file_name("Change src/cart.ts and 2 more"), "Change-src-cart-ts-and-2-more");
+        assert_eq!(file_name("../../\u{1b} \u{e9}"), "");
+    }
+}
