@@ -1,6 +1,7 @@
 //! `beforehand restore`: plans, shows the plan, asks, and has the engine execute it.
 
 mod brought;
+mod choice;
 pub(crate) mod conversation;
 mod head;
 mod interrupted;
@@ -9,6 +10,7 @@ mod patch;
 mod paths;
 mod remains;
 mod report;
+mod selection;
 mod server_fork;
 mod show;
 mod shown;
@@ -17,6 +19,7 @@ pub(crate) use head::commits;
 pub(crate) use interrupted::say_if_interrupted;
 pub(crate) use paths::picked;
 pub(crate) use remains::unheld_lines;
+pub(crate) use selection::{PlanOffer, Selection, carry_out_selection, part_text};
 
 use std::path::PathBuf;
 
@@ -27,7 +30,7 @@ use crate::{
     model::{Checkpoint, Selector, Skipped},
     plan::{Options, Picked},
     process::{Exit, Process},
-    restore::{Restore, RestoreRequest, Toward},
+    restore::{Prepared, Restore, RestoreRequest, Toward},
     restore_log, ui,
 };
 
@@ -222,19 +225,20 @@ pub(crate) struct Preview {
 /// # Errors
 ///
 /// Fails if the checkpoint or the root cannot be read.
-pub(crate) fn preview(
-    process: &Process<'_>,
-    project: &Project,
-    checkpoint: &Checkpoint,
-) -> Result<Preview> {
+pub(crate) fn preview(process: &Process<'_>, restore: Restore<'_>) -> Result<Preview> {
+    let Restore { project, checkpoint, .. } = restore;
     if !project.root.path().is_dir() {
         return Ok(Preview { text: recover::words(project, checkpoint, false), conflicts: 0 });
     }
-    let request = request(&RestoreArgs::default(), Picked::All);
-    let restore = Restore { project, checkpoint, request: &request };
     let prepared = &restore.prepare(process)?;
     let text = show::plan_text(Shown { restore, prepared });
     Ok(Preview { text, conflicts: prepared.plan.conflicts().count() })
+}
+
+/// What `restore` without flags asks for, or with `--patch` if only a part is wanted.
+pub(crate) fn plain_request(is_part: bool) -> RestoreRequest {
+    let args = RestoreArgs { patch: is_part, ..RestoreArgs::default() };
+    request(&args, Picked::All)
 }
 
 /// What a restore would come to.
@@ -386,11 +390,21 @@ fn carry(process: &mut Process<'_>, restore: Restore<'_>, consent: Consent) -> R
     {
         return Ok(Carried { exit, went: exit == Exit::Ok && !consent.dry_run });
     }
+    let exit = execute(process, restore, prepared, consent)?;
+    Ok(Carried { exit, went: true })
+}
+
+/// Does what was agreed to, and says what came of it.
+fn execute(
+    process: &mut Process<'_>,
+    restore: Restore<'_>,
+    mut prepared: Prepared,
+    consent: Consent,
+) -> Result<Exit> {
     let report = restore.execute(process, &mut prepared, !consent.yes)?;
     let shown = Shown { restore, prepared: &prepared };
     let came = Came { shown, report, way_back: shown.way_back() };
-    let exit = report::report(process, came, consent.json)?;
-    Ok(Carried { exit, went: true })
+    report::report(process, came, consent.json)
 }
 
 /// Shows a plan and asks. The exit if it is not to be carried out.

@@ -142,7 +142,7 @@ pub(super) fn lacks_text(project: &Project, step: &RepositoryStep) -> String {
 const COUNTING: Duration = Duration::from_millis(300);
 
 /// How many lines of which files come and go, as far as they are soon counted.
-fn lines_of(shown: Shown<'_>) -> BTreeMap<RelPath, LineCounts> {
+pub(super) fn lines_of(shown: Shown<'_>) -> BTreeMap<RelPath, LineCounts> {
     let prepared = shown.prepared;
     let deadline = Instant::now() + COUNTING;
     let mut lines = BTreeMap::new();
