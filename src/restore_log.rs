@@ -49,6 +49,9 @@ pub struct RestoreLog {
     pub merged: Vec<(RelPath, String)>,
     /// The merged files themselves, to finish a restore that was interrupted.
     pub merges: Vec<(RelPath, Merged)>,
+    /// Of a restore to a step of a turn: what is to be at paths where its checkpoint has something else, and
+    /// that is no file: the bits of its type and permissions, or nothing.
+    pub others: Vec<(RelPath, Option<u32>)>,
     /// Every path outside that may change. Absolute.
     pub outside: Vec<PathBuf>,
     /// The branch HEAD is on, if it moves: its name, where it stood, where it goes.
@@ -111,6 +114,8 @@ struct RestoreLogWire {
     merged: Vec<(String, String)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     merges: Vec<(String, u32, String)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    others: Vec<(String, Option<u32>)>,
     outside: Vec<String>,
     closed: Vec<(String, u32)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -202,6 +207,7 @@ impl RestoreLog {
                 .iter()
                 .map(|(path, it)| (hex(path.as_bytes()), it.permissions, hex(&it.bytes)))
                 .collect(),
+            others: self.others.iter().map(|(path, it)| (hex(path.as_bytes()), *it)).collect(),
             outside: hexes(&self.outside),
             closed: self.closed.iter().map(|(path, bits)| (hex(path.as_bytes()), *bits)).collect(),
             head: self.head.clone(),
@@ -282,6 +288,11 @@ impl RestoreLogWire {
                     let (permissions, bytes) = (*permissions, unhex(bytes)?);
                     Some((rel(path)?, Merged { bytes, permissions }))
                 })
+                .collect::<Option<_>>()?,
+            others: self
+                .others
+                .iter()
+                .map(|(path, mode)| Some((rel(path)?, *mode)))
                 .collect::<Option<_>>()?,
             outside: self.outside.iter().map(path).collect::<Option<_>>()?,
             closed: self
@@ -365,6 +376,7 @@ mod tests {
             paths: vec![path(b"a\nb"), path(b"d/\xff")],
             merged: vec![(path(b"m"), "00".to_owned())],
             merges: vec![(path(b"m"), Merged { bytes: b"\0m\n".to_vec(), permissions: 0o755 })],
+            others: vec![(path(b"gone"), None), (path(b"d"), Some(0o040_755))],
             outside: vec![PathBuf::from("/etc/hosts")],
             closed: vec![(path(b"d"), 0o555)],
             head: Some(["refs/heads/x", "01", "02"].map(str::to_owned)),

@@ -19,9 +19,26 @@ use crate::support::{
 
 /// Each command that has `--json`, as it is called here. What asks is answered by `--yes`.
 const SAMPLES: &[(&str, &[&str])] = &[
-    ("list", &["list --json", "list --json --all", "list --json --everywhere"]),
-    ("show", &["show latest --json", "show 2 --json"]),
-    ("diff", &["diff 2 --json", "diff 2 1 --json", "diff latest --json -- src"]),
+    (
+        "list",
+        &[
+            "list --json",
+            "list --json --all",
+            "list --json --everywhere",
+            "list --json --steps",
+            "list --json --steps 3",
+        ],
+    ),
+    ("show", &["show latest --json", "show 2 --json", "show 2.1 --json"]),
+    (
+        "diff",
+        &[
+            "diff 2 --json",
+            "diff 2 1 --json",
+            "diff latest --json -- src",
+            "diff 2.1 --step --json",
+        ],
+    ),
     ("find", &["find a --json", "find * --json --everywhere", "find cart.ts --text two --json"]),
     ("blame", &["blame src/cart.ts --json", "blame none --json"]),
     ("export", &["export 3..1 --json --patches ../patches", "export 2 --json --branch turns"]),

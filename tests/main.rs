@@ -60,6 +60,8 @@ mod scan;
 mod served;
 mod sessions_random;
 mod shells;
+mod steps;
+mod steps_random;
 mod store;
 mod storm;
 mod support;

@@ -119,7 +119,7 @@ impl Place {
             rules: scan.rules,
             tracked: scan.tracked,
             index: scan.index,
-            default_modes: scan.default_modes,
+            usual: scan.usual,
             files: scan.file_count(),
             ..Facts::default()
         };

@@ -6,7 +6,7 @@
 //! the plan was made is left alone and reported. The caller has already saved everything that is
 //! overwritten or removed in the before-restore checkpoint.
 
-mod cleanup;
+mod around;
 mod make;
 
 use std::{
@@ -24,7 +24,7 @@ use crate::{
     model::{CheckpointId, Content, Kind, RelPath, Root, Stamp, is_gits_own},
     plan::{Action, Merged, RestorePlan, Step},
 };
-pub use cleanup::{closed, sweep};
+pub use around::{closed, sweep};
 use make::{Instead, place, unfinished};
 
 /// The result of a restore.

@@ -13,8 +13,8 @@ use crate::{
     error::Result,
     fs::{PATH_MAX_BYTES, stat_path, without_dots},
     model::{
-        Certainty, CheckpointId, Effect, Kind, Reach, Root, ScanScope, Target, TargetAction,
-        ToolCall,
+        Certainty, CheckpointId, Effect, Intent, Kind, Reach, Root, ScanScope, Target,
+        TargetAction, ToolCall,
     },
     process::Process,
     state::{RootState, hash_name},
@@ -39,6 +39,8 @@ pub struct Begins<'a> {
     pub is_held: bool,
     /// Whether the agent is known to say when it is done.
     pub tells: bool,
+    /// Whether the whole root was compared with the checkpoint right before it.
+    pub compared: bool,
 }
 
 impl Begins<'_> {
@@ -66,7 +68,7 @@ impl Begins<'_> {
 
     /// That it begins, and what was there before it of the files it names.
     fn lines(self, process: &Process<'_>) -> Vec<LogLine> {
-        let Self { call, effect, reach, of, cwd, is_held, tells, .. } = self;
+        let Self { call, effect, reach, of, cwd, is_held, tells, compared, .. } = self;
         let (at, root) = (at(process), &reach.root);
         let mut named = paths(effect, root, cwd);
         if let Some(named) = named.as_mut().filter(|_| !is_held) {
@@ -86,6 +88,9 @@ impl Begins<'_> {
             makes: texts(root, &makes),
             absent: texts(root, &absent),
             tells,
+            compared,
+            tool: call.tool.clone(),
+            summary: summary(&call.intent),
         };
         let by = author(call.context.agent, &call.context.session);
         let there = looked_at.iter().filter_map(|path| {
@@ -112,8 +117,30 @@ pub fn tells(
 ) -> Result<()> {
     let (of, call) = (of.to_string(), call.to_owned());
     let (names, makes, absent) = (Vec::new(), Vec::new(), Vec::new());
-    let what = LogEvent::Began { of, call, paths: None, names, makes, absent, tells: true };
+    let what = LogEvent::Began {
+        of,
+        call,
+        paths: None,
+        names,
+        makes,
+        absent,
+        tells: true,
+        compared: false,
+        tool: String::new(),
+        summary: String::new(),
+    };
     append_again(place, &[LogLine { at: at(process), by: by.to_owned(), what }])
+}
+
+/// A command line is cut there for lists.
+const SUMMARY_CHARS_MAX: usize = 300;
+
+/// The beginning of a command line. What an edit is about, its paths say.
+fn summary(intent: &Intent) -> String {
+    match intent {
+        Intent::Run { command, .. } => command.chars().take(SUMMARY_CHARS_MAX).collect(),
+        Intent::Write(_) | Intent::Edit(_) | Intent::Read | Intent::Unknown => String::new(),
+    }
 }
 
 /// Of more, the rest is as if the command had not named it.

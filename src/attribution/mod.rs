@@ -103,6 +103,15 @@ pub enum LogEvent {
         /// Whether the agent is known to say when it is done.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         tells: bool,
+        /// Whether the whole root was compared with the checkpoint right before it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        compared: bool,
+        /// The tool.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        tool: String,
+        /// The beginning of the command line of a call that has one.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        summary: String,
     },
     /// A call left this at a path.
     Left {

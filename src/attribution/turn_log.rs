@@ -63,14 +63,20 @@ pub struct Caller {
     pub at: i64,
     /// What it could change; `None` for anything.
     pub paths: Option<Vec<RelPath>>,
-    /// The position of the first line about the state before it, which is noted when it begins.
-    pub first_before: usize,
+    /// The first place of what was noted when it began: what was there before it comes first.
+    pub looked: usize,
     /// The place of its beginning.
     pub began: usize,
     /// When all it left had been noted; `None` if that never was.
     pub done: Option<usize>,
     /// When the agent said that it was done.
     pub ended: Option<usize>,
+    /// Whether the whole root was compared with the checkpoint right before it.
+    pub compared: bool,
+    /// The tool; empty if it was not noted.
+    pub tool: String,
+    /// The beginning of its command line, if it has one.
+    pub summary: String,
 }
 
 /// The first call that a checkpoint covers.

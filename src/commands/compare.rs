@@ -19,7 +19,7 @@ use crate::{
         By, Checkpoint, CheckpointId, DirPath, Entry, Kind, RelPath, SkipReason, Skipped, Storage,
         Tree,
     },
-    plan::{ByPath, Picked},
+    plan::{ByPath, Change, Picked},
     process::Process,
     project,
     restore::{self, is_state},
@@ -73,6 +73,21 @@ pub(crate) struct Counts {
     pub(crate) lines: LineCounts,
 }
 
+impl Counts {
+    /// It in a few words.
+    pub(crate) fn words(self) -> String {
+        let Counts { files, repositories, lines } = self;
+        let files = match (files, lines == LineCounts::default()) {
+            (0, _) => None,
+            (files, true) => Some(crate::ui::count(files, "file")),
+            (files, false) => Some(format!("{}  {lines}", crate::ui::count(files, "file"))),
+        };
+        let gone = (repositories > 0).then(|| crate::ui::count(repositories, "repository"));
+        let said: Vec<String> = files.into_iter().chain(gone).collect();
+        if said.is_empty() { "nothing".to_owned() } else { said.join(", ") }
+    }
+}
+
 /// What is at a path, with its bytes.
 enum PathContent {
     Nothing,
@@ -95,7 +110,20 @@ impl<'a> Comparison<'a> {
     ) -> Result<Self> {
         let then = project.tree_of(from, project::LaterTurns::Gone)?.tree;
         let later = project.store.tree(to.id)?;
-        let mut made = Self::of_trees(project, from.id, (&then, &later), false)?;
+        Self::between_states(project, (from, &then), (to, &later))
+    }
+
+    /// The same of states with these files, that are told from checkpoints.
+    ///
+    /// # Errors
+    ///
+    /// Fails if either cannot be read.
+    pub(crate) fn between_states(
+        project: &'a Project,
+        (from, then): (&Checkpoint, &Tree),
+        (to, later): (&Checkpoint, &Tree),
+    ) -> Result<Self> {
+        let mut made = Self::of_trees(project, from.id, (then, later), false)?;
         if !to.partial {
             made.add_repositories(Some(to.id));
         }
@@ -105,9 +133,9 @@ impl<'a> Comparison<'a> {
             (Some(_), Some(_)) => true,
         });
         let later_out = ByPath::of(&to.skipped);
-        for out in restore::left_out(from, &then) {
+        for out in restore::left_out(from, then) {
             let Ok(path) = RelPath::from_bytes(&out.path) else { continue };
-            let there = store::entry_at(project.store.as_ref(), &later, &path)?;
+            let there = store::entry_at(project.store.as_ref(), later, &path)?;
             let is_gone = is_told_of(out.reason)
                 && later_out.covering(&path).is_none()
                 && there.is_none_or(|there| there.kind == Kind::Link);
@@ -127,8 +155,36 @@ impl<'a> Comparison<'a> {
         from: &Checkpoint,
     ) -> Result<Self> {
         let then = project.tree_of(from, project::LaterTurns::Gone)?.tree;
-        let scan = project.look(process, named_in(project, from, &then))?;
-        Self::with_scan(project, from, &then, scan)
+        Self::state_until_now(project, process, (from, &then))
+    }
+
+    /// The same from a state with these files, that is told from a checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it or the root cannot be read.
+    pub(crate) fn state_until_now(
+        project: &'a Project,
+        process: &Process<'_>,
+        (from, then): (&Checkpoint, &Tree),
+    ) -> Result<Self> {
+        let scan = project.look(process, named_in(project, from, then))?;
+        Self::with_scan(project, from, then, scan)
+    }
+
+    /// Changes that are known already, from a checkpoint on.
+    pub(crate) fn of_changes(
+        project: &'a Project,
+        from: CheckpointId,
+        changes: Vec<Change>,
+    ) -> Self {
+        let found = changes.into_iter().map(|change| Differing {
+            place: Where::Below(change.path),
+            before: change.before,
+            after: change.after,
+        });
+        let (found, unheld, moved) = (found.collect(), Vec::new(), BTreeMap::new());
+        Self { project, from, is_now: false, found, unheld, moved }
     }
 
     /// As [`Self::until_now`], but only if that is quickly done.
@@ -484,7 +540,7 @@ impl PathContent {
 fn named_in(project: &Project, from: &Checkpoint, then: &Tree) -> Vec<PathBuf> {
     let is_private =
         |entry: &Entry| entry.content.is_none_or(|held| held.place == Storage::Private);
-    let below = then.overlay.iter().filter(|(_, entry)| is_private(entry));
+    let below = then.besides.iter().filter(|(_, entry)| is_private(entry));
     let below = below.map(|(path, _)| project.root.join(path));
     below.chain(restore::outside_paths(project, from, then)).collect()
 }

@@ -8,15 +8,16 @@ use std::{
 use serde_json::json;
 
 use super::{
-    LaterTurns, Project,
+    Project,
     compare::{Comparison, Differing},
     print, print_json, restore,
 };
 use crate::{
-    error::Result,
-    model::{Checkpoint, Tree},
+    error::{Error, Result},
+    model::Tree,
     plan::Picked,
     process::{Exit, Process},
+    restore::{NamedState, StepChanges, TurnSteps, step_named},
     ui::{self, Cell, Column, Cut, DiffOptions, LineCounts, Paint, Style, Table},
 };
 
@@ -28,13 +29,18 @@ const FILE_TIME: Duration = Duration::from_millis(500);
 /// With one checkpoint: from there to the files as they are now. With two: from the first to the
 /// second. Exits 0 whether or not anything differs.
 #[derive(clap::Args, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct DiffArgs {
-    /// The checkpoint: a number from `beforehand list`, `latest`, or the start of an id
+    /// The checkpoint: a number from `beforehand list`, a step of a turn as in 2.3, `latest`, or the start
+    /// of an id
     #[arg(value_name = "CHECKPOINT")]
     pub(crate) from: String,
     /// Compare with this one instead of with now
     #[arg(value_name = "CHECKPOINT")]
     pub(crate) to: Option<String>,
+    /// Show what one step of a turn did by itself, from right before it to right after it
+    #[arg(long, conflicts_with = "to")]
+    pub(crate) step: bool,
     /// Show only how many lines of each file came and went
     #[arg(long, conflicts_with = "name_only")]
     pub(crate) stat: bool,
@@ -51,20 +57,86 @@ pub(crate) struct DiffArgs {
 
 pub(crate) fn run(process: &mut Process<'_>, args: &DiffArgs) -> Result<Exit> {
     let project = Project::open(process, None)?;
-    let from = project.find(&args.from)?;
     let picked = restore::picked(process, &project, &args.paths)?;
-    let to = args.to.as_ref().map(|to| project.find(to)).transpose()?;
-    refuse_unknown(&project, &picked, std::iter::once(&from).chain(&to))?;
-    let mut comparison = match &to {
-        Some(to) => Comparison::between(&project, &from, to)?,
-        None => Comparison::until_now(&project, process, &from)?,
+    if args.step {
+        return of_step(process, project, args, &picked);
+    }
+    let from = NamedState::find(process, &project, &args.from)?;
+    let to = args.to.as_ref().map(|to| NamedState::find(process, &project, to)).transpose()?;
+    let states: Vec<&NamedState> = std::iter::once(&from).chain(&to).collect();
+    let project = project.holding(states.iter().flat_map(|state| state.contents()).collect());
+    let trees: Vec<Tree> =
+        states.iter().map(|state| state.tree(&project)).collect::<Result<_>>()?;
+    let sides: Vec<_> = states.iter().map(|it| &it.checkpoint).zip(&trees).collect();
+    crate::restore::refuse_unknown(&project, &picked, &sides)?;
+    let mut comparison = match &sides[..] {
+        [from, to] => Comparison::between_states(&project, *from, *to)?,
+        _ => Comparison::state_until_now(&project, process, sides[0])?,
     };
     comparison.pick(&picked);
+    let exit = show(process, &comparison, args)?;
     if args.json {
-        return as_json(process, &comparison);
+        return Ok(exit);
+    }
+    for line in restore::unheld_lines(&project, &comparison.unheld, &comparison.moved) {
+        let _ignored = writeln!(process.stderr, "{line}");
+    }
+    for (path, why) in states.iter().flat_map(|state| state.gaps()) {
+        let _ignored =
+            writeln!(process.stderr, "note: {}: {}", ui::escape(path.as_bytes()), why.words());
+    }
+    let commits = args.to.is_none().then(|| restore::commits(&project, &from.checkpoint, &picked));
+    for line in commits.into_iter().flatten() {
+        let _ignored = writeln!(process.stderr, "{line}");
+    }
+    Ok(exit)
+}
+
+/// Shows what one step of a turn did, from right before it to right after it.
+fn of_step(
+    process: &mut Process<'_>,
+    project: Project,
+    args: &DiffArgs,
+    picked: &Picked,
+) -> Result<Exit> {
+    let (of, StepChanges { changes, contents, unknown }) = {
+        let (turn, number) = step_named(&args.from).ok_or_else(|| {
+            Error::usage(
+                "--step is about one step of a turn, as in 2.3",
+                "`beforehand list --steps 2`",
+            )
+        })?;
+        let turn = TurnSteps::of(&project, turn)?;
+        let step = turn.step(number)?;
+        let changes = turn.changes(step).ok_or_else(|| {
+            Error::other(
+                format!("what step {} did is not known: it was not seen to end", args.from),
+                format!("`beforehand diff {}` shows all that changed since", args.from),
+            )
+        })?;
+        (step.of, changes)
+    };
+    let project = project.holding(contents);
+    let mut comparison = Comparison::of_changes(&project, of, changes);
+    comparison.pick(picked);
+    let exit = show(process, &comparison, args)?;
+    for path in unknown.iter().filter(|path| picked.has(path)) {
+        let path = ui::escape(path.as_bytes());
+        let _ignored = writeln!(process.stderr, "note: {path}: changed, and not held");
+    }
+    Ok(exit)
+}
+
+fn show(process: &mut Process<'_>, comparison: &Comparison<'_>, args: &DiffArgs) -> Result<Exit> {
+    if args.json {
+        return as_json(process, comparison);
     }
     if comparison.found.is_empty() && comparison.unheld.is_empty() {
-        let what = if args.to.is_some() { "between the two" } else { "since then" };
+        let what = match (args.step, &args.to) {
+            (true, _) => "by that step",
+            (false, Some(_)) => "between the two",
+            (false, None) => "since then",
+        };
         let _ignored = writeln!(process.stderr, "nothing differs {what}");
     } else if comparison.found.is_empty() {
         // What could not be compared is named below.
@@ -73,30 +145,11 @@ pub(crate) fn run(process: &mut Process<'_>, args: &DiffArgs) -> Result<Exit> {
         let names: Vec<String> = names.map(|name| ui::escape(&name).into_owned()).collect();
         print(process, &(names.join("\n") + "\n"))?;
     } else if args.stat {
-        stat(process, &comparison)?;
+        stat(process, comparison)?;
     } else {
-        in_full(process, &comparison)?;
-    }
-    for line in restore::unheld_lines(&project, &comparison.unheld, &comparison.moved) {
-        let _ignored = writeln!(process.stderr, "{line}");
-    }
-    let commits = args.to.is_none().then(|| restore::commits(&project, &from, &picked));
-    for line in commits.into_iter().flatten() {
-        let _ignored = writeln!(process.stderr, "{line}");
+        in_full(process, comparison)?;
     }
     Ok(Exit::Ok)
-}
-
-/// Refuses a path that is neither there now nor at one of the checkpoints.
-fn refuse_unknown<'c>(
-    project: &Project,
-    picked: &Picked,
-    checkpoints: impl Iterator<Item = &'c Checkpoint>,
-) -> Result<()> {
-    let side = |one| Ok((one, project.tree_of(one, LaterTurns::Gone)?.tree));
-    let sides: Vec<(&Checkpoint, Tree)> = checkpoints.map(side).collect::<Result<_>>()?;
-    let sides: Vec<_> = sides.iter().map(|(one, tree)| (*one, tree)).collect();
-    crate::restore::refuse_unknown(project, picked, &sides)
 }
 
 /// File by file, so that a long difference begins at once and takes no memory.

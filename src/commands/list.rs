@@ -1,6 +1,7 @@
 //! `beforehand list`: the checkpoints of a project, a row for each turn.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -15,6 +16,7 @@ use super::{
     rows::{CheckpointLabel, agent_name},
     show::skipped_json,
     stats::Stats,
+    steps,
 };
 use crate::{
     attribution, config as settings,
@@ -23,6 +25,7 @@ use crate::{
     model::{Checkpoint, CheckpointId, Reason},
     process::{Exit, Process},
     project::is_counted,
+    restore::step_numbers,
     snapshot,
     ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
 };
@@ -44,6 +47,12 @@ pub(crate) struct ListArgs {
     /// Show each step inside a turn with the call it was taken before; `--all` does too
     #[arg(long)]
     pub(crate) calls: bool,
+    /// Show the steps of a turn, the newest if none is named: each call, what it changed, and whether
+    /// what was there before it is held
+    #[arg(long, value_name = "TURN", num_args = 0..=1, default_missing_value = "", conflicts_with_all = [
+        "all", "calls", "everywhere", "session", "limit",
+    ])]
+    pub(crate) steps: Option<String>,
     /// List every project, by id only
     #[arg(long, conflicts_with = "root")]
     pub(crate) everywhere: bool,
@@ -76,6 +85,10 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
         return everywhere(process, args);
     }
     let project = Project::open(process, args.root.as_deref())?;
+    if let Some(turn) = &args.steps {
+        let turn = Some(turn.as_str()).filter(|turn| !turn.is_empty());
+        return steps::list(process, project, turn, args.json);
+    }
     let mut listed = ListView::of(&project, args)?;
     listed.digits = shown_digits(process, listed.digits);
     // A script that wants to know asks for JSON; for it the files as they are now are not looked at.
@@ -173,9 +186,12 @@ impl ListView {
         let rows = rows(checkpoints, &uses);
         let asked = rows.iter().filter(|row| row.told(0).by.is_none()).count();
         let turns = rows.len() - asked;
+        let has_steps = args.shows_calls() && rows.iter().any(|row| row.steps.len() > 1);
+        let numbers = if has_steps { step_numbers(project, &rows)? } else { BTreeMap::new() };
         let each = rows.into_iter().enumerate();
-        let mut lines: Vec<ListRow> =
-            each.flat_map(|(n, row)| ListRow::of_row(&row, n + 1, args.shows_calls())).collect();
+        let of_row =
+            |(n, row): (usize, TurnRow)| ListRow::of_row(&row, n + 1, args.shows_calls(), &numbers);
+        let mut lines: Vec<ListRow> = each.flat_map(of_row).collect();
         if args.all {
             lines.extend(uncounted.into_iter().map(ListRow::uncounted));
         }
@@ -215,10 +231,18 @@ impl ListView {
 
 impl ListRow {
     /// The lines of a row, the newest first: all of its steps, or the first alone.
-    fn of_row(row: &TurnRow, number: usize, all: bool) -> Vec<Self> {
+    fn of_row(
+        row: &TurnRow,
+        number: usize,
+        all: bool,
+        numbers: &BTreeMap<CheckpointId, usize>,
+    ) -> Vec<Self> {
         let steps = if all { row.steps.len() } else { 1 };
-        let line =
-            |step| Self { row: row.clone(), step, number: Some((number, step + 1)), next: None };
+        let line = |at: usize| {
+            let step = if at == 0 { Some(1) } else { numbers.get(&row.steps[at].id).copied() };
+            let number = step.map(|step| (number, step));
+            Self { row: row.clone(), step: at, number, next: None }
+        };
         (0..steps).rev().map(line).collect()
     }
 
@@ -355,7 +379,7 @@ fn table(
             Cell::new(&line.checkpoint().id.to_string()[..listed.digits], Paint::Bold),
             clock.when(told.at).into(),
             what.into(),
-            counts.map(counted).unwrap_or_default().into(),
+            counts.map(Counts::words).unwrap_or_default().into(),
         ]);
     }
     table
@@ -364,19 +388,6 @@ fn table(
 fn described(told: &CheckpointLabel<'_>, badges: &[String], calls: bool) -> String {
     let words = if calls { told.words() } else { told.turn() };
     if badges.is_empty() { words } else { format!("{words}  [{}]", badges.join("; ")) }
-}
-
-/// How much changed, in a few words.
-pub(super) fn counted(counts: Counts) -> String {
-    let Counts { files, repositories, lines } = counts;
-    let files = match (files, lines == ui::LineCounts::default()) {
-        (0, _) => None,
-        (files, true) => Some(ui::count(files, "file")),
-        (files, false) => Some(format!("{}  {lines}", ui::count(files, "file"))),
-    };
-    let gone = (repositories > 0).then(|| ui::count(repositories, "repository"));
-    let said: Vec<String> = files.into_iter().chain(gone).collect();
-    if said.is_empty() { "nothing".to_owned() } else { said.join(", ") }
 }
 
 /// One root's part of a list of everything.

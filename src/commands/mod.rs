@@ -36,6 +36,7 @@ mod origin;
 mod rows;
 mod state_check;
 mod stats;
+mod steps;
 
 use std::{ffi::OsStr, path::Path};
 
@@ -47,7 +48,7 @@ use crate::{
     ui,
 };
 
-pub(crate) use crate::project::{LaterTurns, Project, TurnRow, rows};
+pub(crate) use crate::project::{Project, TurnRow, rows};
 
 /// Parses the arguments of one subcommand, without building the parsers of the others.
 ///

@@ -14,7 +14,7 @@ use crate::{
     plan::{Options, Picked},
     process::{Exit, Process},
     project::{TurnRow, rows},
-    restore::{Restore, RestoreRequest, RevertedTurn},
+    restore::{Restore, RestoreRequest, RevertedTurn, find_checkpoint, step_numbers},
 };
 
 /// Take back what one turn did, and keep everything done since.
@@ -70,20 +70,6 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RevertArgs) -> Result<Exit> 
     carry_out(process, restore, consent)
 }
 
-/// What `revert` without flags asks for, of the turn that begins with a checkpoint.
-///
-/// # Errors
-///
-/// Says why it cannot be reverted.
-pub(crate) fn plain_request(
-    process: &Process<'_>,
-    project: &Project,
-    id: CheckpointId,
-) -> Result<(Checkpoint, RestoreRequest)> {
-    let (first, turn) = find(process, project, &id.to_string())?;
-    Ok((first, request(&RevertArgs::default(), Picked::All, turn)))
-}
-
 fn request(args: &RevertArgs, picked: Picked, turn: RevertedTurn) -> RestoreRequest {
     // Who names it means it.
     let outside = args.outside || picked.names_outside();
@@ -97,6 +83,7 @@ fn request(args: &RevertArgs, picked: Picked, turn: RevertedTurn) -> RestoreRequ
         head: false,
         repository: false,
         of_restore: None,
+        step: None,
         reverts: Some(turn),
         brings: None,
     }
@@ -108,7 +95,7 @@ fn find(
     project: &Project,
     given: &str,
 ) -> Result<(Checkpoint, RevertedTurn)> {
-    let found = project.find(given)?;
+    let found = find_checkpoint(project, given)?;
     let (id, uses) = (found.id.short(), ledger::uses(&project.state));
     let rows = rows(project.store.list()?, &uses);
     let has = |steps: &[Checkpoint]| steps.iter().position(|step| step.id == found.id);
@@ -123,8 +110,10 @@ fn find(
     let (number, steps) = (row + 1, &rows[row].steps);
     let first = steps[0].clone();
     if step > 0 {
+        let step = step_numbers(project, &rows)?.get(&found.id).copied();
+        let step = step.map_or_else(|| "in the middle".to_owned(), |step| format!("step {step}"));
         return Err(Error::other(
-            format!("checkpoint {id} is step {} of turn {number}", step + 1),
+            format!("checkpoint {id} is {step} of turn {number}"),
             format!("nothing was changed; `beforehand revert {number}` takes back the whole turn"),
         ));
     }

@@ -6,12 +6,14 @@ use serde_json::{Value, json};
 use super::{
     Project, print, print_json, rows,
     rows::{CheckpointLabel, agent_name, agent_title},
+    steps::ShownStep,
 };
 use crate::{
     error::Result,
     ledger,
     model::{By, Checkpoint, Entry, Head, Kind, Skipped},
     process::{Exit, Process},
+    restore::step_named,
     snapshot,
     store::{
         Held,
@@ -29,7 +31,8 @@ const SESSION_CHARS: usize = 8;
 /// Show what one checkpoint is and holds.
 #[derive(clap::Args)]
 pub(crate) struct ShowArgs {
-    /// The checkpoint: a number from `beforehand list`, `latest`, or the start of an id
+    /// The checkpoint: a number from `beforehand list`, a step of a turn as in 2.3, `latest`, or the start
+    /// of an id
     #[arg(value_name = "CHECKPOINT")]
     pub(crate) checkpoint: String,
     /// Print JSON
@@ -39,14 +42,27 @@ pub(crate) struct ShowArgs {
 
 pub(crate) fn run(process: &mut Process<'_>, args: &ShowArgs) -> Result<Exit> {
     let project = Project::open(process, None)?;
-    let checkpoint = project.find(&args.checkpoint)?;
+    let step = step_named(&args.checkpoint);
+    let step = step.map(|step| ShownStep::of(process, &project, step)).transpose()?;
+    let (step, project) = match step {
+        Some(step) => step.holding(project),
+        None => (None, project),
+    };
+    let checkpoint = match &step {
+        Some(step) => step.base.clone(),
+        None => project.find(&args.checkpoint)?,
+    };
     let rows = rows(vec![checkpoint.clone()], &ledger::uses(&project.state));
     let told = rows.first().map_or_else(|| CheckpointLabel::alone(&checkpoint), |row| row.told(0));
     if args.json {
-        let value = as_json(&project, &told);
+        let mut value = as_json(&project, &told);
+        value["step"] = step.map_or(Value::Null, |step| step.json(&project));
         print_json(process, "show", value)?;
     } else {
-        let text = as_text(process, &project, &told);
+        let mut text = as_text(process, &project, &told);
+        if let Some(step) = step {
+            text = step.text(process, &project) + &text;
+        }
         print(process, &text)?;
     }
     Ok(Exit::Ok)

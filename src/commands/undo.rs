@@ -190,6 +190,7 @@ fn request(target: &Checkpoint, verb: &'static str, how: &UndoOptions) -> Restor
         head: false,
         repository: false,
         of_restore: target.cause.of.filter(|_| is_restore),
+        step: None,
         reverts: None,
         brings: None,
     }

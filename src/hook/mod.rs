@@ -47,7 +47,7 @@ use crate::{
     },
     policy::{self, HookAction},
     process::{Exit, Process},
-    reach::{self, AtRisk},
+    reach::{self, Stake},
     snapshot::{self, SnapshotRequest},
     state::{RootState, StateDir},
     store::{Saved, record},
@@ -185,7 +185,7 @@ struct Hook<'h, 'p> {
     /// Where paths lead, for this call.
     real: PathResolver,
     /// What the call names and can destroy, once its root is known.
-    at_risk: Vec<AtRisk>,
+    stakes: Vec<Stake>,
     /// The root around `cwd`, once it was looked for.
     around: Option<(Root, ScanScope)>,
     /// The settings by which the call is asked about or refused.
@@ -206,7 +206,7 @@ impl<'h, 'p> Hook<'h, 'p> {
         let mut loaded = config::load_by(process, Some(&cwd), &real);
         let effect = effect_of(process, &mut loaded, &real, dialect, call);
         let home = process.var("HOME").map(PathBuf::from);
-        let (at_risk, around, rules, is_foreseen) = (Vec::new(), None, Vec::new(), false);
+        let (stakes, around, rules, is_foreseen) = (Vec::new(), None, Vec::new(), false);
         Self {
             process,
             dialect,
@@ -216,7 +216,7 @@ impl<'h, 'p> Hook<'h, 'p> {
             cwd,
             home,
             real,
-            at_risk,
+            stakes,
             around,
             rules,
             is_foreseen,
@@ -270,7 +270,8 @@ impl Hook<'_, '_> {
         };
         let held = self.hold(&start, &state, &mut notes, &mut each)?;
         for reach in &held {
-            self.note_begins(ledger.as_ref(), reach, &state);
+            let compared = notes.compared.iter().any(|root| root == reach.root.path());
+            self.note_begins(ledger.as_ref(), reach, &state, compared);
         }
         if let Some(mut ledger) = ledger {
             notes.deeds = self.seen_next(&mut ledger);
@@ -296,7 +297,7 @@ impl Hook<'_, '_> {
     ) -> Result<Vec<Reach>> {
         let outer = self.reach(start, state)?;
         let what = (&self.call.intent, &self.effect);
-        self.at_risk = reach::at_risk(start, &self.call.context, what, &outer.root);
+        self.stakes = reach::stakes(start, &self.call.context, what, &outer.root);
         each(self, &outer, notes)?;
         let within = self.within(&outer, state);
         // What the outer root leaves out is held here.
@@ -329,6 +330,7 @@ impl Hook<'_, '_> {
         let coverage = self.coverage(ledger.as_deref_mut(), reach, state);
         if policy::decide(&self.effect, coverage, self.settings().dedupe) == HookAction::Save {
             let saved = self.save(ledger.as_deref(), reach, state, deadline)?;
+            notes.compared.push(reach.root.path().to_owned());
             self.note_saved(&saved, reach, state, notes);
             notes.lines.extend(notes::oddities(&state.root(&reach.root)));
             if let Some(ledger) = ledger {
@@ -375,11 +377,18 @@ impl Hook<'_, '_> {
     }
 
     /// Notes for restores that the call begins. What is not noted has no known author.
-    fn note_begins(&self, ledger: Option<&Ledger>, reach: &Reach, state: &StateDir) {
+    fn note_begins(
+        &self,
+        ledger: Option<&Ledger>,
+        reach: &Reach,
+        state: &StateDir,
+        compared: bool,
+    ) {
         let covering = ledger.and_then(|it| Some((it, it.covering(reach.root.path())?)));
         if let Some((ledger, of)) = covering {
             let place = state.root(&reach.root);
-            let _noted = self.begins(&place, reach, ledger, of).note(self.process);
+            let begins = self.begins(&place, reach, ledger, of);
+            let _noted = attribution::Begins { compared, ..begins }.note(self.process);
         }
     }
 
@@ -393,7 +402,8 @@ impl Hook<'_, '_> {
     ) -> attribution::Begins<'b> {
         let (call, effect, cwd) = (self.call, &self.effect, &self.cwd);
         let tells = ledger.tells_ends();
-        attribution::Begins { place, call, effect, reach, of, cwd, is_held: false, tells }
+        let (is_held, compared) = (false, false);
+        attribution::Begins { place, call, effect, reach, of, cwd, is_held, tells, compared }
     }
 
     fn is_wanted(&self) -> bool {

@@ -1,6 +1,9 @@
 //! What a hook call tells the user, and what it answers the agent.
 
-use std::{cell::LazyCell, path::Path};
+use std::{
+    cell::LazyCell,
+    path::{Path, PathBuf},
+};
 
 use super::Hook;
 use crate::{
@@ -25,6 +28,8 @@ pub(super) struct Notes {
     pub(super) deeds: Vec<String>,
     /// What the call would lose for good.
     pub(super) unheld: Vec<Unheld>,
+    /// The roots that were compared with their last checkpoint as a whole.
+    pub(super) compared: Vec<PathBuf>,
 }
 
 /// What a checkpoint leaves out.
@@ -75,7 +80,7 @@ impl Hook<'_, '_> {
     ) {
         let skipped = left_out.skipped;
         let root = Root::new(reach.root.path().to_owned(), RootKind::Plain { why: None });
-        notes.unheld.extend(snapshot::unheld(skipped, &self.at_risk, &root, is_ignored));
+        notes.unheld.extend(snapshot::unheld(skipped, &self.stakes, &root, is_ignored));
         if left_out.is_partial && names_no_files(&self.effect) {
             // Any of them may be what the call destroys.
             notes.unheld.extend(snapshot::unread(skipped, &root));

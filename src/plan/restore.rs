@@ -94,6 +94,10 @@ pub enum KeepReason {
     AfterUnknown,
     /// The project and the fork that is brought back have both changed it.
     BothChanged,
+    /// Whether it was changed before the step that is gone back to, or after it, is not known.
+    BeforeUnknown,
+    /// What was there before the step that is gone back to is not held.
+    BeforeUnheld,
     /// The user chose other parts of the plan.
     NotChosen,
 }
@@ -128,7 +132,9 @@ impl Step {
                 | KeepReason::BuiltOn
                 | KeepReason::BothChanged
                 | KeepReason::AfterUnheld
-                | KeepReason::AfterUnknown,
+                | KeepReason::AfterUnknown
+                | KeepReason::BeforeUnknown
+                | KeepReason::BeforeUnheld,
             ) => true,
             // Of what lies below, the directory says it.
             Action::Keep(KeepReason::InTheWay) => {

@@ -1,10 +1,12 @@
 //! A project: its root, settings and store, and its checkpoints as rows of a list. Never prints.
 
 mod checkpoint_tree;
+mod contents;
 mod gone;
 mod turns;
 
 use std::{
+    collections::BTreeMap,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
@@ -16,7 +18,7 @@ use crate::{
     error::{Error, Result},
     fs::PathResolver,
     ledger,
-    model::{Cause, Checkpoint, Reach, Root, ScanScope, Selector, Settings},
+    model::{Cause, Checkpoint, ContentId, Reach, Root, ScanScope, Selector, Settings},
     process::Process,
     reach::{Surroundings, look_around_real},
     scan::{Named, Scan, ScanLimits},
@@ -138,7 +140,16 @@ impl Project {
         })
     }
 
-    /// The checkpoint the user means.
+    /// The same, with bytes by their SHA-256 that its store opens as well.
+    #[must_use]
+    pub(crate) fn holding(self, contents: BTreeMap<ContentId, Vec<u8>>) -> Self {
+        if contents.is_empty() {
+            return self;
+        }
+        Self { store: contents::beside(self.store, contents), ..self }
+    }
+
+    /// The checkpoint the user means. For a step of a turn ask `restore::find_checkpoint`.
     ///
     /// # Errors
     ///
@@ -257,7 +268,8 @@ fn pick(
         Selector::Number(row, step) => {
             let rows = rows(checkpoints, &ledger::uses(state));
             let row = rows.into_iter().nth(*row as usize - 1).ok_or_else(none)?;
-            row.steps.into_iter().nth(*step as usize - 1).ok_or_else(none)
+            // Others than the first are found by the log of calls.
+            row.steps.into_iter().next().filter(|_| *step == 1).ok_or_else(none)
         }
         Selector::Prefix(prefix) => {
             let fits = |checkpoint: &Checkpoint| checkpoint.id.to_string().starts_with(prefix);

@@ -14,36 +14,31 @@ use super::{
 };
 use crate::model::{Certainty, Effect, Intent, Level, Root, Simple, Spares, Target, TargetAction};
 
-/// Which of the places that a call names.
+/// What places are asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum PlaceFilter {
+pub(super) enum StakeFilter {
     /// Whatever is worth a copy.
     Held,
     /// What is named for something to be lost there.
     Named,
 }
 
-/// A path that a call names and can destroy.
+/// A place that a call names, for something to be lost there.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct AtRisk {
+pub struct Stake {
     /// Where it is, absolute.
     pub path: PathBuf,
-    /// Whether the call names nothing, and only may affect something in it.
+    /// Whether the call only may be about something in it: it names nothing.
     pub is_guess: bool,
     /// What of it is not lost.
     pub spares: Spares,
 }
 
-/// The paths that the call can destroy. A relative path starts from the first of `bases` where it exists;
-/// that is the directory in which the agent says the call runs.
-pub(super) fn at_risk(
-    intent: &Intent,
-    effect: &Effect,
-    bases: &[&Path],
-    root: &Root,
-) -> Vec<AtRisk> {
-    let whole = |path| AtRisk { path, is_guess: false, spares: Spares::Nothing };
-    let mut at_risk: Vec<AtRisk> = match (intent, effect) {
+/// What is at stake. A path is meant from the first directory from which it leads to something: that
+/// is where the agent says the call is made.
+pub(super) fn stakes(intent: &Intent, effect: &Effect, bases: &[&Path], root: &Root) -> Vec<Stake> {
+    let whole = |path| Stake { path, is_guess: false, spares: Spares::Nothing };
+    let mut stakes: Vec<Stake> = match (intent, effect) {
         (_, Effect::None) => Vec::new(),
         // A command line that only makes files loses none.
         (Intent::Run { .. }, Effect::Touches(_)) => Vec::new(),
@@ -52,12 +47,12 @@ pub(super) fn at_risk(
         }
         (_, Effect::Destroys(finding) | Effect::Unknown(finding)) => {
             let of_target = |target: &Target| {
-                let found = |base: &&Path| of_target(target, &[*base], PlaceFilter::Named, root);
+                let found = |base: &&Path| of_target(target, &[*base], StakeFilter::Named, root);
                 let found = bases.iter().map(found).find(|found| !found.is_empty());
                 let (spares, is_guess) = (target.spares, found.is_none());
                 let found = found.unwrap_or_else(|| area(target, bases).into_iter().collect());
-                let risk = move |path| AtRisk { path, is_guess, spares };
-                found.into_iter().map(risk).collect::<Vec<_>>()
+                let stake = move |path| Stake { path, is_guess, spares };
+                found.into_iter().map(stake).collect::<Vec<_>>()
             };
             let of_simple = |simple: &Simple| {
                 let lost = simple.targets.iter().filter(|target| loses(simple, target));
@@ -67,18 +62,18 @@ pub(super) fn at_risk(
             finding.commands.iter().flat_map(of_simple).collect()
         }
     };
-    if at_risk.len() > 10 * GLOB_MAX {
+    if stakes.len() > 10 * GLOB_MAX {
         // Nothing is cut: the directories stand for what is in them.
-        let above = |risk: &AtRisk| {
-            let path = risk.path.parent()?.to_owned();
-            Some(AtRisk { path, ..*risk })
+        let above = |stake: &Stake| {
+            let path = stake.path.parent()?.to_owned();
+            Some(Stake { path, ..*stake })
         };
-        at_risk = at_risk.iter().filter_map(above).collect();
+        stakes = stakes.iter().filter_map(above).collect();
     }
-    at_risk.sort();
+    stakes.sort();
     // Of two for one place, the one that is named, or that spares less.
-    at_risk.dedup_by(|a, b| a.path == b.path);
-    at_risk
+    stakes.dedup_by(|a, b| a.path == b.path);
+    stakes
 }
 
 /// The directory in which something is deleted, of which only the run tells what.
@@ -112,7 +107,7 @@ pub(super) fn places(effect: &Effect, bases: &[&Path], root: &Root) -> Vec<PathB
         Effect::Destroys(finding) | Effect::Unknown(finding) => {
             let of_simple = |simple: &Simple| {
                 let targets = simple.targets.iter();
-                let meant = targets.flat_map(|it| of_target(it, bases, PlaceFilter::Held, root));
+                let meant = targets.flat_map(|it| of_target(it, bases, StakeFilter::Held, root));
                 meant.chain(disks(simple)).collect::<Vec<_>>()
             };
             finding.commands.iter().flat_map(of_simple).collect()
@@ -133,7 +128,7 @@ pub(super) fn worked_in(effect: &Effect, bases: &[&Path], root: &Root) -> Vec<Pa
     let (Effect::Destroys(finding) | Effect::Unknown(finding)) = effect else { return Vec::new() };
     let stays = |it: &&Target| !matches!(it.action, TargetAction::Delete | TargetAction::Move);
     let places = finding.targets().filter(stays);
-    let places = places.flat_map(|target| of_target(target, bases, PlaceFilter::Held, root));
+    let places = places.flat_map(|target| of_target(target, bases, StakeFilter::Held, root));
     places.filter(|place| !place.starts_with(root.path()) && place.is_dir()).collect()
 }
 
@@ -242,7 +237,7 @@ fn physical(base: &Path, path: &Path) -> Option<PathBuf> {
     }
 }
 
-fn of_target(target: &Target, bases: &[&Path], wanted: PlaceFilter, root: &Root) -> Vec<PathBuf> {
+fn of_target(target: &Target, bases: &[&Path], wanted: StakeFilter, root: &Root) -> Vec<PathBuf> {
     let mut places = meant(target, bases, wanted);
     // A file that is called like an option is one to a program that gets its name from a pattern.
     let is_option =
@@ -266,16 +261,16 @@ fn of_target(target: &Target, bases: &[&Path], wanted: PlaceFilter, root: &Root)
         // Something is put into a directory. What that replaces there is a target of its own, or
         // some file of it.
         TargetAction::Overwrite => places.retain(|place| {
-            let is_held = wanted == PlaceFilter::Held;
+            let is_held = wanted == StakeFilter::Held;
             !place.is_dir() || is_held && (root.relative(place).is_ok() || is_worth_a_copy(place))
         }),
-        TargetAction::Modify if wanted == PlaceFilter::Named => {
+        TargetAction::Modify if wanted == StakeFilter::Named => {
             places.retain(|place| !place.is_dir() || root.relative(place).is_err());
         }
         TargetAction::Modify => (),
         TargetAction::Move | TargetAction::Create | TargetAction::Git => (),
     }
-    if target.action == TargetAction::Modify && wanted == PlaceFilter::Held {
+    if target.action == TargetAction::Modify && wanted == StakeFilter::Held {
         places.extend(places.iter().flat_map(|place| companions(place)).collect::<Vec<_>>());
     }
     places
@@ -296,9 +291,9 @@ fn companions(file: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.file_name()).filter(|it| is_one(it)).map(|it| dir.join(it)).collect()
 }
 
-fn meant(target: &Target, bases: &[&Path], wanted: PlaceFilter) -> Vec<PathBuf> {
+fn meant(target: &Target, bases: &[&Path], wanted: StakeFilter) -> Vec<PathBuf> {
     let path = Path::new(&target.path);
-    let is_held = wanted == PlaceFilter::Held;
+    let is_held = wanted == StakeFilter::Held;
     match (target.action, target.certainty) {
         (TargetAction::Create, _) => Vec::new(),
         // What can drop commits; a command that merely moves refs is no exact one.
@@ -316,7 +311,7 @@ fn meant(target: &Target, bases: &[&Path], wanted: PlaceFilter) -> Vec<PathBuf> 
 fn of_glob(
     target: &Target,
     bases: &[&Path],
-    wanted: PlaceFilter,
+    wanted: StakeFilter,
     action: TargetAction,
 ) -> Vec<PathBuf> {
     let looked_through = match target.path.as_str() {
@@ -325,9 +320,9 @@ fn of_glob(
     };
     let pattern = match (looked_through, wanted) {
         // What a `find` is told to look through: some of it, and which is not known.
-        (Some(_), PlaceFilter::Named) => return Vec::new(),
-        (Some(""), PlaceFilter::Held) => "/",
-        (Some(above), PlaceFilter::Held) => above,
+        (Some(_), StakeFilter::Named) => return Vec::new(),
+        (Some(""), StakeFilter::Held) => "/",
+        (Some(above), StakeFilter::Held) => above,
         (None, _) => &target.path,
     };
     let found = bases.iter().flat_map(|base| expand(base, pattern)).collect();

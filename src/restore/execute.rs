@@ -1,9 +1,13 @@
 //! Executes a plan: holds what it overwrites, writes the restore log, and applies it.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use super::{
-    Restore, announced, head, model_note, prepare::Prepared, repositories::keeps_own, unreadable,
+    Restore, StepState, announced, head, model_note, prepare::Prepared, repositories::keeps_own,
+    unreadable,
 };
 use crate::{
     apply::{self, ApplyOutcome, Missed},
@@ -48,7 +52,7 @@ impl Restore<'_> {
     ) -> Result<RestoreReport> {
         let Self { project, request, .. } = self;
         unreadable::refuse(project, &prepared.plan, request)?;
-        let stored_scan = (!was_asked).then(|| std::mem::take(&mut prepared.stored_scan));
+        let looked = (!was_asked).then(|| std::mem::take(&mut prepared.looked));
         let prepared = &*prepared;
         // Once the branch is back, the index is that of a HEAD that has not moved.
         let stages = prepared.stages || request.index && prepared.head.moves.is_some();
@@ -61,7 +65,7 @@ impl Restore<'_> {
                 head_stayed: false,
             });
         }
-        let held = self.begin(process, prepared, stored_scan)?;
+        let held = self.begin(process, prepared, looked)?;
         let report = self.change(prepared, held)?;
         // The restore is complete even if the note cannot be left.
         let _untold = model_note::leave(self, prepared, &report.outcome);
@@ -73,13 +77,13 @@ impl Restore<'_> {
         self,
         process: &Process<'_>,
         prepared: &Prepared,
-        stored_scan: Option<Scan>,
+        looked: Option<Scan>,
     ) -> Result<CheckpointId> {
         let project = self.project;
         let place = project.state.root(&project.root);
         announced::announce(project, &place)?;
         crash::point("restore-announced");
-        let held = self.hold(process, prepared, stored_scan);
+        let held = self.hold(process, prepared, looked);
         crash::point("restore-held");
         let begun = held.and_then(|held| self.log(prepared, held).begin(&place).map(|()| held));
         let held = begun.inspect_err(|_| {
@@ -92,7 +96,7 @@ impl Restore<'_> {
 
     /// Changes what the plan says, and ends the log.
     fn change(self, prepared: &Prepared, held: CheckpointId) -> Result<RestoreReport> {
-        let Self { project, checkpoint, .. } = self;
+        let Self { project, checkpoint, request } = self;
         let (plan, repositories) = (&prepared.plan, &prepared.repositories);
         let seen = |path: &RelPath| prepared.seen.get(path).copied();
         let records = records(project, [held, checkpoint.id]);
@@ -109,7 +113,9 @@ impl Restore<'_> {
         let index = self.stage(prepared);
         // What others did is theirs, wherever it stands.
         let is_others = |step: &&Step| {
-            step.action == Action::Merge || prepared.mid_turn_digests.contains_key(&step.path)
+            step.action == Action::Merge
+                || prepared.mid_turn_digests.contains_key(&step.path)
+                || prepared.of_step.contains_key(&step.path)
         };
         let below = plan.deeds().filter(|step| !is_others(step));
         let below = below.map(|step| (PathSide::Root, &step.path, step.then));
@@ -117,6 +123,9 @@ impl Restore<'_> {
         let ends = (checkpoint.id, held);
         note_back(project, ends, &outcome, below.chain(outside))?;
         note_parts(project, prepared, (checkpoint, held), &outcome)?;
+        if let Some(step) = &request.step {
+            note_files(project, &prepared.of_step, (step.at, held), &outcome)?;
+        }
         note_merged(project, &merged(prepared), held)?;
         crash::point("restore-end");
         // What failed can be tried again, or all of it taken back, while the log is there. What was
@@ -157,7 +166,8 @@ impl Restore<'_> {
             index: request.index,
             paths: plan.deeds().map(|step| step.path.clone()).collect(),
             merged: merged(prepared),
-            merges: plan.merges.clone().into_iter().collect(),
+            merges: plan.merges.clone().into_iter().chain(prepared.of_step.clone()).collect(),
+            others: request.step.as_ref().map(StepState::others).unwrap_or_default(),
             outside: plan.outside.deeds().map(|step| step.path.at_top()).collect(),
             closed: apply::closed(&project.root, plan),
             head: prepared.head.moves.clone().map(|head| [head.branch, head.from, head.to]),
@@ -232,7 +242,7 @@ pub(super) fn make_repositories<'a>(
 
 /// What is put where others were at work, and is not what the checkpoint has there.
 fn merged(prepared: &Prepared) -> Vec<(RelPath, String)> {
-    let merges = prepared.plan.merges.iter();
+    let merges = prepared.plan.merges.iter().chain(&prepared.of_step);
     let merges = merges.map(|(path, it)| (path.clone(), attribution::digest(&it.bytes)));
     merges
         .chain(prepared.mid_turn_digests.iter().map(|(path, sha)| (path.clone(), sha.clone())))
@@ -280,8 +290,24 @@ fn note_parts(
     (checkpoint, held): (&Checkpoint, CheckpointId),
     outcome: &ApplyOutcome,
 ) -> Result<()> {
-    let is_missed = |path: &RelPath| outcome.missed.iter().any(|it| it.path == path.as_path());
     let then = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
+    let is_own = |path: &RelPath| {
+        let step = prepared.plan.steps.iter().find(|step| step.path == *path);
+        prepared.parts.contains(path) && step.is_some_and(|step| !step.author.is_another())
+    };
+    let parts = prepared.plan.merges.clone();
+    let parts = parts.into_iter().filter(|(path, _)| is_own(path)).collect();
+    note_files(project, &parts, (then, held), outcome)
+}
+
+/// Notes files that are again as they were at a time, in nanoseconds since 1970.
+fn note_files(
+    project: &Project,
+    files: &BTreeMap<RelPath, Merged>,
+    (then, held): (i64, CheckpointId),
+    outcome: &ApplyOutcome,
+) -> Result<()> {
+    let is_missed = |path: &RelPath| outcome.missed.iter().any(|it| it.path == path.as_path());
     let line = |(path, merged): (&RelPath, &Merged)| {
         let (permissions, sha) = (merged.permissions, Some(attribution::digest(&merged.bytes)));
         let state = Some(PathState { kind: Kind::File.mode_bits(), permissions, id: None, sha });
@@ -289,13 +315,8 @@ fn note_parts(
         let what = LogEvent::Back { path, state, then, held };
         LogLine { at: now_ns(), by: String::new(), what }
     };
-    let is_own = |path: &RelPath| {
-        let step = prepared.plan.steps.iter().find(|step| step.path == *path);
-        prepared.parts.contains(path) && step.is_some_and(|step| !step.author.is_another())
-    };
-    let parts = prepared.plan.merges.iter().filter(|(path, _)| is_own(path));
-    let lines: Vec<LogLine> =
-        parts.filter(|(path, _)| !is_missed(path)).map(line).take(BACK_MAX).collect();
+    let files = files.iter().filter(|(path, _)| !is_missed(path));
+    let lines: Vec<LogLine> = files.map(line).take(BACK_MAX).collect();
     if lines.is_empty() {
         Ok(())
     } else {

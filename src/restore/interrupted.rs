@@ -12,7 +12,7 @@ use super::{
     comparison::{seen_by_plan, skipped_now},
     content::digest_now,
     execute::{gone, is_settled, made, make_repositories, note_back, note_merged, records},
-    head, mid_turn, outside,
+    head, inner, outside,
     repositories::keeps_own,
 };
 use crate::{
@@ -288,7 +288,7 @@ fn plan(
     let others = match toward {
         _ if log.brings.is_some() => BTreeMap::new(),
         Toward::Before => BTreeMap::new(),
-        Toward::After => mid_turn::unfinished(project, log.of, &log.merged)?,
+        Toward::After => inner::unfinished(project, log.of, &log.merged)?,
     };
     let digests: BTreeMap<&RelPath, &String> =
         log.merged.iter().map(|(path, sha)| (path, sha)).collect();
@@ -332,12 +332,25 @@ fn plan(
                 to = Some(Entry { kind, permissions, content: None, device: 0 });
             }
         }
+        if let Some((_, other)) = log.others.iter().find(|(at, _)| at == path) {
+            let there = other.and_then(entry_of_mode);
+            let end = if toward == Toward::After { &mut to } else { &mut from };
+            if there.is_none_or(|there| end.is_none_or(|end| end.kind != there.kind)) {
+                *end = there;
+            }
+        }
         paths.push(Unsettled { path: path.clone(), to, from, now });
     }
     let mut plan = plan::settle(id, paths);
     plan.merges = merges;
     plan.outside = outside::settle(&to_tree, &from_tree, &now_tree, log);
     Ok((plan, scan, to_tree))
+}
+
+/// What is no file, by the bits of its type and permissions.
+fn entry_of_mode(mode: u32) -> Option<Entry> {
+    let (kind, permissions) = (Kind::of_mode(mode)?, mode & 0o7777);
+    Some(Entry { kind, permissions, content: None, device: 0 })
 }
 
 /// Gives directories that forbade writing their permissions back.

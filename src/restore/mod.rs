@@ -6,6 +6,7 @@ mod authors;
 mod bring;
 mod brought;
 mod choose;
+mod choose_state;
 mod comparison;
 mod content;
 pub(crate) mod elsewhere;
@@ -13,10 +14,10 @@ mod execute;
 mod head;
 mod history;
 mod hold;
+mod inner;
 mod interrupted;
 mod left_out;
 mod merge;
-mod mid_turn;
 mod model_note;
 mod outside;
 mod prepare;
@@ -28,12 +29,14 @@ mod version;
 
 pub(crate) use bring::Brings;
 pub(crate) use brought::StaysInFork;
+pub(crate) use choose_state::{NamedState, find_checkpoint, step_named};
 pub(crate) use content::{Displayed, bytes_now, bytes_shown, is_state};
 pub(crate) use execute::RestoreReport;
 pub(crate) use head::{HeadPlan, HeadSince, NestedHead, nested_heads, since as head_since};
 pub(crate) use history::{
     BlamedLine, FileChange, FileHistory, GitFile, HistoryTurn, LINK_MODE, LineWriter, SeriesFiles,
-    SeriesPart, TurnSeries, WriterCandidates,
+    SeriesPart, StepChanges, StepGap, StepState, TurnSeries, TurnStep, TurnSteps, WriterCandidates,
+    step_numbers,
 };
 pub(crate) use interrupted::{
     InterruptedRestore, Settled, Toward, before, is_interrupted, resume, retain_steps,
@@ -143,6 +146,8 @@ pub(crate) struct RestoreRequest {
     pub(crate) repository: bool,
     /// When a restore is taken back: the checkpoint it went to. What that restore created goes.
     pub(crate) of_restore: Option<CheckpointId>,
+    /// The files right before a step, when it goes there and not to the checkpoint.
+    pub(crate) step: Option<StepState>,
     /// The turn that is taken back, when what came after it stays.
     pub(crate) reverts: Option<RevertedTurn>,
     /// The fork that is brought back.

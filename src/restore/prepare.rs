@@ -8,14 +8,14 @@ use std::{
 };
 
 use super::{
-    Restore,
+    Restore, StepState,
     authors::{self, Authors, Authorship},
     brought::Brought,
     comparison::{RootComparison, add_parents, see, seen_by_plan, skipped},
     head::{self, HeadPlan, HeadSince, NestedHead},
+    inner::{self, Inner},
     left_out::{left_out, moved, new_unheld, refuse_unknown},
     merge::{self, Merges},
-    mid_turn::{self, MidTurn},
     outside,
     repositories::{Repositories, keep_in_git_dirs},
     revert::{self, Reverted},
@@ -28,7 +28,9 @@ use crate::{
         Checkpoint, CheckpointId, Entry, Kind, RelPath, RootKind, SkipReason, Skipped, Stamp, Tree,
         is_gits_own,
     },
-    plan::{self, Action, Change, KeepReason, OutsidePlan, Past, Picked, RestorePlan, Step},
+    plan::{
+        self, Action, Change, KeepReason, Merged, OutsidePlan, Past, Picked, RestorePlan, Step,
+    },
     process::Process,
     project::{LaterTurns, Project, Then, TurnRow, rows},
     scan::Scan,
@@ -41,7 +43,7 @@ pub(crate) struct Prepared {
     /// What the system said about each path when it was looked at.
     pub(crate) seen: BTreeMap<RelPath, Stamp>,
     /// The scan it was made from, with nothing named that is not stored.
-    pub(crate) stored_scan: Scan,
+    pub(crate) looked: Scan,
     /// What becomes of the branch HEAD is on, and became of it since.
     pub(crate) head: HeadPlan,
     /// What became of HEAD in repositories nested in the root.
@@ -76,6 +78,8 @@ pub(crate) struct Prepared {
     pub(crate) damaged: BTreeSet<CheckpointId>,
     /// Merged files in which conflicts are marked.
     pub(crate) marked: BTreeSet<RelPath>,
+    /// Files that go back to before a step of a turn, and are not what its checkpoint has there.
+    pub(crate) of_step: BTreeMap<RelPath, Merged>,
     /// Files that become what the user chose of the plan.
     pub(crate) parts: BTreeSet<RelPath>,
     /// What builds on a turn that is reverted, where that is known.
@@ -97,10 +101,10 @@ pub(crate) struct BuiltOn {
 
 impl Prepared {
     /// A plan for files, and nothing else.
-    pub(super) fn of(plan: RestorePlan, stored_scan: Scan) -> Self {
+    pub(super) fn of(plan: RestorePlan, looked: Scan) -> Self {
         Self {
             plan,
-            stored_scan,
+            looked,
             seen: BTreeMap::new(),
             head: HeadPlan { moves: None, since: None },
             nested_heads: Vec::new(),
@@ -119,6 +123,7 @@ impl Prepared {
             inner_steps: BTreeMap::new(),
             damaged: BTreeSet::new(),
             marked: BTreeSet::new(),
+            of_step: BTreeMap::new(),
             parts: BTreeSet::new(),
             built_on: BTreeMap::new(),
             stages: false,
@@ -195,7 +200,7 @@ struct ChangeFacts {
     /// What another author changed and the agent of the turn was never seen to touch.
     others: BTreeSet<RelPath>,
     merges: Merges,
-    inner: MidTurn,
+    inner: Inner,
     /// What stays of what a reverted turn changed, and why.
     kept: BTreeMap<RelPath, KeepReason>,
     /// What builds on it.
@@ -260,11 +265,12 @@ impl Restore<'_> {
             inner_steps: inner.left,
             damaged: view.damaged.union(&inner.damaged).copied().collect(),
             marked: merges.marked,
+            of_step: request.step.as_ref().map(|it| it.files(project, &plan)).unwrap_or_default(),
             parts: BTreeSet::new(),
             built_on,
             stages: self.stages()?,
             brought: None,
-            stored_scan: view.seen.stored_scan,
+            looked: view.seen.looked,
             plan,
         })
     }
@@ -325,7 +331,10 @@ impl Restore<'_> {
 
     fn view(self, process: &Process<'_>) -> Result<View> {
         let Self { project, checkpoint, request } = self;
-        let Then { tree: then, damaged } = project.tree_of(checkpoint, LaterTurns::Gone)?;
+        let Then { tree: then, damaged } = match &request.step {
+            Some(step) => step.then.clone(),
+            None => project.tree_of(checkpoint, LaterTurns::Gone)?,
+        };
         let outside = outside::paths(project, checkpoint, &then);
         let restored = request.of_restore.map(|of| authors::restored(project, of)).transpose()?;
         let restored = restored.flatten();
@@ -353,27 +362,28 @@ impl Restore<'_> {
         if let Some(turn) = &request.reverts {
             return self.reverted(view, &turn.calls);
         }
-        let RootComparison { now, changes, skipped, unscanned, .. } = &mut view.seen;
+        let RootComparison { now, changes, skipped, unwalked, .. } = &mut view.seen;
         let log = Authors::of(self, changes, &view.then, PathSide::Root)?;
         let mut authorship = match request.of_restore {
             Some(of) => authors::of_restore(self, of, PathSide::Root, changes, skipped)?,
-            None => log.by_path(project, changes, unscanned, skipped),
+            None => log.by_path(project, changes, unwalked, skipped),
         };
         if request.is_of_turn() {
             log.drop_restored(&mut authorship, changes);
         }
         let others = log.others(&authorship, request);
         let inner = if request.is_of_all() {
-            mid_turn::go_to(self, changes, (&log, &authorship), (&view.then, now))?
+            inner::go_to(self, changes, (&log, &authorship), (&view.then, now))?
         } else {
-            MidTurn::default()
+            Inner::default()
         };
         let merges = if request.options.merge {
             merge::all(project, changes, &authorship.authors, &log, request.markers)
         } else {
             Merges::default()
         };
-        let (kept, built_on, touched) = Default::default();
+        let kept = request.step.as_ref().map(StepState::kept).unwrap_or_default();
+        let (built_on, touched) = Default::default();
         Ok(ChangeFacts { authorship, others, merges, inner, kept, built_on, touched })
     }
 
@@ -386,7 +396,7 @@ impl Restore<'_> {
         let built_on = self.turns_of(&built_on)?;
         let authorship = Authorship { authors, edited: BTreeSet::new() };
         let (others, touched) = (BTreeSet::new(), Some(touched));
-        let inner = MidTurn { digests, ..MidTurn::default() };
+        let inner = Inner { digests, ..Inner::default() };
         Ok(ChangeFacts { authorship, others, merges, inner, kept, built_on, touched })
     }
 
@@ -423,7 +433,10 @@ impl Restore<'_> {
         repositories: &mut Repositories,
     ) -> RestorePlan {
         let Self { project, checkpoint, request } = self;
-        let changes = std::mem::take(&mut view.seen.changes);
+        let mut changes = std::mem::take(&mut view.seen.changes);
+        if let Some(step) = &request.step {
+            step.add_gaps(project, &view.seen.now, &mut changes);
+        }
         let scan = &view.seen.scan;
         let mut skipped_now = view.seen.skipped.clone();
         skipped_now.extend(left_in_replaced(&changes, scan));

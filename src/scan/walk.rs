@@ -27,8 +27,7 @@ use crate::{
     error::{Error, Result},
     fs::{Dir, stat_path},
     model::{
-        ContentId, DefaultModes, DirPath, Fresh, Kind, Marks, RootKind, ScanScope, SkipReason,
-        Stamp,
+        ContentId, DirPath, Fresh, Kind, Marks, RootKind, ScanScope, SkipReason, Stamp, Usual,
     },
 };
 
@@ -123,7 +122,7 @@ impl<'a> RootWalk<'a> {
             return self.full(Some(&base));
         }
         self.scan.tracked = base.facts().tracked;
-        self.scan.default_modes = base.facts().default_modes;
+        self.scan.usual = base.facts().usual;
         // The budget also counts files in directories that are not read again.
         self.scan.base = Some(base.clone());
         self.incremental(&base, &suspects)
@@ -140,7 +139,7 @@ impl<'a> RootWalk<'a> {
         let listed = self.list_all(&dir_rules, base)?;
         self.add(listed);
         budget::take_in(&mut self.scan, &self.context, self.top, base, || dir_rules.clone());
-        self.scan.default_modes = default_modes_of(&self.scan);
+        self.scan.usual = usual_of(&self.scan);
         self.dir_rules = Some(dir_rules);
         Ok(())
     }
@@ -359,7 +358,7 @@ impl RootWalk<'_> {
     }
 }
 
-fn default_modes_of(scan: &Scan) -> DefaultModes {
+fn usual_of(scan: &Scan) -> Usual {
     let mut counts = std::collections::HashMap::<(u8, u32), u32>::new();
     scan.each(|_, row| {
         let class = match row.kind() {
@@ -378,10 +377,6 @@ fn default_modes_of(scan: &Scan) -> DefaultModes {
             .max_by_key(|((_, mode), count)| (**count, *mode))
             .map_or(otherwise, |((_, mode), _)| *mode)
     };
-    let DefaultModes { file, executable, directory } = DefaultModes::default();
-    DefaultModes {
-        file: most(0, file),
-        executable: most(1, executable),
-        directory: most(2, directory),
-    }
+    let Usual { file, executable, directory } = Usual::default();
+    Usual { file: most(0, file), executable: most(1, executable), directory: most(2, directory) }
 }

@@ -50,7 +50,21 @@ fn began(by: &str, call: &str, of: u64, paths: Option<&[&str]>) -> LogLine {
     let of = CheckpointId::from_bits(of).to_string();
     let (call, makes) = (call.to_owned(), Vec::new());
     let (names, absent) = (Vec::new(), Vec::new());
-    line(by, LogEvent::Began { of, call, paths, names, makes, absent, tells: false })
+    line(
+        by,
+        LogEvent::Began {
+            of,
+            call,
+            paths,
+            names,
+            makes,
+            absent,
+            tells: false,
+            compared: false,
+            tool: String::new(),
+            summary: String::new(),
+        },
+    )
 }
 
 fn left(by: &str, path: &str, sha: &str) -> LogLine {

@@ -35,7 +35,18 @@ fn began(at: i64, by: &str, call: &str, of: u64) -> LogLine {
     line(
         at,
         by,
-        LogEvent::Began { of, call, paths: None, names: Vec::new(), makes, absent, tells: true },
+        LogEvent::Began {
+            of,
+            call,
+            paths: None,
+            names: Vec::new(),
+            makes,
+            absent,
+            tells: true,
+            compared: false,
+            tool: String::new(),
+            summary: String::new(),
+        },
     )
 }
 

@@ -38,6 +38,7 @@ pub(super) fn run(
         head: false,
         repository: false,
         of_restore: None,
+        step: None,
         reverts: None,
         brings: Some(brings),
     };

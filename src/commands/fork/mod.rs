@@ -21,6 +21,7 @@ use crate::{
     ledger,
     model::Checkpoint,
     process::{Exit, Process},
+    restore::find_checkpoint,
     state::RootState,
     ui,
 };
@@ -86,7 +87,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ForkArgs) -> Result<Exit> {
         return drop::run(process, &project, name, args);
     }
     let given = args.turn.as_deref().unwrap_or_default();
-    let found = project.find(given);
+    let found = find_checkpoint(&project, given);
     if matches!(found, Err(Error::NoSuchCheckpoint { .. })) {
         origin::say_if_known(process, &project);
     }

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{report, show, unchanged::damaged_lines};
+use super::{remains::damaged_lines, report, show};
 use crate::{
     apply::{self, ApplyOutcome},
     commands::{Project, print, print_json, show::skipped_json},
@@ -52,6 +52,10 @@ pub(super) fn run(
         print(process, &told)?;
     }
     say_missing(process, &written.missing)?;
+    for (path, why) in request.step.iter().flat_map(|step| &step.gaps) {
+        let path = ui::escape(path.as_bytes());
+        show::say(process, &format!("note: {path} left out: {}", why.words()))?;
+    }
     for line in damaged_lines(&written.damaged) {
         show::say(process, &format!("note: {line}"))?;
     }
@@ -79,9 +83,13 @@ impl WrittenCopies {
     fn of(process: &Process<'_>, restore: Restore<'_>, dir: &Path, is_dry: bool) -> Result<Self> {
         let Restore { project, checkpoint, request } = restore;
         let place = elsewhere::place(process, project, dir)?;
-        let Then { tree: then, damaged } = project.tree_of(checkpoint, LaterTurns::All)?;
+        let Then { tree: then, damaged } = match &request.step {
+            Some(step) => step.then.clone(),
+            None => project.tree_of(checkpoint, LaterTurns::All)?,
+        };
         refuse_unknown(project, &request.picked, &[(checkpoint, &then)])?;
-        let files = store::manifest(project.store.as_ref(), &then)?;
+        let mut files = store::manifest(project.store.as_ref(), &then)?;
+        files.retain(|path, _| request.step.as_ref().is_none_or(|it| !it.gaps.contains_key(path)));
         let plan = elsewhere::plan(checkpoint.id, &request.picked, &files);
         let mut missing = left_out(checkpoint, &then);
         missing.retain(|skipped| match RelPath::from_bytes(&skipped.path) {
@@ -126,7 +134,7 @@ impl WrittenCopies {
 
 /// Names what the checkpoint does not hold.
 fn say_missing(process: &mut Process<'_>, missing: &[Skipped]) -> Result<()> {
-    for line in super::unchanged::at_most(ui::left_out(missing)) {
+    for line in super::remains::at_most(ui::left_out(missing)) {
         show::say(process, &format!("note: missing, for it was not held: {line}"))?;
     }
     Ok(())

@@ -1,25 +1,22 @@
 //! `beforehand restore`: plans, shows the plan, asks, and has the engine execute it.
 
 mod brought;
-mod choice;
 pub(crate) mod conversation;
 mod head;
 mod interrupted;
 mod into;
 mod patch;
 mod paths;
-mod planned;
+mod remains;
 mod report;
-mod selection;
 mod server_fork;
 mod show;
-mod unchanged;
+mod shown;
 
 pub(crate) use head::commits;
 pub(crate) use interrupted::say_if_interrupted;
 pub(crate) use paths::picked;
-pub(crate) use selection::{PlanOffer, Selection, carry_out_selection, part_text};
-pub(crate) use unchanged::unheld_lines;
+pub(crate) use remains::unheld_lines;
 
 use std::path::PathBuf;
 
@@ -30,12 +27,12 @@ use crate::{
     model::{Checkpoint, Selector, Skipped},
     plan::{Options, Picked},
     process::{Exit, Process},
-    restore::{Prepared, Restore, RestoreRequest, Toward},
+    restore::{NamedState, Restore, RestoreRequest, Toward},
     restore_log, ui,
 };
 
-use planned::PlannedRestore;
 use report::Came;
+use shown::Shown;
 
 /// Put files back as they were at a checkpoint.
 ///
@@ -44,7 +41,8 @@ use report::Came;
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
 #[derive(clap::Args, Clone, Default)]
 pub(crate) struct RestoreArgs {
-    /// The checkpoint: a number from `beforehand list`, `latest`, or the start of an id
+    /// The checkpoint: a number from `beforehand list`, a step of a turn as in 2.3, `latest`, or the start
+    /// of an id
     #[arg(value_name = "CHECKPOINT", required_unless_present_any = ["resume", "abort"])]
     pub(crate) checkpoint: Option<String>,
     /// Finish a restore that was interrupted
@@ -118,7 +116,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RestoreArgs) -> Result<Exit>
         let toward = if args.abort { Toward::Before } else { Toward::After };
         return interrupted::run(process, &project, toward, args.json);
     };
-    let checkpoint = match project.find(given) {
+    let found = match NamedState::find(process, &project, given) {
         Err(none @ Error::NoSuchCheckpoint { .. }) => {
             project = match elsewhere(process, &project, given, args, none) {
                 Err(none @ Error::NoSuchCheckpoint { .. }) => {
@@ -127,11 +125,13 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RestoreArgs) -> Result<Exit>
                 }
                 found => found?,
             };
-            project.find(given)?
+            NamedState::find(process, &project, given)?
         }
         found => found?,
     };
     origin::say_if_swapped(process, &project);
+    project = project.holding(found.contents());
+    let NamedState { checkpoint, step } = found;
     let mut adopted = [checkpoint];
     ledger::adopt(&mut adopted, &ledger::uses(&project.state));
     let [checkpoint] = adopted;
@@ -148,7 +148,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RestoreArgs) -> Result<Exit>
         }
     }
     let picked = picked(process, &project, &args.paths)?;
-    let request = request(args, picked);
+    let request = RestoreRequest { step, ..request(args, picked) };
+    refuse_outside(&request)?;
     let restore = Restore { project: &project, checkpoint: &checkpoint, request: &request };
     if let Some(dir) = &args.into {
         let how = into::IntoOptions { is_dry: args.dry_run, is_json: args.json };
@@ -188,6 +189,16 @@ fn elsewhere(
     Err(none)
 }
 
+/// What lies outside the project is put back by turns.
+fn refuse_outside(request: &RestoreRequest) -> Result<()> {
+    let Some(step) = request.step.as_ref().filter(|_| request.outside) else { return Ok(()) };
+    let (turn, number) = step.number;
+    Err(Error::other(
+        format!("step {turn}.{number} holds nothing outside the project"),
+        format!("`beforehand restore {turn} --outside` goes back to before the turn"),
+    ))
+}
+
 /// What the flags of `restore` ask for.
 fn request(args: &RestoreArgs, picked: Picked) -> RestoreRequest {
     // Who names it means it.
@@ -207,6 +218,7 @@ fn request(args: &RestoreArgs, picked: Picked) -> RestoreRequest {
         head: args.head,
         repository: args.repository,
         of_restore: None,
+        step: None,
         reverts: None,
         brings: None,
     }
@@ -225,20 +237,19 @@ pub(crate) struct Preview {
 /// # Errors
 ///
 /// Fails if the checkpoint or the root cannot be read.
-pub(crate) fn preview(process: &Process<'_>, restore: Restore<'_>) -> Result<Preview> {
-    let Restore { project, checkpoint, .. } = restore;
+pub(crate) fn preview(
+    process: &Process<'_>,
+    project: &Project,
+    checkpoint: &Checkpoint,
+) -> Result<Preview> {
     if !project.root.path().is_dir() {
         return Ok(Preview { text: recover::words(project, checkpoint, false), conflicts: 0 });
     }
+    let request = request(&RestoreArgs::default(), Picked::All);
+    let restore = Restore { project, checkpoint, request: &request };
     let prepared = &restore.prepare(process)?;
-    let text = show::plan_text(PlannedRestore { restore, prepared });
+    let text = show::plan_text(Shown { restore, prepared });
     Ok(Preview { text, conflicts: prepared.plan.conflicts().count() })
-}
-
-/// What `restore` without flags asks for, or with `--patch` if only a part is wanted.
-pub(crate) fn plain_request(is_part: bool) -> RestoreRequest {
-    let args = RestoreArgs { patch: is_part, ..RestoreArgs::default() };
-    request(&args, Picked::All)
 }
 
 /// What a restore would come to.
@@ -267,7 +278,7 @@ pub(crate) fn effect(process: &Process<'_>, restore: Restore<'_>) -> Result<Rest
         || prepared.plan.not_covered.iter().any(is_gone);
     Ok(RestoreSummary {
         is_any: prepared.is_any(),
-        left: unchanged::remaining(PlannedRestore { restore, prepared }),
+        left: remains::remaining(Shown { restore, prepared }),
         is_lost,
     })
 }
@@ -381,39 +392,25 @@ fn carry(process: &mut Process<'_>, restore: Restore<'_>, consent: Consent) -> R
             return Ok(Carried { exit, went: false });
         }
         if consent.dry_run {
-            show::plan(process, PlannedRestore { restore, prepared: &prepared }, false)?;
+            show::plan(process, Shown { restore, prepared: &prepared }, false)?;
             show::say(process, "nothing was changed; without --dry-run what is chosen is done")?;
             return Ok(Carried { exit: Exit::Ok, went: false });
         }
     } else if (consent.dry_run || !consent.yes)
-        && let Some(exit) = ask(process, PlannedRestore { restore, prepared: &prepared }, consent)?
+        && let Some(exit) = ask(process, Shown { restore, prepared: &prepared }, consent)?
     {
         return Ok(Carried { exit, went: exit == Exit::Ok && !consent.dry_run });
     }
-    let exit = execute(process, restore, prepared, consent)?;
+    let report = restore.execute(process, &mut prepared, !consent.yes)?;
+    let shown = Shown { restore, prepared: &prepared };
+    let came = Came { shown, report, way_back: shown.way_back() };
+    let exit = report::report(process, came, consent.json)?;
     Ok(Carried { exit, went: true })
 }
 
-/// Does what was agreed to, and says what came of it.
-fn execute(
-    process: &mut Process<'_>,
-    restore: Restore<'_>,
-    mut prepared: Prepared,
-    consent: Consent,
-) -> Result<Exit> {
-    let report = restore.execute(process, &mut prepared, !consent.yes)?;
-    let shown = PlannedRestore { restore, prepared: &prepared };
-    let came = Came { shown, report, way_back: shown.way_back() };
-    report::report(process, came, consent.json)
-}
-
 /// Shows a plan and asks. The exit if it is not to be carried out.
-fn ask(
-    process: &mut Process<'_>,
-    shown: PlannedRestore<'_>,
-    consent: Consent,
-) -> Result<Option<Exit>> {
-    let PlannedRestore { restore: Restore { request, .. }, prepared } = shown;
+fn ask(process: &mut Process<'_>, shown: Shown<'_>, consent: Consent) -> Result<Option<Exit>> {
+    let Shown { restore: Restore { request, .. }, prepared } = shown;
     show::plan(process, shown, consent.json)?;
     if prepared.is_empty() {
         let is_barred = !report::barred(&prepared.plan).is_empty();

@@ -6,11 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use chrono::DateTime;
 use serde_json::{Value, json};
 
 use super::{
-    planned::{MISSING, PlannedRestore},
-    unchanged::{losing_lines, unchanged},
+    remains::{losing_lines, unchanged},
+    shown::{MISSING, Shown},
 };
 use crate::{
     commands::{Project, print, print_json},
@@ -18,7 +19,7 @@ use crate::{
     model::{Kind, RelPath},
     plan::{Action, Author, KeepReason, Picked, Step},
     process::Process,
-    restore::{Prepared, Restore, bytes_now},
+    restore::{Prepared, Restore, StepGap, bytes_now},
     store::{RepositoryStep, StepKind},
     ui::{self, Align, DiffSide, FileDiff, LineCounts},
 };
@@ -37,7 +38,15 @@ pub(super) fn heading(process: &Process<'_>, restore: Restore<'_>) -> String {
         ),
         "keep" => format!("bringing what {} has changed into {root}", shown_name(restore)),
         "redo" => format!("redoing: forward to checkpoint {id} ({when}) in {root}"),
-        _ => format!("restoring checkpoint {id} ({when}) in {root}"),
+        _ => match &request.step {
+            Some(step) => {
+                let (turn, number) = step.number;
+                let when =
+                    ui::Clock::local(process.now).when(DateTime::from_timestamp_nanos(step.at));
+                format!("restoring to before step {turn}.{number} ({when}) in {root}")
+            }
+            None => format!("restoring checkpoint {id} ({when}) in {root}"),
+        },
     };
     let here = process.cwd.as_deref().and_then(|cwd| std::fs::canonicalize(cwd).ok());
     let is_below = here
@@ -55,7 +64,7 @@ fn shown_name(restore: Restore<'_>) -> String {
 }
 
 /// Prints a plan.
-pub(super) fn plan(process: &mut Process<'_>, shown: PlannedRestore<'_>, json: bool) -> Result<()> {
+pub(super) fn plan(process: &mut Process<'_>, shown: Shown<'_>, json: bool) -> Result<()> {
     if json {
         let value = plan_json(shown, &lines_of(shown));
         return print_json(process, "restore", value);
@@ -65,8 +74,8 @@ pub(super) fn plan(process: &mut Process<'_>, shown: PlannedRestore<'_>, json: b
 }
 
 /// A plan in words, without a heading.
-pub(super) fn plan_text(shown: PlannedRestore<'_>) -> String {
-    let PlannedRestore { restore: Restore { project, .. }, prepared } = shown;
+pub(super) fn plan_text(shown: Shown<'_>) -> String {
+    let Shown { restore: Restore { project, .. }, prepared } = shown;
     let plan = &prepared.plan;
     let mut text = repositories_text(project, &prepared.repositories);
     text.push_str(&losing_lines(&prepared.losing, shown.way_back()));
@@ -142,7 +151,7 @@ pub(super) fn lacks_text(project: &Project, step: &RepositoryStep) -> String {
 const COUNTING: Duration = Duration::from_millis(300);
 
 /// How many lines of which files come and go, as far as they are soon counted.
-pub(super) fn lines_of(shown: PlannedRestore<'_>) -> BTreeMap<RelPath, LineCounts> {
+fn lines_of(shown: Shown<'_>) -> BTreeMap<RelPath, LineCounts> {
     let prepared = shown.prepared;
     let deadline = Instant::now() + COUNTING;
     let mut lines = BTreeMap::new();
@@ -157,7 +166,7 @@ pub(super) fn lines_of(shown: PlannedRestore<'_>) -> BTreeMap<RelPath, LineCount
 }
 
 /// How many lines come and go when a step is done.
-fn count(shown: PlannedRestore<'_>, step: &Step, deadline: Instant) -> Option<LineCounts> {
+fn count(shown: Shown<'_>, step: &Step, deadline: Instant) -> Option<LineCounts> {
     let (then, now) = (step.then?, step.now?);
     let old = bytes_now(shown.restore.project, &step.path)?;
     let new = match shown.prepared.plan.merges.get(&step.path) {
@@ -176,7 +185,7 @@ fn count(shown: PlannedRestore<'_>, step: &Step, deadline: Instant) -> Option<Li
 const ROWS_MAX: usize = 200;
 
 /// The plan in groups: what changes, what comes back, what goes, what stays.
-fn rows_text(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, LineCounts>) -> String {
+fn rows_text(shown: Shown<'_>, lines: &BTreeMap<RelPath, LineCounts>) -> String {
     let plan = &shown.prepared.plan;
     let steps: Vec<&Step> = plan.steps.iter().filter(|step| !plan.is_implied(step)).collect();
     let name = |step: &Step| {
@@ -210,7 +219,7 @@ fn rows_text(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, LineCounts>) -
 }
 
 /// The verb of a row. What a fork has made is not restored.
-fn verb_shown<'v>(verb: &'v str, shown: PlannedRestore<'_>) -> &'v str {
+fn verb_shown<'v>(verb: &'v str, shown: Shown<'_>) -> &'v str {
     match (shown.brings(), verb) {
         (Some(_), "restore") => "change",
         (Some(_), "recreate") => "add",
@@ -219,8 +228,8 @@ fn verb_shown<'v>(verb: &'v str, shown: PlannedRestore<'_>) -> &'v str {
 }
 
 /// What differs outside the project: what is put back, then what is not.
-fn outside_text(shown: PlannedRestore<'_>) -> String {
-    let PlannedRestore { restore: Restore { project, .. }, prepared } = shown;
+fn outside_text(shown: Shown<'_>) -> String {
+    let Shown { restore: Restore { project, .. }, prepared } = shown;
     let row = |path: &Path, verb: &str, why: &str| {
         format!("  {verb:<9} {}   {why}\n", ui::path(path, project.home.as_deref()))
     };
@@ -254,7 +263,7 @@ fn is_directory(step: &Step) -> bool {
 }
 
 /// What happens to a path, and a word on why.
-pub(super) fn words(step: &Step, shown: PlannedRestore<'_>) -> (&'static str, String) {
+pub(super) fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
     let (verb, why) = match (step.action, step.author) {
         (Action::Restore, _) if shown.is_mid_turn(&step.path) => {
             return ("restore", format!("to what was {}", shown.mid_turn_words()));
@@ -302,7 +311,7 @@ pub(super) fn words(step: &Step, shown: PlannedRestore<'_>) -> (&'static str, St
 fn kept_words(
     step: &Step,
     (kept, author): (KeepReason, Author),
-    shown: PlannedRestore<'_>,
+    shown: Shown<'_>,
 ) -> (&'static str, String) {
     let (verb, why) = match (kept, author) {
         (KeepReason::BuiltOn, _) => return ("keep", shown.built_on_words(step)),
@@ -311,6 +320,8 @@ fn kept_words(
             ("keep", "not known what the turn left there: a call of it was not looked at")
         }
         (KeepReason::BothChanged, _) => return ("keep", shown.both_changed_words(step)),
+        (KeepReason::BeforeUnknown, _) => ("keep", StepGap::When.words()),
+        (KeepReason::BeforeUnheld, _) => ("keep", StepGap::Bytes.words()),
         (KeepReason::Ignored, _) => ("keep", "ignored, and not known who made it"),
         (KeepReason::Edited, Author::Unclear) if step.then.is_none() => (
             "keep",
@@ -349,7 +360,7 @@ fn kept_words(
     (verb, why.to_owned())
 }
 
-pub(super) fn plan_json(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, LineCounts>) -> Value {
+pub(super) fn plan_json(shown: Shown<'_>, lines: &BTreeMap<RelPath, LineCounts>) -> Value {
     let prepared = shown.prepared;
     let plan = &prepared.plan;
     let step = |step: &Step| {
@@ -409,6 +420,9 @@ pub(super) fn plan_json(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, Lin
             json!({ "path": named(path), "checkpoint": id.to_string() })
         }).collect::<Vec<_>>(),
         "damaged": prepared.damaged.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "step": shown.restore.request.step.as_ref().map(|step| {
+            format!("{}.{}", step.number.0, step.number.1)
+        }),
         "reverts": shown.restore.request.reverts.as_ref().map(|turn| turn.number),
         "fork": shown.fork_json(),
         "built_on": prepared.built_on.iter().map(|(path, by)| {

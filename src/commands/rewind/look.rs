@@ -8,25 +8,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{RewindTarget, told};
 use crate::{
     commands::{
         Project,
         compare::Comparison,
         error_text,
-        list::{self, ListView},
-        restore::{self, PlanOffer, Preview, Selection, conversation},
+        list::ListView,
+        restore::{self, conversation},
         stats::Stats,
     },
     crash,
-    error::{Error, Result},
+    error::Result,
     model::Checkpoint,
     process::{Process, ProcessContext, Terminal},
     ui::{
         DiffOptions, Style,
-        picker::{
-            DetailRequest, FileMark, News, OfferedFile, PartId, PickerGoal, PickerPlan, Waker,
-        },
+        picker::{DetailRequest, News, PickerPlan, Waker},
     },
 };
 
@@ -39,20 +36,14 @@ const FILES_MAX: usize = 300;
 /// What one turn did is counted within this time.
 const COUNT_TIME: Duration = Duration::from_millis(400);
 
-/// What finds things out, and how one talks to it.
-pub(super) struct LookThread {
-    /// Where wishes go. Without it, nothing more is found out.
-    pub(super) wishes: Sender<DetailRequest>,
-    pub(super) news: Receiver<News>,
-    /// What was chosen of plans, before the news of what that would do.
-    pub(super) selections: Receiver<(PartId, Selection)>,
-}
-
 /// Begins to look. Ends when the picker has no more wishes.
-pub(super) fn begin(process: &Process<'_>, listed: ListView, waker: Waker) -> LookThread {
-    let (wishes, receiver) = channel();
+pub(super) fn begin(
+    process: &Process<'_>,
+    listed: ListView,
+    waker: Waker,
+) -> (Sender<DetailRequest>, Receiver<News>) {
+    let (sender, wished) = channel();
     let (tell, news) = channel();
-    let (selected, selections) = channel();
     let context =
         ProcessContext { cwd: process.cwd.clone(), env: process.env.clone(), now: process.now };
     // Left to itself at the end: it only reads, and is not waited for.
@@ -63,25 +54,14 @@ pub(super) fn begin(process: &Process<'_>, listed: ListView, waker: Waker) -> Lo
             let uncounted = (0..listed.lines.len()).collect();
             match Project::open(process, None) {
                 Ok(project) => {
-                    let (waiting, offer) = (VecDeque::new(), None);
-                    let looker = Looker {
-                        process,
-                        project,
-                        listed,
-                        wished: receiver,
-                        teller,
-                        selected,
-                        waiting,
-                        uncounted,
-                        offer,
-                    };
-                    looker.look();
+                    let waiting = VecDeque::new();
+                    Looker { process, project, listed, wished, teller, waiting, uncounted }.look();
                 }
                 Err(err) => teller.say(News::Trouble(0, error_text(&err, Style::PLAIN))),
             }
         })
     });
-    LookThread { wishes, news, selections }
+    (sender, news)
 }
 
 /// Tells the picker.
@@ -104,13 +84,10 @@ struct Looker<'a, 'b> {
     listed: ListView,
     wished: Receiver<DetailRequest>,
     teller: PickerSender,
-    selected: Sender<(PartId, Selection)>,
     /// What is wished and not granted yet.
     waiting: VecDeque<DetailRequest>,
     /// Turns of which it is not known yet what they did.
     uncounted: VecDeque<usize>,
-    /// The plan that the user chooses from, and its number.
-    offer: Option<(u32, RewindTarget, PlanOffer)>,
 }
 
 /// What comes next.
@@ -170,41 +147,19 @@ impl Looker<'_, '_> {
         if matches!(wish, DetailRequest::Look(_) | DetailRequest::Plan(_)) {
             self.waiting.clear();
         }
-        if let DetailRequest::Offer(..) = wish {
-            self.waiting.retain(|it| matches!(it, DetailRequest::Look(_) | DetailRequest::Plan(_)));
-        }
         self.waiting.push_back(wish);
     }
 
     fn grant(&mut self, wish: DetailRequest) {
-        match wish {
-            DetailRequest::Look(turn) => {
-                let looked = self.difference(turn);
-                self.say_trouble(turn, looked);
+        let (turn, granted) = match wish {
+            DetailRequest::Look(turn) => (turn, self.difference(turn)),
+            DetailRequest::Plan(turn) => (turn, self.plan(turn)),
+            DetailRequest::Talk(turn) => {
+                self.talk(turn);
+                return;
             }
-            DetailRequest::Plan(turn) => {
-                let planned = self.plan(turn);
-                self.say_trouble(turn, planned);
-            }
-            DetailRequest::Talk(turn) => self.talk(turn),
-            DetailRequest::Revert(turn) => {
-                let plan = self.preview(turn, PickerGoal::Turn).map_err(|err| told(&err));
-                self.teller.say(News::Reverts(turn, plan));
-            }
-            DetailRequest::Offer(number, turn, goal) => {
-                let files = self.offer(number, turn, goal).map_err(|err| told(&err));
-                self.teller.say(News::Offered(number, files));
-            }
-            DetailRequest::Open(number, file) => self.open(number, file),
-            DetailRequest::Part(id, marks) => {
-                let text = self.part(id, &marks).map_err(|err| told(&err));
-                self.teller.say(News::Parted(id.part, text));
-            }
-        }
-    }
-
-    fn say_trouble(&self, turn: usize, result: Result<()>) {
-        if let Err(err) = result {
+        };
+        if let Err(err) = granted {
             self.teller.say(News::Trouble(turn, error_text(&err, Style::PLAIN)));
         }
     }
@@ -239,50 +194,10 @@ impl Looker<'_, '_> {
     }
 
     fn plan(&self, turn: usize) -> Result<()> {
-        let plan = self.preview(turn, PickerGoal::Before)?;
-        self.teller.say(News::Planned(turn, plan));
+        let preview = restore::preview(self.process, &self.project, self.checkpoint(turn))?;
+        let (text, conflicts) = (preview.text, preview.conflicts);
+        self.teller.say(News::Planned(turn, PickerPlan { text, conflicts }));
         Ok(())
-    }
-
-    fn preview(&self, turn: usize, goal: PickerGoal) -> Result<PickerPlan> {
-        let id = self.checkpoint(turn).id;
-        let target = RewindTarget::of(self.process, &self.project, id, goal, false)?;
-        let Preview { text, conflicts } =
-            restore::preview(self.process, target.restore(&self.project))?;
-        Ok(PickerPlan { text, conflicts })
-    }
-
-    /// A plan to choose from.
-    fn offer(&mut self, number: u32, turn: usize, goal: PickerGoal) -> Result<Vec<OfferedFile>> {
-        self.offer = None;
-        let id = self.checkpoint(turn).id;
-        let target = RewindTarget::of(self.process, &self.project, id, goal, true)?;
-        let restore = target.restore(&self.project);
-        let offer = PlanOffer::of(self.process, restore)?;
-        let rows = offer.rows(restore);
-        self.offer = Some((number, target, offer));
-        Ok(rows)
-    }
-
-    fn open(&mut self, number: u32, file: usize) {
-        let offer = self.offer.as_mut().filter(|(it, ..)| *it == number);
-        let Some((_, target, offer)) = offer else { return };
-        let pieces = offer.pieces(target.restore(&self.project), file);
-        self.teller.say(News::Opened(number, file, pieces));
-    }
-
-    /// What the marks would do. What they choose is kept for a yes.
-    fn part(&mut self, id: PartId, marks: &[(usize, FileMark)]) -> Result<String> {
-        let offer = self.offer.as_mut().filter(|(it, ..)| *it == id.offer);
-        let Some((_, target, offer)) = offer else {
-            return Err(Error::other("there is another plan by now", "choose again"));
-        };
-        let restore = target.restore(&self.project);
-        let selection = offer.select(restore, marks);
-        let text = restore::part_text(self.process, restore, &selection)?;
-        // If the picker is gone, so is the one who reads it.
-        let _ignored = self.selected.send((id, selection));
-        Ok(text)
     }
 
     /// Whether the conversation can be forked: for that all of it is read, or its agent's server asked.
@@ -296,7 +211,7 @@ impl Looker<'_, '_> {
         let deadline = Instant::now() + COUNT_TIME;
         let line = &self.listed.lines[turn];
         if let Some(counts) = line.counts(self.process, &self.project, stats, deadline) {
-            self.teller.say(News::Did(turn, list::counted(counts)));
+            self.teller.say(News::Did(turn, counts.words()));
         }
     }
 }

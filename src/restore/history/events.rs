@@ -102,16 +102,15 @@ impl FileHistory<'_> {
     }
 
     /// Whether a checkpoint was taken, or found as it was, right before a call.
-    fn is_exact(&self, caller: &Caller, checkpoint: &Checkpoint) -> bool {
-        let is_first = self.log.look(checkpoint).order == caller.began;
-        is_first || self.looks_again && caller.paths.is_none()
+    pub(super) fn is_exact(&self, caller: &Caller, checkpoint: &Checkpoint) -> bool {
+        caller.compared || self.log.look(checkpoint).order == caller.began
     }
 
     /// What was there right before a call. What an edit names and finds as it was last seen is not noted
     /// again.
     fn before_call(&self, path: &RelPath, caller: &Caller, sights: &[Sight]) -> Option<SeenState> {
         let is_its = |sight: &&Sight| {
-            sight.by == Doer::Other && (caller.first_before..=caller.began).contains(&sight.order)
+            sight.by == Doer::Other && (caller.looked..=caller.began).contains(&sight.order)
         };
         if sights.iter().any(|sight| is_its(&sight)) {
             return None;
@@ -125,7 +124,7 @@ impl FileHistory<'_> {
             }
             None => return None,
         };
-        Some(SeenState { order: caller.first_before, there, how: SeenWhen::Before })
+        Some(SeenState { order: caller.looked, there, how: SeenWhen::Before })
     }
 
     /// What the session itself left last at a path before a call, or what a checkpoint holds since.

@@ -8,6 +8,8 @@ mod events;
 mod lines;
 mod renames;
 mod series;
+mod step_state;
+mod steps;
 mod walk;
 
 use std::collections::{BTreeSet, HashMap};
@@ -25,6 +27,8 @@ use crate::{
 
 pub(crate) use lines::BlamedLine;
 pub(crate) use series::{FileChange, GitFile, LINK_MODE, SeriesFiles, SeriesPart, TurnSeries};
+pub(crate) use step_state::{StepGap, StepState};
+pub(crate) use steps::{StepChanges, TurnStep, TurnSteps, step_numbers};
 use walk::{HistoryStep, StepCause};
 
 /// Who wrote something.
@@ -109,6 +113,8 @@ struct PastCall {
     over: usize,
     /// Its place among the callers of the log; `None` for one that the log does not have.
     caller: Option<usize>,
+    /// The checkpoint that covers it.
+    of: CheckpointId,
 }
 
 /// What is known of a project's files since the oldest checkpoint.
@@ -189,7 +195,13 @@ impl<'a> FileHistory<'a> {
             };
             let over = caller.done.or(caller.ended).or_else(next);
             let over = over.unwrap_or_else(|| self.outlived(caller.at));
-            self.calls.push(PastCall { turn, began: caller.began, over, caller: Some(at) });
+            self.calls.push(PastCall {
+                turn,
+                began: caller.began,
+                over,
+                caller: Some(at),
+                of: caller.of,
+            });
         }
         self.log.callers = callers;
         self.add_unlogged();
@@ -219,7 +231,7 @@ impl<'a> FileHistory<'a> {
                 ran.began >= began && ran.turn != turn && caller == name.as_ref()
             };
             let over = self.calls.iter().find(is_next).map_or(usize::MAX, |next| next.began);
-            self.calls.push(PastCall { turn, began, over, caller: None });
+            self.calls.push(PastCall { turn, began, over, caller: None, of: one.id });
         }
         self.checkpoints = checkpoints;
     }

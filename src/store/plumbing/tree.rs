@@ -15,8 +15,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     model::{
-        ContentId, DefaultModes, DirPath, Directory, Entry, Fresh, Kind, ScanEntry, SkipReason,
-        Skipped,
+        ContentId, DirPath, Directory, Entry, Fresh, Kind, ScanEntry, SkipReason, Skipped, Usual,
     },
 };
 
@@ -131,12 +130,12 @@ fn entry_kind(found: &ScanEntry) -> Option<EntryKind> {
 }
 
 fn entry(kind: EntryKind, id: &ObjectId) -> Entry {
-    let default_modes = DefaultModes::default();
+    let usual = Usual::default();
     let (kind, permissions) = match kind {
-        EntryKind::Blob => (Kind::File, default_modes.file),
-        EntryKind::BlobExecutable => (Kind::File, default_modes.executable),
+        EntryKind::Blob => (Kind::File, usual.file),
+        EntryKind::BlobExecutable => (Kind::File, usual.executable),
         EntryKind::Link => (Kind::Link, 0o777),
-        EntryKind::Tree | EntryKind::Commit => (Kind::Directory, default_modes.directory),
+        EntryKind::Tree | EntryKind::Commit => (Kind::Directory, usual.directory),
     };
     Entry { kind, permissions, content: Some(content(id)), device: 0 }
 }

@@ -1,0 +1,268 @@
+//! The steps of a turn: the calls that could change files, in the order in which they began.
+
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+
+use chrono::{DateTime, Utc};
+use sha2::{Digest, Sha256};
+
+use super::{
+    super::version::{Version, VersionBytes, VersionEntry},
+    FileHistory, HistoryStep, StepGap,
+    step_state::Looks,
+};
+use crate::{
+    attribution::{Doer, Sight},
+    error::{Error, Result},
+    ledger,
+    model::{Checkpoint, CheckpointId, Content, ContentId, Entry, Kind, Reason, RelPath, Storage},
+    plan::Change,
+    project::{Project, TurnRow, rows},
+};
+
+/// A turn of the list, as steps.
+pub(crate) struct TurnSteps<'a> {
+    pub(super) history: FileHistory<'a>,
+    /// Its number in the list, from 1.
+    pub(crate) turn: usize,
+    /// Its row.
+    pub(crate) row: TurnRow,
+    /// Its steps, the first one first.
+    pub(crate) steps: Vec<TurnStep>,
+    pub(super) looks: Looks,
+    /// The states that paths went through, as far as they were asked for.
+    states: RefCell<BTreeMap<RelPath, Rc<Vec<HistoryStep>>>>,
+}
+
+/// One call of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TurnStep {
+    /// Its number in the turn, from 1.
+    pub(crate) number: usize,
+    /// When it began.
+    pub(crate) at: DateTime<Utc>,
+    /// The tool, if it is known.
+    pub(crate) tool: Option<String>,
+    /// The call in one line: the command, or the paths that it names.
+    pub(crate) summary: Option<String>,
+    /// The checkpoint that covers it.
+    pub(crate) of: CheckpointId,
+    /// Whether that checkpoint is what was there right before it.
+    pub(crate) is_exact: bool,
+    /// Whether all it left is noted: otherwise it is running, or was cut off.
+    pub(crate) is_done: bool,
+    /// Its place among [`FileHistory::calls`].
+    pub(super) call: usize,
+}
+
+/// What a step changed.
+#[derive(Default)]
+pub(crate) struct StepChanges {
+    /// From what was there right before it to what it left, without directories.
+    pub(crate) changes: Vec<Change>,
+    /// The bytes of files that no checkpoint holds, by their names in the changes.
+    pub(crate) contents: BTreeMap<ContentId, Vec<u8>>,
+    /// What else it left something at: one of both sides is not known, or its bytes are not held.
+    pub(crate) unknown: Vec<RelPath>,
+}
+
+impl<'a> TurnSteps<'a> {
+    /// The steps of the turn that has a number in the list.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such turn, or the store cannot be read.
+    pub(crate) fn of(project: &'a Project, turn: usize) -> Result<Self> {
+        let all = rows(project.store.list()?, &ledger::uses(&project.state));
+        let none = || Error::NoSuchCheckpoint { given: turn.to_string() };
+        let row = all.into_iter().nth(turn.wrapping_sub(1)).ok_or_else(none)?;
+        let history = FileHistory::of(project)?;
+        let steps = history.steps_of(turn, &row);
+        let (looks, states) = Default::default();
+        Ok(Self { history, turn, row, steps, looks, states })
+    }
+
+    /// A step by its number.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the turn has none of that number.
+    pub(crate) fn step(&self, number: usize) -> Result<&TurnStep> {
+        self.steps.get(number.wrapping_sub(1)).ok_or_else(|| {
+            let turn = self.turn;
+            let message = match (self.row.told_by_user(), self.steps.len()) {
+                (true, _) => {
+                    format!("{turn} is no turn: a person asked for it, and it has no steps")
+                }
+                (false, 1) => format!("turn {turn} has no step {number}: it has one"),
+                (false, count) => format!("turn {turn} has no step {number}: it has {count}"),
+            };
+            Error::other(message, format!("`beforehand list --steps {turn}` shows them"))
+        })
+    }
+
+    /// The checkpoint that holds exactly what was there before a step, if there is one.
+    pub(crate) fn checkpoint(&self, step: &TurnStep) -> Option<&Checkpoint> {
+        step.is_exact.then(|| self.history.checkpoints.iter().find(|one| one.id == step.of))?
+    }
+
+    /// The states that a path went through.
+    pub(super) fn states(&self, path: &RelPath) -> Rc<Vec<HistoryStep>> {
+        if let Some(known) = self.states.borrow().get(path) {
+            return Rc::clone(known);
+        }
+        let states = Rc::new(self.history.steps(path));
+        self.states.borrow_mut().insert(path.clone(), Rc::clone(&states));
+        states
+    }
+
+    /// What a step changed; `None` if all of that is not known.
+    pub(crate) fn changes(&self, step: &TurnStep) -> Option<StepChanges> {
+        let history = &self.history;
+        let by = history.calls[step.call].caller.filter(|_| step.is_done)?;
+        let is_its = |sight: &&Sight| sight.by == Doer::Call(Some(by));
+        let mut found = StepChanges::default();
+        for (path, sights) in &history.log.sights {
+            let Some(after) = sights.iter().rfind(is_its) else { continue };
+            let before = history.before(&self.states(path), step.call);
+            let after = VersionEntry::seen(&after.there);
+            let is_directory =
+                |it: &Version| it.as_ref().is_some_and(|it| it.kind == Kind::Directory);
+            let is_same = |before: &Version| history.source.is_same(path, before, &after);
+            let is_none = before.as_ref().is_some_and(is_same);
+            let only_directories =
+                before.as_ref().is_none_or(|it| it.is_none() || is_directory(it))
+                    && (after.is_none() || is_directory(&after));
+            if is_none || only_directories && (before.is_some() || is_directory(&after)) {
+                continue;
+            }
+            let mut entry = |there: &Version| history.entry(path, there, &mut found.contents);
+            match before.as_ref().map(&mut entry).zip(Some(entry(&after))) {
+                Some((Ok(before), Ok(after))) => {
+                    found.changes.push(Change { path: path.clone(), before, after });
+                }
+                _ => found.unknown.push(path.clone()),
+            }
+        }
+        Some(found)
+    }
+}
+
+impl TurnRow {
+    /// Whether a person asked for it, and so no turn began with it.
+    fn told_by_user(&self) -> bool {
+        self.steps.first().is_some_and(|first| first.cause.reason == Reason::Asked)
+    }
+}
+
+impl FileHistory<'_> {
+    /// The steps of the turn that a row is about.
+    fn steps_of(&self, turn: usize, row: &TurnRow) -> Vec<TurnStep> {
+        let is_its = |at: &usize| self.turns[self.calls[*at].turn].number == Some(turn);
+        let mut calls: Vec<usize> = (0..self.calls.len()).filter(is_its).collect();
+        calls.sort_by_key(|at| self.calls[*at].began);
+        let numbered = calls.into_iter().enumerate();
+        numbered.map(|(at, call)| self.step(at + 1, call, row)).collect()
+    }
+
+    fn step(&self, number: usize, call: usize, row: &TurnRow) -> TurnStep {
+        let ran = &self.calls[call];
+        let caller = ran.caller.map(|caller| &self.log.callers[caller]);
+        let held = self.checkpoints.iter().find(|one| one.id == ran.of);
+        let is_exact = match (caller, held) {
+            (_, None) => false,
+            (None, Some(_)) => true,
+            (Some(caller), Some(held)) => self.is_exact(caller, held),
+        };
+        // What the checkpoint was taken before, or the turn that found it as it was.
+        let at = row.steps.iter().position(|one| one.id == ran.of && is_exact);
+        let cause = at.map(|at| match row.used.as_ref().filter(|_| at == 0) {
+            Some(used) => (used.tool.clone(), used.summary.clone()),
+            None => (row.steps[at].cause.tool.clone(), row.steps[at].cause.summary.clone()),
+        });
+        let (tool, summary) = match (caller, cause) {
+            (Some(caller), _) if !caller.tool.is_empty() => (Some(caller.tool.clone()), None),
+            (_, Some(cause)) => cause,
+            (_, None) => (None, None),
+        };
+        let named = || {
+            let caller = caller?;
+            let names = caller.paths.as_ref()?.iter();
+            let names: Vec<_> =
+                names.map(|path| String::from_utf8_lossy(path.as_bytes())).collect();
+            Some(names.join(" "))
+        };
+        let line = caller.map(|caller| caller.summary.clone()).filter(|line| !line.is_empty());
+        TurnStep {
+            number,
+            at: caller.map_or_else(
+                || held.map_or(DateTime::UNIX_EPOCH, |held| held.taken_at),
+                |caller| DateTime::from_timestamp_nanos(caller.at),
+            ),
+            tool,
+            summary: summary.or(line).or_else(named).filter(|line| !line.is_empty()),
+            of: ran.of,
+            is_exact,
+            is_done: caller.is_some_and(|caller| caller.done.is_some()),
+            call,
+        }
+    }
+
+    /// What was there right before a call, of the states that a path went through; `None` if that is not
+    /// known: it was changed at some time around the beginning of the call.
+    pub(super) fn before(&self, states: &[HistoryStep], call: usize) -> Option<Version> {
+        let ran = &self.calls[call];
+        let looked = ran.caller.map_or(ran.began, |caller| self.log.callers[caller].looked);
+        let next = states.iter().position(|state| state.order > ran.began);
+        let next = next.unwrap_or(states.len());
+        let last = states.get(next.checked_sub(1)?)?;
+        let is_certain = states.get(next).is_none_or(|next| next.known >= looked);
+        is_certain.then(|| last.there.clone())
+    }
+
+    /// Something at a path as a tree has it. Bytes that no checkpoint holds are put into `contents`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if they are not held at all.
+    pub(super) fn entry(
+        &self,
+        path: &RelPath,
+        there: &Version,
+        contents: &mut BTreeMap<ContentId, Vec<u8>>,
+    ) -> Result<Option<Entry>, StepGap> {
+        let Some(found) = there else { return Ok(None) };
+        let kind = found.kind;
+        let usual = if kind == Kind::Directory { 0o755 } else { 0o644 };
+        let permissions = found.permissions.unwrap_or(usual);
+        let content = match &found.bytes {
+            _ if !kind.has_content() => None,
+            VersionBytes::Held(content) => *content,
+            _ => {
+                let bytes = self.source.read(path, found).ok_or(StepGap::Bytes)?;
+                let id = ContentId::new(&Sha256::digest(&bytes));
+                contents.insert(id, bytes);
+                Some(Content { id, place: Storage::Private })
+            }
+        };
+        Ok(Some(Entry { kind, permissions, content, device: found.device }))
+    }
+}
+
+/// The number of the step before which each checkpoint of a row was taken.
+///
+/// # Errors
+///
+/// Fails if the store cannot be read.
+pub(crate) fn step_numbers(
+    project: &Project,
+    rows: &[TurnRow],
+) -> Result<BTreeMap<CheckpointId, usize>> {
+    let history = FileHistory::of(project)?;
+    let mut numbers = BTreeMap::new();
+    for (at, row) in rows.iter().enumerate() {
+        for step in history.steps_of(at + 1, row).iter().filter(|step| step.is_exact) {
+            numbers.entry(step.of).or_insert(step.number);
+        }
+    }
+    Ok(numbers)
+}

@@ -1,0 +1,192 @@
+//! The steps of a turn: `list --steps`, and what `show`, `diff` and `restore` make of `N.K`.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::{
+    evidence::{begins, ends, ours, run, writes},
+    support::{temp::write, world::World},
+};
+
+/// A project in both kinds of store, and in it a turn of four steps: two edits of one file, a command, and
+/// one more edit.
+fn projects() -> [World; 2] {
+    [World::new(), World::with_git()].map(|mut world| {
+        write(&world.settings(), "deadline = \"60s\"\n");
+        world.write("a", "one\ntwo\n");
+        world.write("b", "kept\n");
+        run(&mut world, "zero", "make nothing", |_| ());
+        writes(&mut world, "one", "a", "one\n2\n");
+        writes(&mut world, "one", "a", "one\n2\nthree\n");
+        run(&mut world, "one", "rm b", |world| {
+            fs::remove_file(world.root().join("b")).unwrap();
+        });
+        writes(&mut world, "one", "d/new", "new\n");
+        writes(&mut world, "one", "a", "1\n2\nthree\n");
+        world
+    })
+}
+
+fn steps(world: &mut World, args: &[&str]) -> Vec<Value> {
+    let args: Vec<&str> = ["list", "--json", "--steps"].iter().chain(args).copied().collect();
+    let told = ours(world, &args, 0).stdout;
+    serde_json::from_str(&told).unwrap()
+}
+
+/// Whether a file is there, and what is in it.
+fn text(world: &World, path: &str) -> Option<String> {
+    fs::read_to_string(world.root().join(path)).ok()
+}
+
+#[test]
+fn each_call_of_a_turn_is_a_step_with_what_it_changed() {
+    for mut world in projects() {
+        let told = steps(&mut world, &[]);
+        let column = |name: &str| told.iter().map(|step| step[name].clone()).collect::<Vec<_>>();
+        assert_eq!(column("number"), ["1.1", "1.2", "1.3", "1.4", "1.5"]);
+        assert_eq!(column("tool"), ["Write", "Write", "Bash", "Write", "Write"]);
+        assert_eq!(column("summary"), ["a", "a", "rm b", "d/new", "a"]);
+        assert_eq!(column("changed"), [1, 1, 1, 1, 1]);
+        assert_eq!(column("added"), [1, 1, 0, 1, 1]);
+        assert_eq!(column("removed"), [1, 0, 1, 0, 1]);
+        assert_eq!(column("held"), [true, true, true, true, true]);
+        let exact: Vec<bool> = told.iter().map(|step| step["id"].is_string()).collect();
+        assert_eq!(exact, [true, false, true, false, false]);
+        assert_eq!(steps(&mut world, &["1"]), told);
+    }
+}
+
+#[test]
+fn a_list_with_calls_numbers_checkpoints_by_their_steps() {
+    for mut world in projects() {
+        let told = ours(&mut world, &["list", "--calls", "--json"], 0).stdout;
+        let told: Vec<Value> = serde_json::from_str(&told).unwrap();
+        let numbers: Vec<&Value> = told.iter().map(|row| &row["number"]).collect();
+        assert_eq!(numbers, [&json!("1.3"), &json!(1)]);
+        let shown = ours(&mut world, &["show", "1.3", "--json"], 0).stdout;
+        let shown: Value = serde_json::from_str(&shown).unwrap();
+        assert_eq!((&shown["id"], &shown["step"]["id"]), (&told[0]["id"], &told[0]["id"]));
+    }
+}
+
+#[test]
+fn a_restore_goes_to_right_before_a_step_and_an_undo_comes_back() {
+    for mut world in projects() {
+        let states = [
+            ("1.1", "one\ntwo\n", Some("kept\n"), None),
+            ("1.2", "one\n2\n", Some("kept\n"), None),
+            ("1.3", "one\n2\nthree\n", Some("kept\n"), None),
+            ("1.4", "one\n2\nthree\n", None, None),
+            ("1.5", "one\n2\nthree\n", None, Some("new\n")),
+        ];
+        for (step, a, b, new) in states {
+            let plan = ours(&mut world, &["restore", step, "--dry-run"], 0);
+            assert_eq!(world.read("a"), "1\n2\nthree\n", "{}", plan.stdout);
+            ours(&mut world, &["restore", step, "--yes"], 0);
+            let there = ["a", "b", "d/new"].map(|path| text(&world, path));
+            assert_eq!(there, [Some(a), b, new].map(|it| it.map(str::to_owned)), "{step}");
+            ours(&mut world, &["undo", "--yes"], 0);
+            let there = ["a", "b", "d/new"].map(|path| text(&world, path));
+            let now = [Some("1\n2\nthree\n"), None, Some("new\n")];
+            assert_eq!(there, now.map(|it| it.map(str::to_owned)), "{step}");
+        }
+    }
+}
+
+#[test]
+fn what_others_changed_after_the_step_is_a_conflict_as_in_every_restore() {
+    for mut world in projects() {
+        world.write("a", "1\n2\nthree\nmine\n");
+        ours(&mut world, &["restore", "1.5", "--yes"], 3);
+        assert_eq!(world.read("a"), "1\n2\nthree\nmine\n");
+        ours(&mut world, &["restore", "1.5", "--merge", "--yes"], 0);
+        assert_eq!(world.read("a"), "one\n2\nthree\nmine\n");
+        ours(&mut world, &["undo", "--yes"], 0);
+        ours(&mut world, &["restore", "1.2", "--force", "--yes"], 0);
+        assert_eq!(world.read("a"), "one\n2\n");
+    }
+}
+
+#[test]
+fn what_changed_around_a_step_at_an_unknown_time_stays_and_is_named() {
+    for mut world in [World::new(), World::with_git()] {
+        write(&world.settings(), "deadline = \"60s\"\n");
+        world.write("a", "one\n");
+        world.write("mine", "mine\n");
+        run(&mut world, "zero", "make nothing", |_| ());
+        writes(&mut world, "one", "a", "two\n");
+        writes(&mut world, "one", "a", "three\n");
+        world.write("mine", "later\n");
+        writes(&mut world, "one", "a", "four\n");
+        let told = steps(&mut world, &[]);
+        assert_eq!([&told[1], &told[2]].map(|step| &step["held"]), [false, false]);
+        assert_eq!(told[1]["not_held"][0]["path"], "mine");
+        let plan = ours(&mut world, &["restore", "1.2", "--yes", "--force"], 3);
+        assert!(plan.stdout.contains("mine"), "{}", plan.stdout);
+        assert_eq!(["a", "mine"].map(|path| world.read(path)), ["two\n", "later\n"]);
+        let said = ours(&mut world, &["diff", "1.2"], 0).stderr;
+        assert!(said.contains("note: mine: changed around that time"), "{said}");
+    }
+}
+
+#[test]
+fn a_step_is_shown_with_what_it_did_by_itself() {
+    for mut world in projects() {
+        let did = ours(&mut world, &["diff", "1.2", "--step", "--stat"], 0).stdout;
+        assert!(did.ends_with("1 file  +1 −0\n"), "{did}");
+        let between = ours(&mut world, &["diff", "1.2", "1.5", "--name-only"], 0).stdout;
+        assert_eq!(between, "a\nb\nd/new\n");
+        let since = ours(&mut world, &["diff", "1.5"], 0).stdout;
+        assert!(since.contains("-one") && since.contains("+1"), "{since}");
+        let shown = ours(&mut world, &["show", "1.2"], 0).stdout;
+        assert!(shown.starts_with("step       1.2 of 5, Write a\n"), "{shown}");
+    }
+}
+
+#[test]
+fn what_is_no_step_is_refused_and_changes_nothing() {
+    for mut world in projects() {
+        ours(&mut world, &["create", "-m", "by hand"], 0);
+        for (args, said) in [
+            (&["restore", "2.9", "--yes"][..], "error: turn 2 has no step 9: it has 5\n"),
+            (&["restore", "9.2", "--yes"], "error: no checkpoint `9.2`\n"),
+            (&["restore", "1.2", "--yes"], "error: 1 is no turn: a person asked for it"),
+            (&["list", "--steps", "1"], "error: 1 is no turn: a person asked for it"),
+            (&["fork", "2.2", "--yes"], "error: step 2.2 has no checkpoint of its own\n"),
+            (&["restore", "2.2", "--yes", "--outside"], "error: step 2.2 holds nothing outside"),
+            (&["diff", "2", "--step"], "error: --step is about one step of a turn"),
+        ] {
+            world.wait(1);
+            let done = world.run(args);
+            assert!(done.stderr.starts_with(said), "{args:?}: {}", done.stderr);
+            assert_eq!(world.read("a"), "1\n2\nthree\n");
+        }
+    }
+}
+
+#[test]
+fn a_step_that_has_not_ended_is_told_so_and_can_be_gone_back_to() {
+    for mut world in projects() {
+        begins(&mut world, "two", "make");
+        world.write("a", "make\n");
+        let told = steps(&mut world, &["1"]);
+        assert_eq!((&told[0]["done"], &told[0]["changed"]), (&json!(false), &Value::Null));
+        let said = world.run(&["diff", "1.1", "--step"]).stderr;
+        assert!(said.starts_with("error: what step 1.1 did is not known"), "{said}");
+        ends(&mut world, "two", "make");
+        let told = steps(&mut world, &["1"]);
+        assert_eq!((&told[0]["done"], &told[0]["changed"]), (&json!(true), &json!(1)));
+    }
+}
+
+#[test]
+fn a_step_is_written_to_another_directory_without_what_is_not_known() {
+    for mut world in projects() {
+        let into = world.home().join("out");
+        ours(&mut world, &["restore", "1.2", "--into", into.to_str().unwrap()], 0);
+        assert_eq!(fs::read_to_string(into.join("a")).unwrap(), "one\n2\n");
+        assert_eq!(fs::read_to_string(into.join("b")).unwrap(), "kept\n");
+        assert!(!into.join("d").exists());
+    }
+}
