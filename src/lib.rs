@@ -52,10 +52,10 @@ pub fn run_os() -> ExitCode {
         if cli::is_background(process) {
             process::be_nice();
         }
-        let usual = std::panic::take_hook();
+        let print_panic = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             if !is_hook && !shell::is_judging() {
-                usual(info);
+                print_panic(info);
             }
         }));
         cli::run(process)

@@ -17,7 +17,7 @@ use crate::{
         StoreChoice,
     },
     process::Process,
-    reach::Stake,
+    reach::AtRisk,
     scan::{self, Named, Scan, ScanLimits, ScanRequest, UserDirs},
     state::{RootState, StateDir},
     store::{self, Draft, GitStore, Saved, Store},
@@ -243,11 +243,11 @@ pub struct Unheld {
     pub is_guess: bool,
 }
 
-/// What of `stakes`, the places a destructive call names, a checkpoint that has `skipped` this does
+/// What of `at_risk`, the places a destructive call names, a checkpoint that has `skipped` this does
 /// not hold: they themselves, or something in them. What can be made again is not worth a word.
 pub fn unheld(
     skipped: &[Skipped],
-    stakes: &[Stake],
+    at_risk: &[AtRisk],
     root: &Root,
     is_ignored: impl Fn(&RelPath) -> bool,
 ) -> Vec<Unheld> {
@@ -255,15 +255,15 @@ pub fn unheld(
         let mut above = std::iter::successors(root.relative(path).ok(), RelPath::parent);
         above.any(|path| is_ignored(&path))
     };
-    let stakes: Vec<Stake> =
-        stakes.iter().map(|stake| Stake { path: real(&stake.path), ..*stake }).collect();
-    let named = stakes.iter().filter(|stake| !stake.is_guess);
-    let mut unheld: Vec<Unheld> = named.filter_map(|stake| device(&stake.path)).collect();
+    let at_risk: Vec<AtRisk> =
+        at_risk.iter().map(|risk| AtRisk { path: real(&risk.path), ..*risk }).collect();
+    let named = at_risk.iter().filter(|risk| !risk.is_guess);
+    let mut unheld: Vec<Unheld> = named.filter_map(|risk| device(&risk.path)).collect();
     for Skipped { path, reason, size } in skipped.iter().filter(|it| it.reason.matters()) {
         let path = root.path().join(std::ffi::OsStr::from_bytes(path));
-        let around = stakes.iter().filter(|stake| path.starts_with(&stake.path));
+        let around = at_risk.iter().filter(|risk| path.starts_with(&risk.path));
         let lost = around.filter(|it| it.spares != Spares::Ignored || !is_spared(&path));
-        let is_guess = lost.map(|stake| stake.is_guess).min();
+        let is_guess = lost.map(|risk| risk.is_guess).min();
         if let Some(is_guess) = is_guess
             && unheld.iter().all(|known| known.path != path)
         {
@@ -288,25 +288,25 @@ pub fn unread(skipped: &[Skipped], root: &Root) -> Vec<Unheld> {
     .collect()
 }
 
-/// What of `stakes` is there and would be lost if nothing at all could be saved.
-pub fn at_stake(stakes: &[Stake]) -> Vec<Unheld> {
-    let named = stakes.iter().filter(|stake| !stake.is_guess).map(|stake| &stake.path);
-    let there = named.filter(|stake| !scan::is_made_again(stake));
+/// What of `at_risk` is there and would be lost if nothing at all could be saved.
+pub fn unheld_at_risk(at_risk: &[AtRisk]) -> Vec<Unheld> {
+    let named = at_risk.iter().filter(|risk| !risk.is_guess).map(|risk| &risk.path);
+    let there = named.filter(|risk| !scan::is_made_again(risk));
     there
-        .filter_map(|stake| {
-            let data = stake.symlink_metadata().ok()?;
+        .filter_map(|risk| {
+            let data = risk.symlink_metadata().ok()?;
             let size = if data.is_file() { data.len() } else { 0 };
-            let (path, why) = (stake.clone(), "nothing could be saved");
+            let (path, why) = (risk.clone(), "nothing could be saved");
             Some(Unheld { path, size, why, is_guess: false })
         })
         .collect()
 }
 
 /// A disk: its device node is held, its content never is.
-fn device(stake: &Path) -> Option<Unheld> {
+fn device(risk: &Path) -> Option<Unheld> {
     use std::os::unix::fs::FileTypeExt;
-    let is_disk = stake.symlink_metadata().is_ok_and(|data| data.file_type().is_block_device());
-    let (path, why) = (stake.to_owned(), "a whole disk");
+    let is_disk = risk.symlink_metadata().is_ok_and(|data| data.file_type().is_block_device());
+    let (path, why) = (risk.to_owned(), "a whole disk");
     is_disk.then_some(Unheld { path, size: 0, why, is_guess: false })
 }
 

@@ -3,7 +3,10 @@
 use beforehand::process::{Exit, Terminal};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{tmux::Tmux, world::World};
+use crate::{
+    evidence::run,
+    support::{tmux::Tmux, world::World},
+};
 
 /// Three turns: one edits a file, one deletes a directory, one makes a file with an evil name.
 fn three_turns() -> World {
@@ -152,6 +155,128 @@ fn a_terminal_may_change_its_size() {
     gone(&tmux);
 }
 
+/// Forty lines, of which those at some places are another.
+fn lines(changed: &[usize]) -> String {
+    (0..40)
+        .map(|n| if changed.contains(&n) { format!("new {n}\n") } else { format!("{n}\n") })
+        .collect()
+}
+
+/// A turn changed three places of `a`, far apart, and `b`; it made `new` and removed `old`.
+fn a_turn_with_hunks() -> World {
+    let mut world = World::new();
+    world.set("TERM", "screen");
+    world.set("LC_ALL", "C.UTF-8");
+    for (path, text) in [("a", lines(&[])), ("b", "b\n".to_owned()), ("old", "old\n".to_owned())] {
+        world.write(path, text);
+    }
+    run(&mut world, "one", "make", |world| {
+        world.write("a", lines(&[3, 20, 36]));
+        world.write("b", "other\n");
+        world.write("new", "new\n");
+        remove_file(world, "old");
+    });
+    world
+}
+
+fn remove_file(world: &World, path: &str) {
+    std::fs::remove_file(world.root().join(path)).unwrap();
+}
+
+#[test]
+fn files_and_hunks_are_chosen_with_the_space_bar() {
+    let world = a_turn_with_hunks();
+    let Some(tmux) = Tmux::with_sh(&world, (80, 24)) else { return };
+    tmux.line("beforehand rewind");
+    tmux.sees("since then:");
+    tmux.press(&["Enter"]);
+    tmux.sees("paths would change");
+    tmux.press(&["Space"]);
+    let screen = tmux.sees("0 of 4 marked");
+    assert!(screen.contains("› [ ] restore  a "), "{screen}");
+    tmux.press(&["Enter"]);
+    tmux.sees("1 of 3 · 0 marked");
+    tmux.press(&["Down", "Space"]);
+    tmux.sees("2 of 3 · 1 marked");
+    tmux.press(&["Left", "End", "Space"]);
+    let screen = tmux.sees("2 of 4 marked");
+    assert!(
+        screen.contains("› [x] recreate old") && screen.contains("[~] restore  a "),
+        "{screen}"
+    );
+    tmux.press(&["r"]);
+    let screen = tmux.sees("2 paths would change");
+    assert!(screen.contains("in part, as you chose"), "{screen}");
+    tmux.press(&["Enter"]);
+    let screen = tmux.sees("undo with: beforehand undo");
+    assert!(screen.contains("restored 2 paths"), "{screen}");
+    assert_eq!(world.read("a"), lines(&[3, 36]));
+    assert_eq!((&*world.read("b"), &*world.read("old")), ("other\n", "old\n"));
+    assert_eq!(world.read("new"), "new\n");
+    tmux.line("clear; beforehand undo --yes");
+    tmux.sees("redo with: beforehand redo");
+    assert_eq!(world.read("a"), lines(&[3, 20, 36]));
+    assert!(!world.root().join("old").exists());
+}
+
+#[test]
+fn what_has_changed_since_it_was_shown_is_not_done() {
+    let world = a_turn_with_hunks();
+    let Some(tmux) = Tmux::with_sh(&world, (80, 24)) else { return };
+    let part = |seen: &str| {
+        tmux.press(&["a"]);
+        tmux.sees("4 of 4 marked");
+        tmux.press(&["r"]);
+        tmux.sees(seen)
+    };
+    tmux.line("beforehand rewind");
+    tmux.sees("since then:");
+    tmux.press(&["Enter", "Space"]);
+    tmux.sees("0 of 4 marked");
+    world.write("b", "mine\n");
+    part("`b` has changed since it was shown");
+    // Back there, the plan is another one: the user's own change stays.
+    tmux.press(&["Escape"]);
+    tmux.sees("0 of 3 marked");
+    tmux.press(&["a", "r"]);
+    tmux.sees("3 paths would change");
+    world.write("a", "mine\n");
+    tmux.press(&["Enter"]);
+    tmux.sees("error: `a` has changed since it was shown");
+    assert_eq!((&*world.read("a"), &*world.read("b")), ("mine\n", "mine\n"));
+    assert!(world.root().join("new").exists() && !world.root().join("old").exists());
+}
+
+#[test]
+fn a_turn_is_taken_back_alone_and_some_of_it_too() {
+    let mut world = a_turn_with_hunks();
+    run(&mut world, "two", "make more", |world| world.write("later", "later\n"));
+    let Some(tmux) = Tmux::with_sh(&world, (80, 24)) else { return };
+    let opens = || {
+        tmux.line("clear; beforehand rewind");
+        tmux.sees("since then:");
+        tmux.press(&["End", "Enter"]);
+        tmux.sees("Back to 2:");
+        tmux.press(&["Up", "Up", "Up"]);
+        tmux.until("the plan", |screen| {
+            screen.contains("Take back turn 2:") && screen.contains("paths would change")
+        })
+    };
+    let screen = opens();
+    assert!(screen.contains("this turn alone") && !screen.contains("later"), "{screen}");
+    tmux.press(&["Space"]);
+    tmux.sees("0 of 4 marked");
+    tmux.press(&["Down", "Space", "r"]);
+    tmux.sees("1 path would change");
+    tmux.press(&["Enter"]);
+    tmux.sees("undo with: beforehand undo");
+    assert_eq!((&*world.read("b"), world.read("a")), ("b\n", lines(&[3, 20, 36])));
+    opens();
+    tmux.press(&["Enter"]);
+    tmux.sees("undo with: beforehand undo");
+    assert_eq!((world.read("a"), &*world.read("later")), (lines(&[]), "later\n"));
+}
+
 #[test]
 fn a_terminal_without_a_screen_is_asked_in_lines() {
     let mut world = three_turns();
@@ -165,6 +290,7 @@ fn a_terminal_without_a_screen_is_asked_in_lines() {
     assert!(output.stdout.contains("undo with: beforehand undo"), "{}", output.stdout);
     assert!(output.stderr.contains("no checkpoint `99`"), "{}", output.stderr);
     assert_eq!(world.read("src/cart.ts"), "one\ntwo\nthree\n");
+    assert!(output.stderr.contains("p: hunk by hunk"), "{}", output.stderr);
     // A no is a no, and so is the end of input.
     remove(&world, "assets");
     assert_eq!(asked(&world, "3\nf\nn\n").exit, Exit::Failed);

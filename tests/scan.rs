@@ -119,7 +119,7 @@ impl Place {
             rules: scan.rules,
             tracked: scan.tracked,
             index: scan.index,
-            usual: scan.usual,
+            default_modes: scan.default_modes,
             files: scan.file_count(),
             ..Facts::default()
         };

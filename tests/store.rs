@@ -506,7 +506,10 @@ fn identify_after_save_equals_the_manifest<F: Fixture>() {
     let saved = store.save(draft(scan())).unwrap().checkpoint;
     let then = store.tree(saved.id).unwrap();
     let now = store.identify(&mut scan()).unwrap();
-    assert_eq!((then.top, &then.besides, then.usual), (now.top, &now.besides, now.usual));
+    assert_eq!(
+        (then.top, &then.overlay, then.default_modes),
+        (now.top, &now.overlay, now.default_modes)
+    );
     assert_eq!(manifest(&*store, &then).unwrap(), manifest(&*store, &now).unwrap());
     write(&root.join("dir/a"), "b");
     let changed = store.identify(&mut scan()).unwrap();
@@ -536,7 +539,7 @@ fn removing_frees_what_nothing_else_needs_and_nothing_else<F: Fixture>() {
     let scan = walk_but(fixture.root(), &[".env"], &[]);
     let second = fixture.open().save(draft(scan)).unwrap().checkpoint;
     let expected = held(&*fixture.open(), second.id);
-    let only_first = fixture.open().tree(first.id).unwrap().besides;
+    let only_first = fixture.open().tree(first.id).unwrap().overlay;
     fixture.open().remove(&[first.id]).unwrap();
     assert_eq!(fixture.open().list().unwrap(), std::slice::from_ref(&second));
     assert!(matches!(fixture.open().tree(first.id), Err(Error::NoSuchCheckpoint { .. })));

@@ -6,7 +6,7 @@
 //! the plan was made is left alone and reported. The caller has already saved everything that is
 //! overwritten or removed in the before-restore checkpoint.
 
-mod around;
+mod cleanup;
 mod make;
 
 use std::{
@@ -24,7 +24,7 @@ use crate::{
     model::{CheckpointId, Content, Kind, RelPath, Root, Stamp, is_gits_own},
     plan::{Action, Merged, RestorePlan, Step},
 };
-pub use around::{closed, sweep};
+pub use cleanup::{closed, sweep};
 use make::{Instead, place, unfinished};
 
 /// The result of a restore.

@@ -211,10 +211,17 @@ mod tests {
             ..ChangeSummary::default()
         };
         let notice = |files, untracked| Notice { files, untracked };
-        let usual = notice(50, true);
-        assert!(!blast(25, 25, 0).is_much(usual) && blast(25, 26, 0).is_much(usual));
-        assert!(blast(0, 1, 1).is_much(usual) && !blast(0, 1, 1).is_much(notice(50, false)));
+        let default_notice = notice(50, true);
+        assert!(
+            !blast(25, 25, 0).is_much(default_notice) && blast(25, 26, 0).is_much(default_notice)
+        );
+        assert!(
+            blast(0, 1, 1).is_much(default_notice) && !blast(0, 1, 1).is_much(notice(50, false))
+        );
         assert!(!blast(9_000, 9_000, 0).is_much(notice(0, true)));
-        assert!(!blast(9, 60, 1).beyond(blast(9, 60, 1)).is_much(usual), "it has been said");
+        assert!(
+            !blast(9, 60, 1).beyond(blast(9, 60, 1)).is_much(default_notice),
+            "it has been said"
+        );
     }
 }

@@ -63,8 +63,8 @@ pub struct Caller {
     pub at: i64,
     /// What it could change; `None` for anything.
     pub paths: Option<Vec<RelPath>>,
-    /// The first place of what was noted when it began: what was there before it comes first.
-    pub looked: usize,
+    /// The position of the first line about the state before it, which is noted when it begins.
+    pub first_before: usize,
     /// The place of its beginning.
     pub began: usize,
     /// When all it left had been noted; `None` if that never was.

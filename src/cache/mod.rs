@@ -22,8 +22,8 @@ use crate::{
     error::Result,
     fs,
     model::{
-        CheckpointId, ContentId, DirPath, Fresh, Kind, Marks, ScanEntry, SkipReason, Stamp, Usual,
-        in_tree_order,
+        CheckpointId, ContentId, DefaultModes, DirPath, Fresh, Kind, Marks, ScanEntry, SkipReason,
+        Stamp, in_tree_order,
     },
 };
 
@@ -67,7 +67,7 @@ pub struct Facts {
     /// The stamp of git's index when it was read.
     pub index: Stamp,
     /// The permissions most files have.
-    pub usual: Usual,
+    pub default_modes: DefaultModes,
     /// How many files are held.
     pub files: u64,
     /// Whether anything was left out for lack of time.
@@ -571,8 +571,8 @@ impl Facts {
             put_id(bytes, id);
         }
         put_stamp(bytes, &self.index);
-        let usual = self.usual;
-        for mode in [usual.file, usual.executable, usual.directory] {
+        let default_modes = self.default_modes;
+        for mode in [default_modes.file, default_modes.executable, default_modes.directory] {
             bytes.extend_from_slice(&mode.to_le_bytes());
         }
         bytes.extend_from_slice(&self.files.to_le_bytes());
@@ -590,7 +590,11 @@ impl Facts {
             tracked: from.id(),
             staged: from.id(),
             index: from.stamp(),
-            usual: Usual { file: from.u32(), executable: from.u32(), directory: from.u32() },
+            default_modes: DefaultModes {
+                file: from.u32(),
+                executable: from.u32(),
+                directory: from.u32(),
+            },
             files: from.u64(),
             partial: from.u64() != 0,
             latest: CheckpointId::from_number(from.u64()).zip(from.id()),

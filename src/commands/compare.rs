@@ -540,7 +540,7 @@ impl PathContent {
 fn named_in(project: &Project, from: &Checkpoint, then: &Tree) -> Vec<PathBuf> {
     let is_private =
         |entry: &Entry| entry.content.is_none_or(|held| held.place == Storage::Private);
-    let below = then.besides.iter().filter(|(_, entry)| is_private(entry));
+    let below = then.overlay.iter().filter(|(_, entry)| is_private(entry));
     let below = below.map(|(path, _)| project.root.join(path));
     below.chain(restore::outside_paths(project, from, then)).collect()
 }

@@ -70,6 +70,20 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RevertArgs) -> Result<Exit> 
     carry_out(process, restore, consent)
 }
 
+/// What `revert` without flags asks for, of the turn that begins with a checkpoint.
+///
+/// # Errors
+///
+/// Says why it cannot be reverted.
+pub(crate) fn plain_request(
+    process: &Process<'_>,
+    project: &Project,
+    id: CheckpointId,
+) -> Result<(Checkpoint, RestoreRequest)> {
+    let (first, turn) = find(process, project, &id.to_string())?;
+    Ok((first, request(&RevertArgs::default(), Picked::All, turn)))
+}
+
 fn request(args: &RevertArgs, picked: Picked, turn: RevertedTurn) -> RestoreRequest {
     // Who names it means it.
     let outside = args.outside || picked.names_outside();

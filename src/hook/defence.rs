@@ -24,10 +24,10 @@ impl Hook<'_, '_> {
                 let around = reach::root_around(&self.cwd, &self.surroundings(&state))?;
                 let (root, _) = self.around.insert(around);
                 let what = (&self.call.intent, &self.effect);
-                let stakes = reach::stakes(&self.cwd, context, what, root);
-                let named = stakes.iter().filter(|stake| !stake.is_guess);
-                let places = named.map(|stake| stake.path.clone()).collect();
-                self.stakes = stakes;
+                let at_risk = reach::at_risk(&self.cwd, context, what, root);
+                let named = at_risk.iter().filter(|risk| !risk.is_guess);
+                let places = named.map(|risk| risk.path.clone()).collect();
+                self.at_risk = at_risk;
                 (root.path().to_owned(), places)
             }
         };

@@ -47,7 +47,7 @@ use crate::{
     },
     policy::{self, HookAction},
     process::{Exit, Process},
-    reach::{self, Stake},
+    reach::{self, AtRisk},
     snapshot::{self, SnapshotRequest},
     state::{RootState, StateDir},
     store::{Saved, record},
@@ -185,7 +185,7 @@ struct Hook<'h, 'p> {
     /// Where paths lead, for this call.
     real: PathResolver,
     /// What the call names and can destroy, once its root is known.
-    stakes: Vec<Stake>,
+    at_risk: Vec<AtRisk>,
     /// The root around `cwd`, once it was looked for.
     around: Option<(Root, ScanScope)>,
     /// The settings by which the call is asked about or refused.
@@ -206,7 +206,7 @@ impl<'h, 'p> Hook<'h, 'p> {
         let mut loaded = config::load_by(process, Some(&cwd), &real);
         let effect = effect_of(process, &mut loaded, &real, dialect, call);
         let home = process.var("HOME").map(PathBuf::from);
-        let (stakes, around, rules, is_foreseen) = (Vec::new(), None, Vec::new(), false);
+        let (at_risk, around, rules, is_foreseen) = (Vec::new(), None, Vec::new(), false);
         Self {
             process,
             dialect,
@@ -216,7 +216,7 @@ impl<'h, 'p> Hook<'h, 'p> {
             cwd,
             home,
             real,
-            stakes,
+            at_risk,
             around,
             rules,
             is_foreseen,
@@ -297,7 +297,7 @@ impl Hook<'_, '_> {
     ) -> Result<Vec<Reach>> {
         let outer = self.reach(start, state)?;
         let what = (&self.call.intent, &self.effect);
-        self.stakes = reach::stakes(start, &self.call.context, what, &outer.root);
+        self.at_risk = reach::at_risk(start, &self.call.context, what, &outer.root);
         each(self, &outer, notes)?;
         let within = self.within(&outer, state);
         // What the outer root leaves out is held here.

@@ -80,7 +80,7 @@ impl Hook<'_, '_> {
     ) {
         let skipped = left_out.skipped;
         let root = Root::new(reach.root.path().to_owned(), RootKind::Plain { why: None });
-        notes.unheld.extend(snapshot::unheld(skipped, &self.stakes, &root, is_ignored));
+        notes.unheld.extend(snapshot::unheld(skipped, &self.at_risk, &root, is_ignored));
         if left_out.is_partial && names_no_files(&self.effect) {
             // Any of them may be what the call destroys.
             notes.unheld.extend(snapshot::unread(skipped, &root));

@@ -24,7 +24,7 @@ impl Hook<'_, '_> {
         let text = ui::escape_line(text.as_bytes());
         self.write_trouble(&text);
         let mut decision = Decision::note(format!("beforehand: {text}"));
-        let lost = snapshot::at_stake(&self.stakes);
+        let lost = snapshot::unheld_at_risk(&self.at_risk);
         let on_trouble = self.settings().on_trouble;
         let cannot_hold =
             if lost.is_empty() { TroubleAnswer::Note } else { self.settings().cannot_hold };

@@ -13,8 +13,8 @@ impl SettingsBase {
     /// The directory that is used here, and the usual one if that is another.
     fn dirs(&self, process: &Process<'_>) -> impl Iterator<Item = PathBuf> {
         let used = self.dir(process);
-        let usual = process.var("HOME").map(|home| Path::new(home).join(self.dir));
-        let other = usual.filter(|usual| used.as_ref() != Some(usual));
+        let default = process.var("HOME").map(|home| Path::new(home).join(self.dir));
+        let other = default.filter(|default| used.as_ref() != Some(default));
         used.into_iter().chain(other)
     }
 }

@@ -196,7 +196,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// A directory with the usual permissions, of which nothing more is known.
+    /// A directory with the default permissions, of which nothing more is known.
     pub const DIRECTORY: Self =
         Self { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 };
 }
@@ -210,30 +210,30 @@ pub type Directory = BTreeMap<Vec<u8>, Entry>;
 pub struct Tree {
     /// The top directory; `None` if nothing below the root is held by the tree itself.
     pub top: Option<ContentId>,
-    /// Entries that replace or add to those of the directories: other permissions, special files,
-    /// and what the private store holds.
-    pub besides: BTreeMap<RelPath, Entry>,
+    /// Entries that replace or add to those of the directories: files with other permissions, special
+    /// files, and victims, which the private store holds.
+    pub overlay: BTreeMap<RelPath, Entry>,
     /// Paths outside the root, absolute, that are held as well.
     pub outside: BTreeMap<std::path::PathBuf, Entry>,
     /// Directories that have an id but were never stored, because the tree was only looked at.
     pub unsaved: BTreeMap<ContentId, Directory>,
-    /// Permission bits the store gives files, executables and directories that `besides` does not
-    /// mention. Only trees with equal ones can be compared by id alone.
-    pub usual: Usual,
+    /// The permissions of everything that `overlay` does not mention. Only trees with equal ones can be
+    /// compared by id alone.
+    pub default_modes: DefaultModes,
 }
 
-/// The permission bits most files of a root have, so that only the others need a word.
+/// The permissions that most files of a root have. A checkpoint lists only files with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Usual {
-    /// Of a file its owner cannot execute.
+pub struct DefaultModes {
+    /// Of a file that its owner cannot execute.
     pub file: u32,
-    /// Of a file its owner can execute.
+    /// Of a file that its owner can execute.
     pub executable: u32,
     /// Of a directory.
     pub directory: u32,
 }
 
-impl Default for Usual {
+impl Default for DefaultModes {
     fn default() -> Self {
         Self { file: 0o644, executable: 0o755, directory: 0o755 }
     }

@@ -16,8 +16,8 @@ pub use call::{
 pub use checkpoint::{By, Cause, Checkpoint, CheckpointId, Head, Reason, Selector, TurnKey};
 pub use decision::{Decision, Verdict};
 pub use files::{
-    Content, ContentId, Directory, Entry, Kind, Manifest, SkipReason, Skipped, Stamp, Storage,
-    Tree, Usual,
+    Content, ContentId, DefaultModes, Directory, Entry, Kind, Manifest, SkipReason, Skipped, Stamp,
+    Storage, Tree,
 };
 pub use git_files::{is_beside_repository, is_gits_own, names_in_git};
 pub use path::{NotBelowRoot, Reach, RelPath, Root, RootKind, ScanScope};

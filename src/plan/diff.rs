@@ -36,18 +36,18 @@ impl Change {
 pub fn changes(before: &Tree, after: &Tree, read: &mut DirectoryReader<'_>) -> Result<Vec<Change>> {
     let mut candidates = Candidates::new();
     // Equal ids mean equal permissions only where the same ones go without saying.
-    let by_id = before.usual == after.usual;
+    let by_id = before.default_modes == after.default_modes;
     compare(before, after, [before.top, after.top], &[], by_id, read, &mut candidates)?;
-    for (path, entry) in before.besides.iter().chain(&after.besides) {
-        let elsewhere = [before.besides.get(path), after.besides.get(path)];
+    for (path, entry) in before.overlay.iter().chain(&after.overlay) {
+        let elsewhere = [before.overlay.get(path), after.overlay.get(path)];
         if elsewhere != [Some(entry), Some(entry)] && !candidates.contains_key(path) {
             let pair = [entry_at(before, path, read)?, entry_at(after, path, read)?];
             candidates.insert(path.clone(), pair);
         }
     }
     let changes = candidates.into_iter().map(|(path, [left, right])| Change {
-        before: before.besides.get(&path).copied().or(left),
-        after: after.besides.get(&path).copied().or(right),
+        before: before.overlay.get(&path).copied().or(left),
+        after: after.overlay.get(&path).copied().or(right),
         path,
     });
     Ok(changes.filter(|change| !change.is_none()).collect())
@@ -85,7 +85,7 @@ pub fn entry_at(
     path: &RelPath,
     read: &mut DirectoryReader<'_>,
 ) -> Result<Option<Entry>> {
-    if let Some(entry) = tree.besides.get(path) {
+    if let Some(entry) = tree.overlay.get(path) {
         return Ok(Some(*entry));
     }
     let Some(mut here) = tree.top else { return Ok(None) };

@@ -330,8 +330,8 @@ pub fn with_os<T>(f: impl FnOnce(&mut Process<'_>) -> T) -> T {
 /// again. Those of the group and of others stay in it.
 pub fn unmask_owner() {
     use rustix::{fs::Mode, process::umask};
-    let usual = umask(Mode::RWXG | Mode::RWXO);
-    umask(usual - Mode::RWXU);
+    let mask = umask(Mode::RWXG | Mode::RWXO);
+    umask(mask - Mode::RWXU);
 }
 
 /// Lets every other process go first, for the rest of this one's life.

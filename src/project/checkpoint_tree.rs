@@ -106,7 +106,7 @@ impl Project {
                         held,
                     )
             });
-            tree.besides.extend(missing);
+            tree.overlay.extend(missing);
             if in_turn {
                 outside.retain(|path, _| {
                     let is_known = tree.outside.contains_key(path);
@@ -221,7 +221,7 @@ impl HeldBy<'_> {
             let mut skipped = self.by.skipped.iter();
             !skipped.any(|it| DirPath(path.as_bytes().to_vec()).contains(&it.path))
         };
-        let is_named = || self.in_turn && self.then.partial && step.besides.contains_key(path);
+        let is_named = || self.in_turn && self.then.partial && step.overlay.contains_key(path);
         let is_left_out = self.left_out.covering(path).is_some() || is_named();
         is_left_out && (entry.kind != Kind::Directory || entry.content.is_none() || is_whole())
     }

@@ -16,7 +16,7 @@ use crate::{
 
 pub use around::{Surroundings, look_around_real, path_around, root_around};
 pub use glob::expand as matching;
-pub use named_paths::{Stake, plausible};
+pub use named_paths::{AtRisk, plausible};
 use named_paths::{meant_by, places};
 
 /// What a call can reach from `start`, the directory its session works in.
@@ -51,13 +51,13 @@ pub fn reach_in(
 /// The places a call names, exactly or by a glob, for something to be lost there: what has to be
 /// held, or the user is asked. Less than [`Reach::victims`]: a target that is a mere guess never
 /// leads to a question, and neither does what a `find` may or may not find.
-pub fn stakes(
+pub fn at_risk(
     start: &Path,
     context: &CallContext,
     (intent, effect): (&Intent, &Effect),
     root: &Root,
-) -> Vec<Stake> {
-    named_paths::stakes(intent, effect, &bases(start, context, root), root)
+) -> Vec<AtRisk> {
+    named_paths::at_risk(intent, effect, &bases(start, context, root), root)
 }
 
 /// The repositories below `root` that a call works in or names something of, by its words or by

@@ -14,31 +14,36 @@ use super::{
 };
 use crate::model::{Certainty, Effect, Intent, Level, Root, Simple, Spares, Target, TargetAction};
 
-/// What places are asked for.
+/// Which of the places that a call names.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum StakeFilter {
+pub(super) enum PlaceFilter {
     /// Whatever is worth a copy.
     Held,
     /// What is named for something to be lost there.
     Named,
 }
 
-/// A place that a call names, for something to be lost there.
+/// A path that a call names and can destroy.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Stake {
+pub struct AtRisk {
     /// Where it is, absolute.
     pub path: PathBuf,
-    /// Whether the call only may be about something in it: it names nothing.
+    /// Whether the call names nothing, and only may affect something in it.
     pub is_guess: bool,
     /// What of it is not lost.
     pub spares: Spares,
 }
 
-/// What is at stake. A path is meant from the first directory from which it leads to something: that
-/// is where the agent says the call is made.
-pub(super) fn stakes(intent: &Intent, effect: &Effect, bases: &[&Path], root: &Root) -> Vec<Stake> {
-    let whole = |path| Stake { path, is_guess: false, spares: Spares::Nothing };
-    let mut stakes: Vec<Stake> = match (intent, effect) {
+/// The paths that the call can destroy. A relative path starts from the first of `bases` where it exists;
+/// that is the directory in which the agent says the call runs.
+pub(super) fn at_risk(
+    intent: &Intent,
+    effect: &Effect,
+    bases: &[&Path],
+    root: &Root,
+) -> Vec<AtRisk> {
+    let whole = |path| AtRisk { path, is_guess: false, spares: Spares::Nothing };
+    let mut at_risk: Vec<AtRisk> = match (intent, effect) {
         (_, Effect::None) => Vec::new(),
         // A command line that only makes files loses none.
         (Intent::Run { .. }, Effect::Touches(_)) => Vec::new(),
@@ -47,12 +52,12 @@ pub(super) fn stakes(intent: &Intent, effect: &Effect, bases: &[&Path], root: &R
         }
         (_, Effect::Destroys(finding) | Effect::Unknown(finding)) => {
             let of_target = |target: &Target| {
-                let found = |base: &&Path| of_target(target, &[*base], StakeFilter::Named, root);
+                let found = |base: &&Path| of_target(target, &[*base], PlaceFilter::Named, root);
                 let found = bases.iter().map(found).find(|found| !found.is_empty());
                 let (spares, is_guess) = (target.spares, found.is_none());
                 let found = found.unwrap_or_else(|| area(target, bases).into_iter().collect());
-                let stake = move |path| Stake { path, is_guess, spares };
-                found.into_iter().map(stake).collect::<Vec<_>>()
+                let risk = move |path| AtRisk { path, is_guess, spares };
+                found.into_iter().map(risk).collect::<Vec<_>>()
             };
             let of_simple = |simple: &Simple| {
                 let lost = simple.targets.iter().filter(|target| loses(simple, target));
@@ -62,18 +67,18 @@ pub(super) fn stakes(intent: &Intent, effect: &Effect, bases: &[&Path], root: &R
             finding.commands.iter().flat_map(of_simple).collect()
         }
     };
-    if stakes.len() > 10 * GLOB_MAX {
+    if at_risk.len() > 10 * GLOB_MAX {
         // Nothing is cut: the directories stand for what is in them.
-        let above = |stake: &Stake| {
-            let path = stake.path.parent()?.to_owned();
-            Some(Stake { path, ..*stake })
+        let above = |risk: &AtRisk| {
+            let path = risk.path.parent()?.to_owned();
+            Some(AtRisk { path, ..*risk })
         };
-        stakes = stakes.iter().filter_map(above).collect();
+        at_risk = at_risk.iter().filter_map(above).collect();
     }
-    stakes.sort();
+    at_risk.sort();
     // Of two for one place, the one that is named, or that spares less.
-    stakes.dedup_by(|a, b| a.path == b.path);
-    stakes
+    at_risk.dedup_by(|a, b| a.path == b.path);
+    at_risk
 }
 
 /// The directory in which something is deleted, of which only the run tells what.
@@ -107,7 +112,7 @@ pub(super) fn places(effect: &Effect, bases: &[&Path], root: &Root) -> Vec<PathB
         Effect::Destroys(finding) | Effect::Unknown(finding) => {
             let of_simple = |simple: &Simple| {
                 let targets = simple.targets.iter();
-                let meant = targets.flat_map(|it| of_target(it, bases, StakeFilter::Held, root));
+                let meant = targets.flat_map(|it| of_target(it, bases, PlaceFilter::Held, root));
                 meant.chain(disks(simple)).collect::<Vec<_>>()
             };
             finding.commands.iter().flat_map(of_simple).collect()
@@ -128,7 +133,7 @@ pub(super) fn worked_in(effect: &Effect, bases: &[&Path], root: &Root) -> Vec<Pa
     let (Effect::Destroys(finding) | Effect::Unknown(finding)) = effect else { return Vec::new() };
     let stays = |it: &&Target| !matches!(it.action, TargetAction::Delete | TargetAction::Move);
     let places = finding.targets().filter(stays);
-    let places = places.flat_map(|target| of_target(target, bases, StakeFilter::Held, root));
+    let places = places.flat_map(|target| of_target(target, bases, PlaceFilter::Held, root));
     places.filter(|place| !place.starts_with(root.path()) && place.is_dir()).collect()
 }
 
@@ -237,7 +242,7 @@ fn physical(base: &Path, path: &Path) -> Option<PathBuf> {
     }
 }
 
-fn of_target(target: &Target, bases: &[&Path], wanted: StakeFilter, root: &Root) -> Vec<PathBuf> {
+fn of_target(target: &Target, bases: &[&Path], wanted: PlaceFilter, root: &Root) -> Vec<PathBuf> {
     let mut places = meant(target, bases, wanted);
     // A file that is called like an option is one to a program that gets its name from a pattern.
     let is_option =
@@ -261,16 +266,16 @@ fn of_target(target: &Target, bases: &[&Path], wanted: StakeFilter, root: &Root)
         // Something is put into a directory. What that replaces there is a target of its own, or
         // some file of it.
         TargetAction::Overwrite => places.retain(|place| {
-            let is_held = wanted == StakeFilter::Held;
+            let is_held = wanted == PlaceFilter::Held;
             !place.is_dir() || is_held && (root.relative(place).is_ok() || is_worth_a_copy(place))
         }),
-        TargetAction::Modify if wanted == StakeFilter::Named => {
+        TargetAction::Modify if wanted == PlaceFilter::Named => {
             places.retain(|place| !place.is_dir() || root.relative(place).is_err());
         }
         TargetAction::Modify => (),
         TargetAction::Move | TargetAction::Create | TargetAction::Git => (),
     }
-    if target.action == TargetAction::Modify && wanted == StakeFilter::Held {
+    if target.action == TargetAction::Modify && wanted == PlaceFilter::Held {
         places.extend(places.iter().flat_map(|place| companions(place)).collect::<Vec<_>>());
     }
     places
@@ -291,9 +296,9 @@ fn companions(file: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.file_name()).filter(|it| is_one(it)).map(|it| dir.join(it)).collect()
 }
 
-fn meant(target: &Target, bases: &[&Path], wanted: StakeFilter) -> Vec<PathBuf> {
+fn meant(target: &Target, bases: &[&Path], wanted: PlaceFilter) -> Vec<PathBuf> {
     let path = Path::new(&target.path);
-    let is_held = wanted == StakeFilter::Held;
+    let is_held = wanted == PlaceFilter::Held;
     match (target.action, target.certainty) {
         (TargetAction::Create, _) => Vec::new(),
         // What can drop commits; a command that merely moves refs is no exact one.
@@ -311,7 +316,7 @@ fn meant(target: &Target, bases: &[&Path], wanted: StakeFilter) -> Vec<PathBuf> 
 fn of_glob(
     target: &Target,
     bases: &[&Path],
-    wanted: StakeFilter,
+    wanted: PlaceFilter,
     action: TargetAction,
 ) -> Vec<PathBuf> {
     let looked_through = match target.path.as_str() {
@@ -320,9 +325,9 @@ fn of_glob(
     };
     let pattern = match (looked_through, wanted) {
         // What a `find` is told to look through: some of it, and which is not known.
-        (Some(_), StakeFilter::Named) => return Vec::new(),
-        (Some(""), StakeFilter::Held) => "/",
-        (Some(above), StakeFilter::Held) => above,
+        (Some(_), PlaceFilter::Named) => return Vec::new(),
+        (Some(""), PlaceFilter::Held) => "/",
+        (Some(above), PlaceFilter::Held) => above,
         (None, _) => &target.path,
     };
     let found = bases.iter().flat_map(|base| expand(base, pattern)).collect();

@@ -139,7 +139,7 @@ impl Authors {
         &self,
         project: &Project,
         changes: &[Change],
-        unwalked: &BTreeSet<RelPath>,
+        unscanned: &BTreeSet<RelPath>,
         skipped: &[Skipped],
     ) -> Authorship {
         let (there, gone): (Vec<_>, Vec<_>) =
@@ -148,7 +148,7 @@ impl Authors {
             let path = &change.path;
             let author = self.knowledge.author(path, &self.present(project, change));
             // After a command the tree is looked at, and what is ignored is not in it.
-            let is_blind = author == Author::Other && unwalked.contains(path);
+            let is_blind = author == Author::Other && unscanned.contains(path);
             (path.clone(), if is_blind { Author::Unknown } else { author })
         });
         // What cannot be looked at is still the agent's if it made something there last.

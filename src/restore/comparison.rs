@@ -22,11 +22,11 @@ pub(super) struct RootComparison {
     pub(super) changes: Vec<Change>,
     pub(super) skipped: Vec<Skipped>,
     /// The scan, with nothing named that is not stored.
-    pub(super) looked: Scan,
+    pub(super) stored_scan: Scan,
     /// The same, every file named.
     pub(super) scan: Scan,
     /// What the walk alone would not have seen: what a command left there was not noted.
-    pub(super) unwalked: BTreeSet<RelPath>,
+    pub(super) unscanned: BTreeSet<RelPath>,
 }
 
 /// Looks at what is there now. `restored` is what the restore went to that is taken back.
@@ -38,8 +38,8 @@ pub(super) fn see(
     outside: &BTreeSet<PathBuf>,
 ) -> Result<RootComparison> {
     // What was held for its own sake is looked at for its own sake, and so is what a restore put there.
-    let besides = then.besides.iter().chain(restored.into_iter().flat_map(|tree| &tree.besides));
-    let privately = besides
+    let overlay = then.overlay.iter().chain(restored.into_iter().flat_map(|tree| &tree.overlay));
+    let privately = overlay
         .filter(|(_, entry)| entry.content.is_none_or(|content| content.place == Storage::Private));
     let below = privately.map(|(path, _)| project.root.join(path));
     let mut victims: Vec<PathBuf> = below.chain(outside.iter().cloned()).collect();
@@ -75,7 +75,7 @@ pub(super) struct CurrentRoot {
     /// What the scan could not look into.
     pub(super) skipped: Vec<Skipped>,
     /// The scan, with nothing named that is not stored.
-    pub(super) looked: Scan,
+    pub(super) stored_scan: Scan,
     /// The same, every file named.
     pub(super) scan: Scan,
 }
@@ -87,12 +87,12 @@ impl CurrentRoot {
         project: &Project,
         victims: Vec<PathBuf>,
     ) -> Result<Self> {
-        let looked = project.look(process, victims)?;
-        let mut scan = looked.clone();
+        let stored_scan = project.look(process, victims)?;
+        let mut scan = stored_scan.clone();
         let now = project.store.identify(&mut scan)?;
         // Only now is it known what could not be read.
         let skipped = skipped_now(&scan);
-        Ok(Self { now, skipped, looked, scan })
+        Ok(Self { now, skipped, stored_scan, scan })
     }
 }
 
@@ -114,14 +114,15 @@ fn look(
     then: &Tree,
     victims: Vec<PathBuf>,
 ) -> Result<RootComparison> {
-    let CurrentRoot { now, skipped, looked, scan } = CurrentRoot::look(process, project, victims)?;
+    let CurrentRoot { now, skipped, stored_scan, scan } =
+        CurrentRoot::look(process, project, victims)?;
     let below = scan.victims.iter().filter_map(|victim| match &victim.path {
         VictimPath::Below(path) => Some(path.clone()),
         VictimPath::Outside(_) => None,
     });
-    let unwalked = below.collect();
+    let unscanned = below.collect();
     let changes = store::changes(project.store.as_ref(), then, &now, ContentSource::Disk)?;
-    Ok(RootComparison { now, changes, skipped, looked, scan, unwalked })
+    Ok(RootComparison { now, changes, skipped, stored_scan, scan, unscanned })
 }
 
 fn open_root(project: &Project) -> Result<Dir> {

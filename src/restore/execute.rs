@@ -52,7 +52,7 @@ impl Restore<'_> {
     ) -> Result<RestoreReport> {
         let Self { project, request, .. } = self;
         unreadable::refuse(project, &prepared.plan, request)?;
-        let looked = (!was_asked).then(|| std::mem::take(&mut prepared.looked));
+        let stored_scan = (!was_asked).then(|| std::mem::take(&mut prepared.stored_scan));
         let prepared = &*prepared;
         // Once the branch is back, the index is that of a HEAD that has not moved.
         let stages = prepared.stages || request.index && prepared.head.moves.is_some();
@@ -65,7 +65,7 @@ impl Restore<'_> {
                 head_stayed: false,
             });
         }
-        let held = self.begin(process, prepared, looked)?;
+        let held = self.begin(process, prepared, stored_scan)?;
         let report = self.change(prepared, held)?;
         // The restore is complete even if the note cannot be left.
         let _untold = model_note::leave(self, prepared, &report.outcome);
@@ -77,13 +77,13 @@ impl Restore<'_> {
         self,
         process: &Process<'_>,
         prepared: &Prepared,
-        looked: Option<Scan>,
+        stored_scan: Option<Scan>,
     ) -> Result<CheckpointId> {
         let project = self.project;
         let place = project.state.root(&project.root);
         announced::announce(project, &place)?;
         crash::point("restore-announced");
-        let held = self.hold(process, prepared, looked);
+        let held = self.hold(process, prepared, stored_scan);
         crash::point("restore-held");
         let begun = held.and_then(|held| self.log(prepared, held).begin(&place).map(|()| held));
         let held = begun.inspect_err(|_| {

@@ -24,19 +24,19 @@ impl Restore<'_> {
     /// Takes the before-restore checkpoint. It holds all the plan overwrites or removes, or nothing
     /// happens at all.
     ///
-    /// `looked` is what the plan was made from, if that was a moment ago: whatever changed since is
+    /// `stored_scan` is what the plan was made from, if that was a moment ago: whatever changed since is
     /// left alone, because its stamp is no longer the one the plan saw.
     pub(super) fn hold(
         self,
         process: &Process<'_>,
         prepared: &Prepared,
-        looked: Option<Scan>,
+        stored_scan: Option<Scan>,
     ) -> Result<CheckpointId> {
         let mut opened = Opened::default();
         for step in replaced(prepared) {
             opened.open(&step.place);
         }
-        let held = self.take(process, prepared, looked);
+        let held = self.take(process, prepared, stored_scan);
         if held.is_err() {
             opened.close();
         }
@@ -47,13 +47,13 @@ impl Restore<'_> {
         self,
         process: &Process<'_>,
         prepared: &Prepared,
-        looked: Option<Scan>,
+        stored_scan: Option<Scan>,
     ) -> Result<CheckpointId> {
         let Self { project, checkpoint, request } = self;
         let plan = &prepared.plan;
         // What the scan holds by itself need not be named.
         let is_held =
-            |path: &RelPath| looked.as_ref().is_some_and(|scan| scan.stamp(path).is_some());
+            |path: &RelPath| stored_scan.as_ref().is_some_and(|scan| scan.stamp(path).is_some());
         let touched = plan.deeds().filter(|step| !is_held(&step.path));
         let touched = touched.map(|step| project.root.join(&step.path));
         let there =
@@ -62,7 +62,7 @@ impl Restore<'_> {
             plan.outside.deeds().partition(|step| step.now.is_some());
         let outside = outside.into_iter().map(|step| step.path.at_top());
         let victims = there.chain(outside).collect();
-        let mut scan = match looked {
+        let mut scan = match stored_scan {
             Some(scan) => project.look_also(process, scan, victims),
             None => project.look(process, victims)?,
         };

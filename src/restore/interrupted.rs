@@ -12,7 +12,7 @@ use super::{
     comparison::{seen_by_plan, skipped_now},
     content::digest_now,
     execute::{gone, is_settled, made, make_repositories, note_back, note_merged, records},
-    head, inner, outside,
+    head, mid_turn, outside,
     repositories::keeps_own,
 };
 use crate::{
@@ -288,7 +288,7 @@ fn plan(
     let others = match toward {
         _ if log.brings.is_some() => BTreeMap::new(),
         Toward::Before => BTreeMap::new(),
-        Toward::After => inner::unfinished(project, log.of, &log.merged)?,
+        Toward::After => mid_turn::unfinished(project, log.of, &log.merged)?,
     };
     let digests: BTreeMap<&RelPath, &String> =
         log.merged.iter().map(|(path, sha)| (path, sha)).collect();

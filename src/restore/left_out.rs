@@ -17,7 +17,7 @@ use crate::{
 pub(crate) fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
     let is_held = |skipped: &&Skipped| {
         let path = RelPath::from_bytes(&skipped.path).ok();
-        let entry = path.and_then(|path| then.besides.get(&path));
+        let entry = path.and_then(|path| then.overlay.get(&path));
         // Of a directory that is held only on the way to something, the rest is not.
         entry.is_some_and(|entry| entry.kind != Kind::Directory || entry.content.is_some())
     };

@@ -13,9 +13,9 @@ use super::{
     brought::Brought,
     comparison::{RootComparison, add_parents, see, seen_by_plan, skipped},
     head::{self, HeadPlan, HeadSince, NestedHead},
-    inner::{self, Inner},
     left_out::{left_out, moved, new_unheld, refuse_unknown},
     merge::{self, Merges},
+    mid_turn::{self, MidTurn},
     outside,
     repositories::{Repositories, keep_in_git_dirs},
     revert::{self, Reverted},
@@ -43,7 +43,7 @@ pub(crate) struct Prepared {
     /// What the system said about each path when it was looked at.
     pub(crate) seen: BTreeMap<RelPath, Stamp>,
     /// The scan it was made from, with nothing named that is not stored.
-    pub(crate) looked: Scan,
+    pub(crate) stored_scan: Scan,
     /// What becomes of the branch HEAD is on, and became of it since.
     pub(crate) head: HeadPlan,
     /// What became of HEAD in repositories nested in the root.
@@ -101,10 +101,10 @@ pub(crate) struct BuiltOn {
 
 impl Prepared {
     /// A plan for files, and nothing else.
-    pub(super) fn of(plan: RestorePlan, looked: Scan) -> Self {
+    pub(super) fn of(plan: RestorePlan, stored_scan: Scan) -> Self {
         Self {
             plan,
-            looked,
+            stored_scan,
             seen: BTreeMap::new(),
             head: HeadPlan { moves: None, since: None },
             nested_heads: Vec::new(),
@@ -200,7 +200,7 @@ struct ChangeFacts {
     /// What another author changed and the agent of the turn was never seen to touch.
     others: BTreeSet<RelPath>,
     merges: Merges,
-    inner: Inner,
+    inner: MidTurn,
     /// What stays of what a reverted turn changed, and why.
     kept: BTreeMap<RelPath, KeepReason>,
     /// What builds on it.
@@ -270,7 +270,7 @@ impl Restore<'_> {
             built_on,
             stages: self.stages()?,
             brought: None,
-            looked: view.seen.looked,
+            stored_scan: view.seen.stored_scan,
             plan,
         })
     }
@@ -362,20 +362,20 @@ impl Restore<'_> {
         if let Some(turn) = &request.reverts {
             return self.reverted(view, &turn.calls);
         }
-        let RootComparison { now, changes, skipped, unwalked, .. } = &mut view.seen;
+        let RootComparison { now, changes, skipped, unscanned, .. } = &mut view.seen;
         let log = Authors::of(self, changes, &view.then, PathSide::Root)?;
         let mut authorship = match request.of_restore {
             Some(of) => authors::of_restore(self, of, PathSide::Root, changes, skipped)?,
-            None => log.by_path(project, changes, unwalked, skipped),
+            None => log.by_path(project, changes, unscanned, skipped),
         };
         if request.is_of_turn() {
             log.drop_restored(&mut authorship, changes);
         }
         let others = log.others(&authorship, request);
         let inner = if request.is_of_all() {
-            inner::go_to(self, changes, (&log, &authorship), (&view.then, now))?
+            mid_turn::go_to(self, changes, (&log, &authorship), (&view.then, now))?
         } else {
-            Inner::default()
+            MidTurn::default()
         };
         let merges = if request.options.merge {
             merge::all(project, changes, &authorship.authors, &log, request.markers)
@@ -396,7 +396,7 @@ impl Restore<'_> {
         let built_on = self.turns_of(&built_on)?;
         let authorship = Authorship { authors, edited: BTreeSet::new() };
         let (others, touched) = (BTreeSet::new(), Some(touched));
-        let inner = Inner { digests, ..Inner::default() };
+        let inner = MidTurn { digests, ..MidTurn::default() };
         Ok(ChangeFacts { authorship, others, merges, inner, kept, built_on, touched })
     }
 

@@ -71,11 +71,11 @@ fn configs(root: &Root, user: &UserDirs) -> Vec<File> {
     let includes = includes::Options::follow(interpolate, conditional);
     let options = init::Options { includes, ..Default::default() };
     let xdg = user.xdg_config.clone().or_else(|| Some(user.home.as_ref()?.join(".config")));
-    let mut usual: Vec<PathBuf> = Vec::new();
-    usual.extend(user.home.as_ref().map(|home| home.join(".gitconfig")));
-    usual.extend(xdg.map(|xdg| xdg.join("git/config")));
-    usual.push(PathBuf::from("/etc/gitconfig"));
-    configs.extend(usual.iter().filter_map(|path| config(path, options)));
+    let mut default_modes: Vec<PathBuf> = Vec::new();
+    default_modes.extend(user.home.as_ref().map(|home| home.join(".gitconfig")));
+    default_modes.extend(xdg.map(|xdg| xdg.join("git/config")));
+    default_modes.push(PathBuf::from("/etc/gitconfig"));
+    configs.extend(default_modes.iter().filter_map(|path| config(path, options)));
     configs
 }
 

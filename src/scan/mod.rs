@@ -29,8 +29,8 @@ use crate::{
     cache::{self, Facts, ScanTable, ScanTableBuilder, TableRow},
     error::Result,
     model::{
-        ContentId, DirPath, Fresh, Kind, RelPath, Root, ScanEntry, ScanScope, Skipped, Stamp,
-        Usual, in_tree_order,
+        ContentId, DefaultModes, DirPath, Fresh, Kind, RelPath, Root, ScanEntry, ScanScope,
+        Skipped, Stamp, in_tree_order,
     },
 };
 
@@ -124,7 +124,7 @@ pub struct Scan {
     /// resolved.
     pub refreshed: bool,
     /// The permissions most files of the root have.
-    pub usual: Usual,
+    pub default_modes: DefaultModes,
     /// Files held although they are ignored, too large, or outside the root. Sorted by path.
     pub victims: Vec<Victim>,
     /// The nested repositories: every `.git` below the root except its own, and those outside that

@@ -27,7 +27,8 @@ use crate::{
     error::{Error, Result},
     fs::{Dir, stat_path},
     model::{
-        ContentId, DirPath, Fresh, Kind, Marks, RootKind, ScanScope, SkipReason, Stamp, Usual,
+        ContentId, DefaultModes, DirPath, Fresh, Kind, Marks, RootKind, ScanScope, SkipReason,
+        Stamp,
     },
 };
 
@@ -122,7 +123,7 @@ impl<'a> RootWalk<'a> {
             return self.full(Some(&base));
         }
         self.scan.tracked = base.facts().tracked;
-        self.scan.usual = base.facts().usual;
+        self.scan.default_modes = base.facts().default_modes;
         // The budget also counts files in directories that are not read again.
         self.scan.base = Some(base.clone());
         self.incremental(&base, &suspects)
@@ -139,7 +140,7 @@ impl<'a> RootWalk<'a> {
         let listed = self.list_all(&dir_rules, base)?;
         self.add(listed);
         budget::take_in(&mut self.scan, &self.context, self.top, base, || dir_rules.clone());
-        self.scan.usual = usual_of(&self.scan);
+        self.scan.default_modes = default_modes_of(&self.scan);
         self.dir_rules = Some(dir_rules);
         Ok(())
     }
@@ -358,7 +359,7 @@ impl RootWalk<'_> {
     }
 }
 
-fn usual_of(scan: &Scan) -> Usual {
+fn default_modes_of(scan: &Scan) -> DefaultModes {
     let mut counts = std::collections::HashMap::<(u8, u32), u32>::new();
     scan.each(|_, row| {
         let class = match row.kind() {
@@ -377,6 +378,10 @@ fn usual_of(scan: &Scan) -> Usual {
             .max_by_key(|((_, mode), count)| (**count, *mode))
             .map_or(otherwise, |((_, mode), _)| *mode)
     };
-    let Usual { file, executable, directory } = Usual::default();
-    Usual { file: most(0, file), executable: most(1, executable), directory: most(2, directory) }
+    let DefaultModes { file, executable, directory } = DefaultModes::default();
+    DefaultModes {
+        file: most(0, file),
+        executable: most(1, executable),
+        directory: most(2, directory),
+    }
 }

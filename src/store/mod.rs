@@ -28,8 +28,8 @@ use chrono::{DateTime, Utc};
 use crate::{
     error::Result,
     model::{
-        Cause, Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Kind, Manifest,
-        RelPath, Root, RootKind, StoreChoice, Tree, Usual,
+        Cause, Checkpoint, CheckpointId, Content, ContentId, DefaultModes, Directory, Entry, Kind,
+        Manifest, RelPath, Root, RootKind, StoreChoice, Tree,
     },
     root::GitDirs,
     scan::Scan,
@@ -315,7 +315,7 @@ pub fn manifest(store: &dyn Store, tree: &Tree) -> Result<Manifest> {
     if let Some(top) = tree.top {
         add_directory(store, tree, &top, &[], &mut files)?;
     }
-    files.extend(tree.besides.iter().map(|(path, entry)| (path.clone(), *entry)));
+    files.extend(tree.overlay.iter().map(|(path, entry)| (path.clone(), *entry)));
     Ok(files)
 }
 
@@ -339,7 +339,7 @@ pub fn directory_of(store: &dyn Store, tree: &Tree, id: &ContentId) -> Result<Di
         Some(directory) => directory.clone(),
         None => store.directory(id)?,
     };
-    let (from, to) = (Usual::default(), tree.usual);
+    let (from, to) = (DefaultModes::default(), tree.default_modes);
     for entry in directory.values_mut() {
         entry.permissions = match (entry.kind, entry.permissions) {
             (Kind::Directory, bits) if bits == from.directory => to.directory,

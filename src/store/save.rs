@@ -25,7 +25,7 @@ pub(super) struct CheckpointContents {
     /// The root's directory.
     pub(super) top: Option<ContentId>,
     /// Private files and special files below the root.
-    pub(super) besides: Listing,
+    pub(super) overlay: Listing,
     /// Entries outside the root.
     pub(super) outside: Listing,
     /// Whether anything was left out for lack of time.
@@ -52,7 +52,7 @@ impl CheckpointContents {
         let old = &newest.checkpoint;
         (newest.keeper, old.top, old.partial) == (self.keeper, self.top, self.partial)
             && old.head == self.head
-            && newest.besides == listing::id_of(&self.besides)
+            && newest.overlay == listing::id_of(&self.overlay)
             && newest.outside == listing::id_of(&self.outside)
             && left_out(&old.skipped) == left_out(&self.skipped)
             && record::are_same_repositories(&newest.repositories, &self.repositories)
@@ -78,7 +78,7 @@ impl CheckpointContents {
         Record {
             checkpoint,
             keeper: self.keeper,
-            besides: listing::id_of(&self.besides),
+            overlay: listing::id_of(&self.overlay),
             outside: listing::id_of(&self.outside),
             tree: None,
             store: None,
@@ -116,7 +116,7 @@ pub(super) fn facts(scan: &Scan, top: ContentId, checkpoint: &Checkpoint) -> Fac
         rules: scan.rules,
         tracked: scan.tracked,
         index: scan.index,
-        usual: scan.usual,
+        default_modes: scan.default_modes,
         files: checkpoint.files,
         partial: scan.partial,
         ..Facts::default()

@@ -393,8 +393,8 @@ fn listings_say_what_is_private() {
     let scan = walk_but(&fixture.root, &[".env"], std::slice::from_ref(&path));
     let saved = fixture.open().save(draft(scan)).unwrap().checkpoint;
     let tree = fixture.open().tree(saved.id).unwrap();
-    assert!(tree.besides.values().all(|entry| entry.content.unwrap().place == Storage::Private));
-    let text = record::read(&fixture.root_state(), saved.id).unwrap().besides.unwrap();
+    assert!(tree.overlay.values().all(|entry| entry.content.unwrap().place == Storage::Private));
+    let text = record::read(&fixture.root_state(), saved.id).unwrap().overlay.unwrap();
     let text = String::from_utf8(fixture.objects().read(&text).unwrap()).unwrap();
     assert!(text.starts_with("100644 5 0 ") && text.ends_with(" .env\n"), "{text}");
     assert!(save(&fixture).is_new, "without the victim it is another checkpoint");

@@ -92,7 +92,7 @@ impl Named {
         for victim in draft.victims.iter().filter(|victim| victim.found.is_held()) {
             let entry = entry_of(&victim.found, Storage::Private);
             match victim.path.clone() {
-                VictimPath::Below(path) => drop(read.tree.besides.insert(path, entry)),
+                VictimPath::Below(path) => drop(read.tree.overlay.insert(path, entry)),
                 VictimPath::Outside(path) => drop(read.tree.outside.insert(path, entry)),
             }
         }
@@ -143,7 +143,7 @@ impl Store for MemoryStore {
             }
             let newest = memory.checkpoints.last().filter(|_| !draft.always);
             if let Some((newest, held)) = newest
-                && (held.top, &held.besides) == (tree.top, &tree.besides)
+                && (held.top, &held.overlay) == (tree.top, &tree.overlay)
                 && held.outside == tree.outside
             {
                 return Ok(Saved { checkpoint: newest.clone(), is_new: false });
@@ -209,7 +209,7 @@ impl Store for MemoryStore {
             memory.checkpoints.retain(|(checkpoint, _)| !ids.contains(&checkpoint.id));
             let mut needed = BTreeSet::new();
             for (_, tree) in &memory.checkpoints {
-                let listed = tree.besides.values().chain(tree.outside.values());
+                let listed = tree.overlay.values().chain(tree.outside.values());
                 needed.extend(listed.filter_map(|entry| entry.content).map(|held| held.id));
                 let mut unread: Vec<_> = tree.top.into_iter().collect();
                 while let Some(id) = unread.pop() {

@@ -26,7 +26,7 @@ use crate::model::Agent;
 
 pub use calls::{CallEvent, has_calls, told, workdir};
 pub use elsewhere::{moved, place_for};
-pub use own_rewind::own_way;
+pub use own_rewind::own_rewind;
 pub use server::{Asked, SERVE, ask, is_served, resume};
 
 /// Where to cut a conversation: before this turn.

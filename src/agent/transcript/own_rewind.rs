@@ -2,9 +2,9 @@
 
 use crate::model::Agent;
 
-/// How people go back in a conversation with this agent without us, as a hint. `session` and
+/// The hint that names the agent's own command to go back in a conversation. `session` and
 /// `turn` are as the agent names them.
-pub fn own_way(agent: Agent, session: &str, turn: Option<&str>) -> String {
+pub fn own_rewind(agent: Agent, session: &str, turn: Option<&str>) -> String {
     match agent {
         Agent::OpenCode => opencode(session, turn),
         Agent::ClaudeCode => "in Claude Code, `/rewind` goes back in the conversation".to_owned(),

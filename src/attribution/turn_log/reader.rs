@@ -185,14 +185,14 @@ impl<'a> LogReader<'a> {
             }
             _ => Default::default(),
         };
-        let looked = looked(&self.lines[..began], *at);
+        let first_before = first_before(&self.lines[..began], *at);
         let (by, at, done, ended) = (by.clone(), *at, None, None);
         self.log.callers.push(Caller {
             by,
             of,
             at,
             paths,
-            looked,
+            first_before,
             began,
             done,
             ended,
@@ -298,14 +298,15 @@ fn widen(paths: &mut Option<Vec<RelPath>>, named: Option<Vec<RelPath>>) {
 fn is_cut_short(lines: &[LogLine]) -> bool {
     let Some(last) = lines.last() else { return false };
     let is_its = |line: &&LogLine| line.by == last.by && line.at == last.at;
-    let looked = || lines.iter().rev().take_while(is_its);
-    let left = looked().filter(|line| matches!(line.what, LogEvent::Left { .. }));
-    left.count() >= PATHS_MAX || looked().any(|line| matches!(line.what, LogEvent::Done { .. }))
+    let lines_of_call = || lines.iter().rev().take_while(is_its);
+    let left = lines_of_call().filter(|line| matches!(line.what, LogEvent::Left { .. }));
+    left.count() >= PATHS_MAX
+        || lines_of_call().any(|line| matches!(line.what, LogEvent::Done { .. }))
 }
 
 /// The position of the first line about the state before a call, which is noted together with the call's
 /// beginning. `lines` are those before the beginning, and `at` is its time.
-fn looked(lines: &[LogLine], at: i64) -> usize {
+fn first_before(lines: &[LogLine], at: i64) -> usize {
     let is_its = |line: &&LogLine| {
         line.by.is_empty() && line.at == at && matches!(line.what, LogEvent::Left { .. })
     };

@@ -138,13 +138,13 @@ impl Search<'_> {
         if let Some(top) = tree.top {
             self.directory(&top, &[])?.each(&mut held);
         }
-        self.besides(&tree, &mut held);
+        self.overlay(&tree, &mut held);
         Ok(held)
     }
 
-    fn besides(&self, tree: &Tree, held: &mut BTreeMap<Spot, Entry>) {
+    fn overlay(&self, tree: &Tree, held: &mut BTreeMap<Spot, Entry>) {
         let root = self.project.root.path();
-        for (path, entry) in &tree.besides {
+        for (path, entry) in &tree.overlay {
             let path = path.as_bytes();
             if self.wanted.fits(Some(root), path, entry.kind == Kind::Directory) {
                 held.insert(Spot::Below(path.to_owned()), *entry);

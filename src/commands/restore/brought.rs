@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{remains::first, shown::Shown};
+use super::{planned::PlannedRestore, unchanged::first};
 use crate::{
     model::{Entry, Kind},
     plan::Step,
@@ -16,7 +16,7 @@ use crate::{
 /// So many of what stays in a fork are named.
 const NAMED_MAX: usize = 10;
 
-impl<'a> Shown<'a> {
+impl<'a> PlannedRestore<'a> {
     /// The fork that is brought back, if one is.
     pub(super) fn brings(self) -> Option<&'a Brings> {
         self.restore.request.brings.as_ref()

@@ -101,22 +101,22 @@ pub(crate) fn prepare_in(
         )
     })?;
     let turn = by.turn.as_ref().map(|turn| turn.0.as_str());
-    let own_way = || transcript::own_way(by.agent, &by.session.0, turn);
+    let own_rewind = || transcript::own_rewind(by.agent, &by.session.0, turn);
     let title = by_agent(by.agent).title();
     if transcript::is_served(by.agent) {
         return serve(process, project, &by, to).map_err(|why| {
             let what = format!("{title}'s server cannot be asked to fork the conversation: {why}");
-            Error::other(what, own_way())
+            Error::other(what, own_rewind())
         });
     }
     if !transcript::can_fork(by.agent) {
         return Err(Error::other(
             format!("a conversation with {title} cannot be forked from outside"),
-            own_way(),
+            own_rewind(),
         ));
     }
     let path = place(process, &by).ok_or_else(|| {
-        Error::other(format!("{title} did not say where it keeps the conversation"), own_way())
+        Error::other(format!("{title} did not say where it keeps the conversation"), own_rewind())
     })?;
     let text = read(&path)?;
     let cut = CutPoint {
@@ -134,7 +134,7 @@ pub(crate) fn prepare_in(
     }
     let fork = forked.map_err(|why| {
         let path = ui::escape_path(&path);
-        Error::other(format!("cannot fork the conversation `{path}`: {why}"), own_way())
+        Error::other(format!("cannot fork the conversation `{path}`: {why}"), own_rewind())
     })?;
     let prompt = by.prompt.clone().filter(|_| fork.prompt.is_empty());
     let bytes = transcript::moved(&fork.bytes, root, to);
@@ -193,7 +193,7 @@ fn origin(project: &Project, checkpoint: &Checkpoint) -> Option<(By, DateTime<Ut
 /// Where the conversation is kept: as the agent said, or where it always is.
 fn place(process: &Process<'_>, by: &By) -> Option<PathBuf> {
     let said = by.transcript.clone().filter(|path| path.is_absolute());
-    let usual = || {
+    let default = || {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
         let name = Some(&by.session.0).filter(|name| name.bytes().all(is_plain))?;
         let home = match process.var("COPILOT_HOME") {
@@ -202,7 +202,7 @@ fn place(process: &Process<'_>, by: &By) -> Option<PathBuf> {
         };
         Some(home.join("session-state").join(name).join("events.jsonl"))
     };
-    said.or_else(|| if by.agent == Agent::CopilotCli { usual() } else { None })
+    said.or_else(|| if by.agent == Agent::CopilotCli { default() } else { None })
 }
 
 /// Reads a conversation: a regular file of the user's own, reached by no link, of a size that

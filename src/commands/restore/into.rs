@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{remains::damaged_lines, report, show};
+use super::{report, show, unchanged::damaged_lines};
 use crate::{
     apply::{self, ApplyOutcome},
     commands::{Project, print, print_json, show::skipped_json},
@@ -134,7 +134,7 @@ impl WrittenCopies {
 
 /// Names what the checkpoint does not hold.
 fn say_missing(process: &mut Process<'_>, missing: &[Skipped]) -> Result<()> {
-    for line in super::remains::at_most(ui::left_out(missing)) {
+    for line in super::unchanged::at_most(ui::left_out(missing)) {
         show::say(process, &format!("note: missing, for it was not held: {line}"))?;
     }
     Ok(())

@@ -1,22 +1,25 @@
 //! `beforehand restore`: plans, shows the plan, asks, and has the engine execute it.
 
 mod brought;
+mod choice;
 pub(crate) mod conversation;
 mod head;
 mod interrupted;
 mod into;
 mod patch;
 mod paths;
-mod remains;
+mod planned;
 mod report;
+mod selection;
 mod server_fork;
 mod show;
-mod shown;
+mod unchanged;
 
 pub(crate) use head::commits;
 pub(crate) use interrupted::say_if_interrupted;
 pub(crate) use paths::picked;
-pub(crate) use remains::unheld_lines;
+pub(crate) use selection::{PlanOffer, Selection, carry_out_selection, part_text};
+pub(crate) use unchanged::unheld_lines;
 
 use std::path::PathBuf;
 
@@ -27,12 +30,12 @@ use crate::{
     model::{Checkpoint, Selector, Skipped},
     plan::{Options, Picked},
     process::{Exit, Process},
-    restore::{NamedState, Restore, RestoreRequest, Toward},
+    restore::{NamedState, Prepared, Restore, RestoreRequest, Toward},
     restore_log, ui,
 };
 
+use planned::PlannedRestore;
 use report::Came;
-use shown::Shown;
 
 /// Put files back as they were at a checkpoint.
 ///
@@ -237,19 +240,20 @@ pub(crate) struct Preview {
 /// # Errors
 ///
 /// Fails if the checkpoint or the root cannot be read.
-pub(crate) fn preview(
-    process: &Process<'_>,
-    project: &Project,
-    checkpoint: &Checkpoint,
-) -> Result<Preview> {
+pub(crate) fn preview(process: &Process<'_>, restore: Restore<'_>) -> Result<Preview> {
+    let Restore { project, checkpoint, .. } = restore;
     if !project.root.path().is_dir() {
         return Ok(Preview { text: recover::words(project, checkpoint, false), conflicts: 0 });
     }
-    let request = request(&RestoreArgs::default(), Picked::All);
-    let restore = Restore { project, checkpoint, request: &request };
     let prepared = &restore.prepare(process)?;
-    let text = show::plan_text(Shown { restore, prepared });
+    let text = show::plan_text(PlannedRestore { restore, prepared });
     Ok(Preview { text, conflicts: prepared.plan.conflicts().count() })
+}
+
+/// What `restore` without flags asks for, or with `--patch` if only a part is wanted.
+pub(crate) fn plain_request(is_part: bool) -> RestoreRequest {
+    let args = RestoreArgs { patch: is_part, ..RestoreArgs::default() };
+    request(&args, Picked::All)
 }
 
 /// What a restore would come to.
@@ -278,7 +282,7 @@ pub(crate) fn effect(process: &Process<'_>, restore: Restore<'_>) -> Result<Rest
         || prepared.plan.not_covered.iter().any(is_gone);
     Ok(RestoreSummary {
         is_any: prepared.is_any(),
-        left: remains::remaining(Shown { restore, prepared }),
+        left: unchanged::remaining(PlannedRestore { restore, prepared }),
         is_lost,
     })
 }
@@ -392,25 +396,39 @@ fn carry(process: &mut Process<'_>, restore: Restore<'_>, consent: Consent) -> R
             return Ok(Carried { exit, went: false });
         }
         if consent.dry_run {
-            show::plan(process, Shown { restore, prepared: &prepared }, false)?;
+            show::plan(process, PlannedRestore { restore, prepared: &prepared }, false)?;
             show::say(process, "nothing was changed; without --dry-run what is chosen is done")?;
             return Ok(Carried { exit: Exit::Ok, went: false });
         }
     } else if (consent.dry_run || !consent.yes)
-        && let Some(exit) = ask(process, Shown { restore, prepared: &prepared }, consent)?
+        && let Some(exit) = ask(process, PlannedRestore { restore, prepared: &prepared }, consent)?
     {
         return Ok(Carried { exit, went: exit == Exit::Ok && !consent.dry_run });
     }
-    let report = restore.execute(process, &mut prepared, !consent.yes)?;
-    let shown = Shown { restore, prepared: &prepared };
-    let came = Came { shown, report, way_back: shown.way_back() };
-    let exit = report::report(process, came, consent.json)?;
+    let exit = execute(process, restore, prepared, consent)?;
     Ok(Carried { exit, went: true })
 }
 
+/// Does what was agreed to, and says what came of it.
+fn execute(
+    process: &mut Process<'_>,
+    restore: Restore<'_>,
+    mut prepared: Prepared,
+    consent: Consent,
+) -> Result<Exit> {
+    let report = restore.execute(process, &mut prepared, !consent.yes)?;
+    let shown = PlannedRestore { restore, prepared: &prepared };
+    let came = Came { shown, report, way_back: shown.way_back() };
+    report::report(process, came, consent.json)
+}
+
 /// Shows a plan and asks. The exit if it is not to be carried out.
-fn ask(process: &mut Process<'_>, shown: Shown<'_>, consent: Consent) -> Result<Option<Exit>> {
-    let Shown { restore: Restore { request, .. }, prepared } = shown;
+fn ask(
+    process: &mut Process<'_>,
+    shown: PlannedRestore<'_>,
+    consent: Consent,
+) -> Result<Option<Exit>> {
+    let PlannedRestore { restore: Restore { request, .. }, prepared } = shown;
     show::plan(process, shown, consent.json)?;
     if prepared.is_empty() {
         let is_barred = !report::barred(&prepared.plan).is_empty();

@@ -5,20 +5,18 @@
 
 use std::{collections::BTreeMap, ffi::OsString};
 
-use super::{report, show};
+use super::{
+    choice::{FileChoice, Pieces},
+    report, show,
+};
 use crate::{
     commands::{Project, print},
     error::{Error, Result},
     fs,
-    model::{Entry, Kind},
-    plan::{Action, Choosable, Chosen, Merged, Step},
     process::{Exit, Process},
-    restore::{Displayed, Prepared, Restore, bytes_shown},
-    ui::{self, DiffOptions, DiffSide, FileDiff, Patch, Style},
+    restore::{Prepared, Restore},
+    ui::{self, Style},
 };
-
-/// Lines shown of a file that comes or goes. All of it is in `beforehand diff`.
-const LINES_MAX: usize = 60;
 
 const HELP: &str = "\
 y - do this one
@@ -52,7 +50,7 @@ pub(super) fn choose(
 ) -> Result<Option<Exit>> {
     let all = prepared.plan.choosable();
     if all.is_empty() {
-        show::plan(process, super::Shown { restore, prepared }, false)?;
+        show::plan(process, super::PlannedRestore { restore, prepared }, false)?;
         let is_clean = report::conflicts(&prepared.plan).is_empty();
         return Ok(Some(if is_clean { Exit::Ok } else { Exit::Conflicts }));
     }
@@ -97,113 +95,8 @@ enum Answered {
     Lost,
 }
 
-/// One file, or what is chosen together with it.
-struct FileChoice {
-    /// Shown once, above its hunks.
-    heading: String,
-    style: Style,
-    /// What happens to it, as in `Restore`.
-    verb: String,
-    /// What it is, as in `file`.
-    thing: &'static str,
-    pieces: Pieces,
-}
-
-enum Pieces {
-    /// All or nothing: whether it is done.
-    Whole(Option<bool>),
-    /// A text: its hunks, and its mode if that differs.
-    Text { patch: Patch, mode: Option<ModeChoice>, permissions: u32, target: Vec<u8> },
-}
-
-struct ModeChoice {
-    from: u32,
-    to: u32,
-    taken: Option<bool>,
-}
-
+/// The questions about a file.
 impl FileChoice {
-    fn of(
-        restore: Restore<'_>,
-        prepared: &Prepared,
-        choosable: &Choosable,
-        step: &Step,
-        style: Style,
-    ) -> Self {
-        let Restore { project, request, .. } = restore;
-        let shown = bytes_shown(project, &prepared.plan, choosable, step);
-        let path = if choosable.is_outside {
-            [b"/", step.path.as_bytes()].concat()
-        } else {
-            step.path.as_bytes().to_vec()
-        };
-        let change =
-            FileDiff { path: &path, old: side(shown.0.as_ref()), new: side(shown.1.as_ref()) };
-        let hunks = (!choosable.is_outside).then(|| hunks(&shown)).flatten();
-        let (heading, pieces) = if let Some(pieces) = hunks {
-            let name = ui::escape(&path);
-            let names = [format!("--- a/{name}"), format!("+++ b/{name}")];
-            (names.map(|name| format!("{}\n", style.bold(&name))).concat(), pieces)
-        } else {
-            let deadline = Some(std::time::Instant::now() + std::time::Duration::from_secs(1));
-            let text = change.show(DiffOptions { style, deadline });
-            (at_most(&text, &path, step), Pieces::Whole(None))
-        };
-        let verb = match (step.action, &pieces) {
-            (Action::Remove, _) => "Remove".to_owned(),
-            (Action::Recreate, _) => "Recreate".to_owned(),
-            _ => show::capitalized(request.verb),
-        };
-        Self { heading, style, verb, thing: thing(step.then.or(step.now)), pieces }
-    }
-
-    /// How many questions there are.
-    fn len(&self) -> usize {
-        match &self.pieces {
-            Pieces::Whole(_) => 1,
-            Pieces::Text { patch, mode, .. } => patch.count() + usize::from(mode.is_some()),
-        }
-    }
-
-    /// The hunk of a question; `None` for one about the whole file or its mode.
-    fn hunk(&self, at: usize) -> Option<usize> {
-        match &self.pieces {
-            Pieces::Whole(_) => None,
-            Pieces::Text { mode, .. } => at.checked_sub(usize::from(mode.is_some())),
-        }
-    }
-
-    fn taken(&self, at: usize) -> Option<bool> {
-        match (&self.pieces, self.hunk(at)) {
-            (Pieces::Whole(taken), _) => *taken,
-            (Pieces::Text { patch, .. }, Some(hunk)) => patch.is_taken(hunk),
-            (Pieces::Text { mode, .. }, None) => mode.as_ref().and_then(|mode| mode.taken),
-        }
-    }
-
-    fn take(&mut self, at: usize, is_taken: bool) {
-        let hunk = self.hunk(at);
-        match (&mut self.pieces, hunk) {
-            (Pieces::Whole(taken), _) => *taken = Some(is_taken),
-            (Pieces::Text { patch, .. }, Some(hunk)) => patch.take(hunk, is_taken),
-            (Pieces::Text { mode, .. }, None) => {
-                if let Some(mode) = mode {
-                    mode.taken = Some(is_taken);
-                }
-            }
-        }
-    }
-
-    fn show(&self, at: usize) -> String {
-        match (&self.pieces, self.hunk(at)) {
-            (Pieces::Whole(_), _) => String::new(),
-            (Pieces::Text { patch, .. }, Some(hunk)) => patch.show(hunk, self.style),
-            (Pieces::Text { mode, .. }, None) => mode
-                .as_ref()
-                .map_or_else(String::new, |mode| format!("mode {:o} → {:o}\n", mode.from, mode.to)),
-        }
-    }
-
     fn question(&self, at: usize) -> String {
         let what = match (&self.pieces, self.hunk(at)) {
             (Pieces::Whole(_), _) => self.thing,
@@ -228,13 +121,6 @@ impl FileChoice {
         .collect();
         let (number, count) = (at + 1, self.len());
         format!("({number}/{count}) {} this {what} [{}]?", self.verb, keys.join(","))
-    }
-
-    fn parts(&self, at: usize) -> usize {
-        match (&self.pieces, self.hunk(at)) {
-            (Pieces::Text { patch, .. }, Some(hunk)) => patch.parts(hunk),
-            _ => 1,
-        }
     }
 
     /// Asks until everything in the file is decided.
@@ -347,37 +233,6 @@ impl FileChoice {
             }
         }
     }
-
-    /// What was chosen of it; `None` for nothing.
-    fn chosen(self) -> Option<Chosen> {
-        match self.pieces {
-            Pieces::Whole(taken) => (taken == Some(true)).then_some(Chosen::All),
-            Pieces::Text { patch, mode, permissions, target } => {
-                let bytes = patch.result();
-                let (from, to) =
-                    mode.as_ref().map_or((permissions, permissions), |mode| (mode.from, mode.to));
-                let is_mode_taken = mode.is_some_and(|mode| mode.taken == Some(true));
-                let permissions = if is_mode_taken { to } else { from };
-                match (bytes == target && permissions == to, patch.is_any_taken() || is_mode_taken)
-                {
-                    (_, false) => None,
-                    (true, true) => Some(Chosen::All),
-                    (false, true) => Some(Chosen::Part(Merged { bytes, permissions })),
-                }
-            }
-        }
-    }
-}
-
-fn side(displayed: Option<&Displayed>) -> DiffSide<'_> {
-    match displayed {
-        None => DiffSide::Missing,
-        Some(Displayed::File { bytes, permissions }) => {
-            DiffSide::File { bytes, permissions: *permissions }
-        }
-        Some(Displayed::Link(text)) => DiffSide::Link(text),
-        Some(Displayed::Other(kind)) => DiffSide::Other(*kind),
-    }
 }
 
 /// What an answer leads to.
@@ -394,45 +249,6 @@ const EDIT_HELP: &str = "\
 # To leave a line as it is: make its '-' a ' ', or delete its '+' line.
 # What you add begins with '+'. Lines that begin with # are left out.
 ";
-
-/// The hunks of a text that is changed; `None` where a file comes or goes, or is no text.
-fn hunks(shown: &(Option<Displayed>, Option<Displayed>)) -> Option<Pieces> {
-    let (Some(Displayed::File { bytes: old, permissions: from }), Some(new)) = shown else {
-        return None;
-    };
-    let Displayed::File { bytes: new, permissions: to } = new else { return None };
-    let patch = Patch::of(old, new)?;
-    let mode = (from != to).then_some(ModeChoice { from: *from, to: *to, taken: None });
-    Some(Pieces::Text { patch, mode, permissions: *from, target: new.clone() })
-}
-
-/// The first lines of a difference, and how many there are besides.
-fn at_most(text: &str, path: &[u8], step: &Step) -> String {
-    if text.is_empty() {
-        let name = ui::escape(path);
-        let modes =
-            step.now.zip(step.then).filter(|(now, then)| now.permissions != then.permissions);
-        let modes = modes
-            .map(|(now, then)| format!(": mode {:o} → {:o}", now.permissions, then.permissions));
-        return format!("{name}{}\n", modes.unwrap_or_default());
-    }
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let mut shown = lines[..lines.len().min(LINES_MAX)].concat();
-    if lines.len() > LINES_MAX {
-        let more = ui::count((lines.len() - LINES_MAX) as u64, "line");
-        shown.push_str(&format!("… and {more} more\n"));
-    }
-    shown
-}
-
-fn thing(entry: Option<Entry>) -> &'static str {
-    match entry.map(|entry| entry.kind) {
-        Some(Kind::Directory) => "directory",
-        Some(Kind::Link) => "symlink",
-        Some(Kind::File | Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice)
-        | None => "file",
-    }
-}
 
 /// Lets the user edit a text in the editor of their own environment, in a file that only they can read.
 fn in_editor(process: &mut Process<'_>, project: &Project, text: &[u8]) -> Result<Vec<u8>> {

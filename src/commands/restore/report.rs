@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde_json::{Value, json};
 
 use super::{
-    remains::{arguments, at_most, first, losing_lines, outside_left_text, remaining},
+    planned::{MISSING, PlannedRestore},
     show::{lacks_text, plan_json, say, words},
-    shown::{MISSING, Shown},
+    unchanged::{arguments, at_most, first, losing_lines, outside_left_text, remaining},
 };
 use crate::{
     apply::ApplyOutcome,
@@ -22,7 +22,7 @@ use crate::{
 
 /// What came of a restore.
 pub(super) struct Came<'a> {
-    pub(super) shown: Shown<'a>,
+    pub(super) shown: PlannedRestore<'a>,
     pub(super) report: RestoreReport,
     /// The command that takes it back.
     pub(super) way_back: &'static str,
@@ -101,7 +101,7 @@ pub(super) fn set_aside_json(outcome: &ApplyOutcome) -> Value {
 }
 
 fn came_text(came: &Came<'_>, index: Option<&str>, way_there: &str) -> String {
-    let Shown { restore: Restore { project, .. }, prepared } = came.shown;
+    let PlannedRestore { restore: Restore { project, .. }, prepared } = came.shown;
     let plan = &prepared.plan;
     let conflicts = conflicts(plan);
     let is_whole = came.report.outcome.missed.is_empty() && barred(plan).is_empty();
@@ -146,8 +146,8 @@ fn came_text(came: &Came<'_>, index: Option<&str>, way_there: &str) -> String {
 }
 
 /// What was done, and whether everything is as it was. `is_same` if nothing stays that should not.
-fn headline(shown: Shown<'_>, done: usize, is_same: bool) -> String {
-    let Shown { restore, prepared } = shown;
+fn headline(shown: PlannedRestore<'_>, done: usize, is_same: bool) -> String {
+    let PlannedRestore { restore, prepared } = shown;
     let id = match &restore.request.step {
         Some(step) => format!("before step {}.{}", step.number.0, step.number.1),
         None => restore.checkpoint.id.short(),
@@ -184,7 +184,7 @@ fn headline(shown: Shown<'_>, done: usize, is_same: bool) -> String {
 
 /// What became of repositories, a line each.
 fn repositories_text(came: &Came<'_>) -> String {
-    let Shown { restore: Restore { project, .. }, prepared } = came.shown;
+    let PlannedRestore { restore: Restore { project, .. }, prepared } = came.shown;
     let mut text = String::new();
     let repositories = &prepared.repositories;
     // What only made way is back in another form.

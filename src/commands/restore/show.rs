@@ -10,8 +10,8 @@ use chrono::DateTime;
 use serde_json::{Value, json};
 
 use super::{
-    remains::{losing_lines, unchanged},
-    shown::{MISSING, Shown},
+    planned::{MISSING, PlannedRestore},
+    unchanged::{losing_lines, unchanged},
 };
 use crate::{
     commands::{Project, print, print_json},
@@ -64,7 +64,7 @@ fn shown_name(restore: Restore<'_>) -> String {
 }
 
 /// Prints a plan.
-pub(super) fn plan(process: &mut Process<'_>, shown: Shown<'_>, json: bool) -> Result<()> {
+pub(super) fn plan(process: &mut Process<'_>, shown: PlannedRestore<'_>, json: bool) -> Result<()> {
     if json {
         let value = plan_json(shown, &lines_of(shown));
         return print_json(process, "restore", value);
@@ -74,8 +74,8 @@ pub(super) fn plan(process: &mut Process<'_>, shown: Shown<'_>, json: bool) -> R
 }
 
 /// A plan in words, without a heading.
-pub(super) fn plan_text(shown: Shown<'_>) -> String {
-    let Shown { restore: Restore { project, .. }, prepared } = shown;
+pub(super) fn plan_text(shown: PlannedRestore<'_>) -> String {
+    let PlannedRestore { restore: Restore { project, .. }, prepared } = shown;
     let plan = &prepared.plan;
     let mut text = repositories_text(project, &prepared.repositories);
     text.push_str(&losing_lines(&prepared.losing, shown.way_back()));
@@ -151,7 +151,7 @@ pub(super) fn lacks_text(project: &Project, step: &RepositoryStep) -> String {
 const COUNTING: Duration = Duration::from_millis(300);
 
 /// How many lines of which files come and go, as far as they are soon counted.
-fn lines_of(shown: Shown<'_>) -> BTreeMap<RelPath, LineCounts> {
+pub(super) fn lines_of(shown: PlannedRestore<'_>) -> BTreeMap<RelPath, LineCounts> {
     let prepared = shown.prepared;
     let deadline = Instant::now() + COUNTING;
     let mut lines = BTreeMap::new();
@@ -166,7 +166,7 @@ fn lines_of(shown: Shown<'_>) -> BTreeMap<RelPath, LineCounts> {
 }
 
 /// How many lines come and go when a step is done.
-fn count(shown: Shown<'_>, step: &Step, deadline: Instant) -> Option<LineCounts> {
+fn count(shown: PlannedRestore<'_>, step: &Step, deadline: Instant) -> Option<LineCounts> {
     let (then, now) = (step.then?, step.now?);
     let old = bytes_now(shown.restore.project, &step.path)?;
     let new = match shown.prepared.plan.merges.get(&step.path) {
@@ -185,7 +185,7 @@ fn count(shown: Shown<'_>, step: &Step, deadline: Instant) -> Option<LineCounts>
 const ROWS_MAX: usize = 200;
 
 /// The plan in groups: what changes, what comes back, what goes, what stays.
-fn rows_text(shown: Shown<'_>, lines: &BTreeMap<RelPath, LineCounts>) -> String {
+fn rows_text(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, LineCounts>) -> String {
     let plan = &shown.prepared.plan;
     let steps: Vec<&Step> = plan.steps.iter().filter(|step| !plan.is_implied(step)).collect();
     let name = |step: &Step| {
@@ -219,7 +219,7 @@ fn rows_text(shown: Shown<'_>, lines: &BTreeMap<RelPath, LineCounts>) -> String 
 }
 
 /// The verb of a row. What a fork has made is not restored.
-fn verb_shown<'v>(verb: &'v str, shown: Shown<'_>) -> &'v str {
+fn verb_shown<'v>(verb: &'v str, shown: PlannedRestore<'_>) -> &'v str {
     match (shown.brings(), verb) {
         (Some(_), "restore") => "change",
         (Some(_), "recreate") => "add",
@@ -228,8 +228,8 @@ fn verb_shown<'v>(verb: &'v str, shown: Shown<'_>) -> &'v str {
 }
 
 /// What differs outside the project: what is put back, then what is not.
-fn outside_text(shown: Shown<'_>) -> String {
-    let Shown { restore: Restore { project, .. }, prepared } = shown;
+fn outside_text(shown: PlannedRestore<'_>) -> String {
+    let PlannedRestore { restore: Restore { project, .. }, prepared } = shown;
     let row = |path: &Path, verb: &str, why: &str| {
         format!("  {verb:<9} {}   {why}\n", ui::path(path, project.home.as_deref()))
     };
@@ -263,7 +263,7 @@ fn is_directory(step: &Step) -> bool {
 }
 
 /// What happens to a path, and a word on why.
-pub(super) fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
+pub(super) fn words(step: &Step, shown: PlannedRestore<'_>) -> (&'static str, String) {
     let (verb, why) = match (step.action, step.author) {
         (Action::Restore, _) if shown.is_mid_turn(&step.path) => {
             return ("restore", format!("to what was {}", shown.mid_turn_words()));
@@ -311,7 +311,7 @@ pub(super) fn words(step: &Step, shown: Shown<'_>) -> (&'static str, String) {
 fn kept_words(
     step: &Step,
     (kept, author): (KeepReason, Author),
-    shown: Shown<'_>,
+    shown: PlannedRestore<'_>,
 ) -> (&'static str, String) {
     let (verb, why) = match (kept, author) {
         (KeepReason::BuiltOn, _) => return ("keep", shown.built_on_words(step)),
@@ -360,7 +360,7 @@ fn kept_words(
     (verb, why.to_owned())
 }
 
-pub(super) fn plan_json(shown: Shown<'_>, lines: &BTreeMap<RelPath, LineCounts>) -> Value {
+pub(super) fn plan_json(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, LineCounts>) -> Value {
     let prepared = shown.prepared;
     let plan = &prepared.plan;
     let step = |step: &Step| {

@@ -8,22 +8,25 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::{RewindTarget, told};
 use crate::{
     commands::{
         Project,
         compare::Comparison,
         error_text,
         list::ListView,
-        restore::{self, conversation},
+        restore::{self, PlanOffer, Preview, Selection, conversation},
         stats::Stats,
     },
     crash,
-    error::Result,
+    error::{Error, Result},
     model::Checkpoint,
     process::{Process, ProcessContext, Terminal},
     ui::{
         DiffOptions, Style,
-        picker::{DetailRequest, News, PickerPlan, Waker},
+        picker::{
+            DetailRequest, FileMark, News, OfferedFile, PartId, PickerGoal, PickerPlan, Waker,
+        },
     },
 };
 
@@ -36,14 +39,20 @@ const FILES_MAX: usize = 300;
 /// What one turn did is counted within this time.
 const COUNT_TIME: Duration = Duration::from_millis(400);
 
+/// What finds things out, and how one talks to it.
+pub(super) struct LookThread {
+    /// Where wishes go. Without it, nothing more is found out.
+    pub(super) wishes: Sender<DetailRequest>,
+    pub(super) news: Receiver<News>,
+    /// What was chosen of plans, before the news of what that would do.
+    pub(super) selections: Receiver<(PartId, Selection)>,
+}
+
 /// Begins to look. Ends when the picker has no more wishes.
-pub(super) fn begin(
-    process: &Process<'_>,
-    listed: ListView,
-    waker: Waker,
-) -> (Sender<DetailRequest>, Receiver<News>) {
-    let (sender, wished) = channel();
+pub(super) fn begin(process: &Process<'_>, listed: ListView, waker: Waker) -> LookThread {
+    let (wishes, receiver) = channel();
     let (tell, news) = channel();
+    let (selected, selections) = channel();
     let context =
         ProcessContext { cwd: process.cwd.clone(), env: process.env.clone(), now: process.now };
     // Left to itself at the end: it only reads, and is not waited for.
@@ -54,14 +63,25 @@ pub(super) fn begin(
             let uncounted = (0..listed.lines.len()).collect();
             match Project::open(process, None) {
                 Ok(project) => {
-                    let waiting = VecDeque::new();
-                    Looker { process, project, listed, wished, teller, waiting, uncounted }.look();
+                    let (waiting, offer) = (VecDeque::new(), None);
+                    let looker = Looker {
+                        process,
+                        project,
+                        listed,
+                        wished: receiver,
+                        teller,
+                        selected,
+                        waiting,
+                        uncounted,
+                        offer,
+                    };
+                    looker.look();
                 }
                 Err(err) => teller.say(News::Trouble(0, error_text(&err, Style::PLAIN))),
             }
         })
     });
-    (sender, news)
+    LookThread { wishes, news, selections }
 }
 
 /// Tells the picker.
@@ -84,10 +104,13 @@ struct Looker<'a, 'b> {
     listed: ListView,
     wished: Receiver<DetailRequest>,
     teller: PickerSender,
+    selected: Sender<(PartId, Selection)>,
     /// What is wished and not granted yet.
     waiting: VecDeque<DetailRequest>,
     /// Turns of which it is not known yet what they did.
     uncounted: VecDeque<usize>,
+    /// The plan that the user chooses from, and its number.
+    offer: Option<(u32, RewindTarget, PlanOffer)>,
 }
 
 /// What comes next.
@@ -147,19 +170,41 @@ impl Looker<'_, '_> {
         if matches!(wish, DetailRequest::Look(_) | DetailRequest::Plan(_)) {
             self.waiting.clear();
         }
+        if let DetailRequest::Offer(..) = wish {
+            self.waiting.retain(|it| matches!(it, DetailRequest::Look(_) | DetailRequest::Plan(_)));
+        }
         self.waiting.push_back(wish);
     }
 
     fn grant(&mut self, wish: DetailRequest) {
-        let (turn, granted) = match wish {
-            DetailRequest::Look(turn) => (turn, self.difference(turn)),
-            DetailRequest::Plan(turn) => (turn, self.plan(turn)),
-            DetailRequest::Talk(turn) => {
-                self.talk(turn);
-                return;
+        match wish {
+            DetailRequest::Look(turn) => {
+                let looked = self.difference(turn);
+                self.say_trouble(turn, looked);
             }
-        };
-        if let Err(err) = granted {
+            DetailRequest::Plan(turn) => {
+                let planned = self.plan(turn);
+                self.say_trouble(turn, planned);
+            }
+            DetailRequest::Talk(turn) => self.talk(turn),
+            DetailRequest::Revert(turn) => {
+                let plan = self.preview(turn, PickerGoal::Turn).map_err(|err| told(&err));
+                self.teller.say(News::Reverts(turn, plan));
+            }
+            DetailRequest::Offer(number, turn, goal) => {
+                let files = self.offer(number, turn, goal).map_err(|err| told(&err));
+                self.teller.say(News::Offered(number, files));
+            }
+            DetailRequest::Open(number, file) => self.open(number, file),
+            DetailRequest::Part(id, marks) => {
+                let text = self.part(id, &marks).map_err(|err| told(&err));
+                self.teller.say(News::Parted(id.part, text));
+            }
+        }
+    }
+
+    fn say_trouble(&self, turn: usize, result: Result<()>) {
+        if let Err(err) = result {
             self.teller.say(News::Trouble(turn, error_text(&err, Style::PLAIN)));
         }
     }
@@ -194,10 +239,50 @@ impl Looker<'_, '_> {
     }
 
     fn plan(&self, turn: usize) -> Result<()> {
-        let preview = restore::preview(self.process, &self.project, self.checkpoint(turn))?;
-        let (text, conflicts) = (preview.text, preview.conflicts);
-        self.teller.say(News::Planned(turn, PickerPlan { text, conflicts }));
+        let plan = self.preview(turn, PickerGoal::Before)?;
+        self.teller.say(News::Planned(turn, plan));
         Ok(())
+    }
+
+    fn preview(&self, turn: usize, goal: PickerGoal) -> Result<PickerPlan> {
+        let id = self.checkpoint(turn).id;
+        let target = RewindTarget::of(self.process, &self.project, id, goal, false)?;
+        let Preview { text, conflicts } =
+            restore::preview(self.process, target.restore(&self.project))?;
+        Ok(PickerPlan { text, conflicts })
+    }
+
+    /// A plan to choose from.
+    fn offer(&mut self, number: u32, turn: usize, goal: PickerGoal) -> Result<Vec<OfferedFile>> {
+        self.offer = None;
+        let id = self.checkpoint(turn).id;
+        let target = RewindTarget::of(self.process, &self.project, id, goal, true)?;
+        let restore = target.restore(&self.project);
+        let offer = PlanOffer::of(self.process, restore)?;
+        let rows = offer.rows(restore);
+        self.offer = Some((number, target, offer));
+        Ok(rows)
+    }
+
+    fn open(&mut self, number: u32, file: usize) {
+        let offer = self.offer.as_mut().filter(|(it, ..)| *it == number);
+        let Some((_, target, offer)) = offer else { return };
+        let pieces = offer.pieces(target.restore(&self.project), file);
+        self.teller.say(News::Opened(number, file, pieces));
+    }
+
+    /// What the marks would do. What they choose is kept for a yes.
+    fn part(&mut self, id: PartId, marks: &[(usize, FileMark)]) -> Result<String> {
+        let offer = self.offer.as_mut().filter(|(it, ..)| *it == id.offer);
+        let Some((_, target, offer)) = offer else {
+            return Err(Error::other("there is another plan by now", "choose again"));
+        };
+        let restore = target.restore(&self.project);
+        let selection = offer.select(restore, marks);
+        let text = restore::part_text(self.process, restore, &selection)?;
+        // If the picker is gone, so is the one who reads it.
+        let _ignored = self.selected.send((id, selection));
+        Ok(text)
     }
 
     /// Whether the conversation can be forked: for that all of it is read, or its agent's server asked.

@@ -6,22 +6,28 @@
 mod look;
 mod plain;
 
+use look::LookThread;
+
 use std::path::Path;
 
 use super::{
     Project, error_text,
     list::{self, ListRow, ListView},
-    restore,
+    origin,
+    restore::{self, Selection},
+    revert,
     rows::agent_title,
 };
 use crate::{
     agent::transcript,
     error::{Error, Result},
-    model::By,
+    ledger,
+    model::{By, Checkpoint, CheckpointId, Reason},
     process::{Exit, Process, Tty},
+    restore::{Restore, RestoreRequest},
     ui::{
         Clock, Style,
-        picker::{Choice, End, Model, Picker, PickerTurn},
+        picker::{Choice, End, Model, Picker, PickerGoal, PickerTurn},
     },
 };
 
@@ -73,7 +79,7 @@ fn on_screen(
     let failed = |source| Error::Io { action: "use", path: "/dev/tty".into(), source };
     let style = Style::tty(process);
     let (picker, waker) = Picker::open(tty, model, style, !at_prompt).map_err(failed)?;
-    let (wishes, news) = look::begin(process, listed, waker);
+    let LookThread { wishes, news, selections } = look::begin(process, listed, waker);
     // The thread that looks has a project of its own.
     drop(project);
     // If that thread is gone, nothing more is learnt; the loop sees to the rest.
@@ -87,11 +93,21 @@ fn on_screen(
             drop(wishes);
             go_back(process, &ids[turn].to_string(), choice)
         }
+        End::DoPart(part) => {
+            drop(wishes);
+            let selected = selections.try_iter().find(|(id, _)| *id == part);
+            let Some((_, selection)) = selected else { return Ok(Exit::Bug) };
+            do_part(process, ids[part.turn], part.goal, &selection)
+        }
     }
 }
 
 /// What the user has seen and said yes to, done as `restore` does it.
 fn go_back(process: &mut Process<'_>, id: &str, choice: Choice) -> Result<Exit> {
+    if choice == Choice::Revert {
+        let (turn, yes) = (id.to_owned(), true);
+        return revert::run(process, &revert::RevertArgs { turn, yes, ..Default::default() });
+    }
     if !choice.has_files() && !choice.has_conversation() {
         return Ok(Exit::Ok);
     }
@@ -103,6 +119,59 @@ fn go_back(process: &mut Process<'_>, id: &str, choice: Choice) -> Result<Exit> 
         ..restore::RestoreArgs::default()
     };
     restore::run(process, &args)
+}
+
+/// What was chosen among files, done as it was shown.
+fn do_part(
+    process: &mut Process<'_>,
+    id: CheckpointId,
+    goal: PickerGoal,
+    selection: &Selection,
+) -> Result<Exit> {
+    let project = Project::open(process, None)?.into_present()?;
+    origin::say_if_swapped(process, &project);
+    let target = RewindTarget::of(process, &project, id, goal, true)?;
+    restore::carry_out_selection(process, target.restore(&project), selection)
+}
+
+/// What is restored to, and how.
+struct RewindTarget {
+    checkpoint: Checkpoint,
+    request: RestoreRequest,
+}
+
+impl RewindTarget {
+    /// What a choice in the picker asks for.
+    fn of(
+        process: &Process<'_>,
+        project: &Project,
+        id: CheckpointId,
+        goal: PickerGoal,
+        is_part: bool,
+    ) -> Result<Self> {
+        let (checkpoint, request) = match goal {
+            PickerGoal::Turn => revert::plain_request(process, project, id)?,
+            PickerGoal::Before => {
+                let mut adopted = [project.find(&id.to_string())?];
+                ledger::adopt(&mut adopted, &ledger::uses(&project.state));
+                let [checkpoint] = adopted;
+                (checkpoint, restore::plain_request(is_part))
+            }
+        };
+        Ok(Self { checkpoint, request })
+    }
+
+    fn restore<'a>(&'a self, project: &'a Project) -> Restore<'a> {
+        Restore { project, checkpoint: &self.checkpoint, request: &self.request }
+    }
+}
+
+/// An error in a line.
+fn told(err: &Error) -> String {
+    match err.hint() {
+        Some(hint) if !hint.is_empty() => format!("{err}; {hint}"),
+        Some(_) | None => err.to_string(),
+    }
 }
 
 /// Whether conversations of an agent can be forked: by us, or by a server of its own.
@@ -121,5 +190,6 @@ fn turn(project: &Project, line: &ListRow, digits: usize, clock: &Clock) -> Pick
         trigger: told.words(),
         badges: told.badges(project.home.as_deref()),
         with_conversation: can_fork(told.by),
+        is_turn: line.checkpoint().cause.reason == Reason::Call && told.by.is_some(),
     }
 }

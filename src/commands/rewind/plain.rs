@@ -2,7 +2,7 @@
 
 use super::can_fork;
 use crate::{
-    commands::{Project, diff, error_text, list, restore},
+    commands::{Project, diff, error_text, list, restore, revert},
     error::Result,
     model::Checkpoint,
     process::{Exit, Process},
@@ -36,26 +36,28 @@ fn choose(process: &mut Process<'_>, checkpoint: &Checkpoint) -> Result<Option<E
     let id = checkpoint.id.to_string();
     let talks = can_fork(checkpoint.cause.by.as_ref());
     let talk = if talks { "c: files and conversation · t: conversation only · " } else { "" };
-    let question = format!("f: files only · {talk}d: view the diff · Enter: another one");
+    let question = format!(
+        "f: files only · {talk}p: hunk by hunk · v: this turn alone\nd: view the diff · Enter: another one"
+    );
     while let Some(choice) = ui::answer(process, &question) {
-        let args = |conversation, conversation_only| restore::RestoreArgs {
-            checkpoint: Some(id.clone()),
-            conversation,
-            conversation_only,
-            ..restore::RestoreArgs::default()
-        };
-        let args = match &choice.to_lowercase()[..] {
-            // It shows the plan and asks.
-            "f" => args(false, false),
-            "c" if talks => args(true, false),
-            "t" if talks => args(false, true),
+        let mut args = restore::RestoreArgs { checkpoint: Some(id.clone()), ..Default::default() };
+        match &choice.to_lowercase()[..] {
+            // Each shows what it would do, and asks.
+            "f" => (),
+            "c" if talks => args.conversation = true,
+            "t" if talks => args.conversation_only = true,
+            "p" => args.patch = true,
+            "v" => {
+                let args = revert::RevertArgs { turn: id, ..Default::default() };
+                return revert::run(process, &args).map(Some);
+            }
             "d" => {
                 let args = diff::DiffArgs { from: id.clone(), ..diff::DiffArgs::default() };
                 diff::run(process, &args)?;
                 continue;
             }
             _ => continue,
-        };
+        }
         return restore::run(process, &args).map(Some);
     }
     Ok(None)

@@ -169,7 +169,7 @@ impl Restore<'_> {
             seen,
             marked: found.merges.marked,
             brought: Some(brought),
-            ..Prepared::of(plan, here.looked)
+            ..Prepared::of(plan, here.stored_scan)
         })
     }
 }

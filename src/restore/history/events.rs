@@ -110,7 +110,7 @@ impl FileHistory<'_> {
     /// again.
     fn before_call(&self, path: &RelPath, caller: &Caller, sights: &[Sight]) -> Option<SeenState> {
         let is_its = |sight: &&Sight| {
-            sight.by == Doer::Other && (caller.looked..=caller.began).contains(&sight.order)
+            sight.by == Doer::Other && (caller.first_before..=caller.began).contains(&sight.order)
         };
         if sights.iter().any(|sight| is_its(&sight)) {
             return None;
@@ -124,7 +124,7 @@ impl FileHistory<'_> {
             }
             None => return None,
         };
-        Some(SeenState { order: caller.looked, there, how: SeenWhen::Before })
+        Some(SeenState { order: caller.first_before, there, how: SeenWhen::Before })
     }
 
     /// What the session itself left last at a path before a call, or what a checkpoint holds since.

@@ -230,12 +230,12 @@ impl FileHistory<'_> {
             return Ok(None);
         };
         let bytes = self.source.read(path, found).ok_or(Clash::Unheld)?;
-        let usual = before.map(|file| file.mode).filter(|mode| *mode != LINK_MODE);
+        let default_modes = before.map(|file| file.mode).filter(|mode| *mode != LINK_MODE);
         let mode = match found {
             VersionEntry { kind: Kind::Link, .. } => LINK_MODE,
             VersionEntry { permissions: Some(bits), .. } if bits & 0o100 != 0 => EXECUTABLE_MODE,
             VersionEntry { permissions: Some(_), .. } => FILE_MODE,
-            VersionEntry { permissions: None, .. } => usual.unwrap_or(FILE_MODE),
+            VersionEntry { permissions: None, .. } => default_modes.unwrap_or(FILE_MODE),
         };
         Ok(Some(GitFile { mode, bytes }))
     }

@@ -314,7 +314,7 @@ impl StepState {
             if let Some(entry) = entry {
                 let content = was.filter(|_| was_directory && stays).and_then(|was| was.content);
                 let entry = Entry { content: entry.content.or(content), ..*entry };
-                tree.besides.insert(path.clone(), entry);
+                tree.overlay.insert(path.clone(), entry);
             }
         }
         Ok(())
@@ -323,7 +323,7 @@ impl StepState {
 
 /// Takes a path out of a tree, with everything below it.
 fn remove(project: &Project, tree: &mut Tree, path: &RelPath) -> Result<()> {
-    tree.besides.retain(|other, _| !other.is_within(path));
+    tree.overlay.retain(|other, _| !other.is_within(path));
     let Some(top) = tree.top else { return Ok(()) };
     let names: Vec<&[u8]> = path.names().collect();
     let mut way = Vec::new();

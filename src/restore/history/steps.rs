@@ -211,7 +211,7 @@ impl FileHistory<'_> {
     /// known: it was changed at some time around the beginning of the call.
     pub(super) fn before(&self, states: &[HistoryStep], call: usize) -> Option<Version> {
         let ran = &self.calls[call];
-        let looked = ran.caller.map_or(ran.began, |caller| self.log.callers[caller].looked);
+        let looked = ran.caller.map_or(ran.began, |caller| self.log.callers[caller].first_before);
         let next = states.iter().position(|state| state.order > ran.began);
         let next = next.unwrap_or(states.len());
         let last = states.get(next.checked_sub(1)?)?;

@@ -105,7 +105,7 @@ impl FileHistory<'_> {
         match how {
             SeenWhen::After(Some(caller)) => {
                 // Whether it is known what was there right before the call.
-                candidates.user = known < self.log.callers[caller].looked;
+                candidates.user = known < self.log.callers[caller].first_before;
             }
             SeenWhen::After(None) => candidates.any = true,
             SeenWhen::Back => {

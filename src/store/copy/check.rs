@@ -51,9 +51,9 @@ impl CopyCheck<'_> {
         if let Some(top) = record.checkpoint.top {
             self.directory(top, 0);
         }
-        let besides = self.store.besides(record).map(|held| held.into_values().collect());
+        let overlay = self.store.overlay(record).map(|held| held.into_values().collect());
         let outside = self.store.outside(record).map(|held| held.into_values().collect());
-        self.listed(besides);
+        self.listed(overlay);
         self.listed(outside);
         let look = RepositoryCheck {
             state: self.store.state.state(),

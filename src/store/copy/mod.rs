@@ -31,8 +31,8 @@ use crate::{
     error::{Error, Result},
     fs::{FileBuffer, Lock, create_private_dirs},
     model::{
-        Checkpoint, CheckpointId, Content, ContentId, DirPath, Directory, Entry, RelPath, Root,
-        ScanEntry, Tree, Usual,
+        Checkpoint, CheckpointId, Content, ContentId, DefaultModes, DirPath, Directory, Entry,
+        RelPath, Root, ScanEntry, Tree,
     },
     scan::Scan,
     state::{RootState, StateDir},
@@ -85,8 +85,8 @@ impl CopyStore {
         listing::parse(id, &self.objects.read(id)?)
     }
 
-    fn besides(&self, record: &Record) -> Result<BTreeMap<RelPath, Entry>> {
-        match &record.besides {
+    fn overlay(&self, record: &Record) -> Result<BTreeMap<RelPath, Entry>> {
+        match &record.overlay {
             Some(id) => listing::below(id, &self.listing(id)?),
             None => Ok(BTreeMap::new()),
         }
@@ -113,14 +113,14 @@ impl CopyStore {
         let others = hold_others(state, root, &scan.repositories, None, deadline, &mut left_out)?;
         let top =
             name_directories(scan, |found| batch.put_bytes(directory::to_text(found).as_bytes()))?;
-        let (besides, outside) = victims(&scan.victims);
-        for listing in [&besides, &outside].into_iter().filter(|listing| !listing.is_empty()) {
+        let (overlay, outside) = victims(&scan.victims);
+        for listing in [&overlay, &outside].into_iter().filter(|listing| !listing.is_empty()) {
             batch.put_bytes(listing::to_text(listing).as_bytes())?;
         }
         let contents = CheckpointContents {
             keeper: StoreKind::Copy,
             top,
-            besides,
+            overlay,
             outside,
             partial: scan.partial,
             skipped: reading::skipped(scan, left_out),
@@ -136,7 +136,7 @@ impl CopyStore {
     /// case of a scan without changes.
     fn is_plainly(&self, newest: &Record, draft: &Draft) -> bool {
         let scan = &draft.scan;
-        let is_bare = |record: &Record| record.besides.is_none() && record.outside.is_none();
+        let is_bare = |record: &Record| record.overlay.is_none() && record.outside.is_none();
         let may_be = !draft.always
             && scan.is_unchanged()
             && scan.victims.is_empty()
@@ -241,10 +241,10 @@ impl Store for CopyStore {
         let record = self.record(id)?;
         Ok(Tree {
             top: record.checkpoint.top,
-            besides: self.besides(&record)?,
+            overlay: self.overlay(&record)?,
             outside: self.outside(&record)?,
             unsaved: BTreeMap::new(),
-            usual: Usual::default(),
+            default_modes: DefaultModes::default(),
         })
     }
 
@@ -260,11 +260,11 @@ impl Store for CopyStore {
             unsaved.insert(id, directory::entries(found));
             Ok(id)
         })?;
-        let (besides, outside) = victims(&scan.victims);
+        let (overlay, outside) = victims(&scan.victims);
         let unstored = ContentId::new(&[]);
-        let besides = listing::below(&unstored, &besides)?;
+        let overlay = listing::below(&unstored, &overlay)?;
         let outside = listing::outside(&unstored, &outside)?;
-        Ok(Tree { top, besides, outside, unsaved, usual: Usual::default() })
+        Ok(Tree { top, overlay, outside, unsaved, default_modes: DefaultModes::default() })
     }
 
     fn directory(&self, id: &ContentId) -> Result<Directory> {

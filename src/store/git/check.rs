@@ -151,7 +151,7 @@ impl Checker<'_> {
             self.note(id, what, "the private record is missing or cannot be read".to_owned());
             return;
         };
-        for list in [record.besides, record.outside].into_iter().flatten() {
+        for list in [record.overlay, record.outside].into_iter().flatten() {
             if let Err((what, why)) = self.listing(&list) {
                 self.note(id, what, why);
             }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::{Error, Result},
     model::{
-        By, Cause, Checkpoint, CheckpointId, ContentId, Head, Reason, SessionId, SkipReason,
-        Skipped, TurnId, Usual,
+        By, Cause, Checkpoint, CheckpointId, ContentId, DefaultModes, Head, Reason, SessionId,
+        SkipReason, Skipped, TurnId,
     },
     store::{
         escape::{escape, unescape},
@@ -25,7 +25,7 @@ const VERSION: u32 = 1;
 #[derive(Debug)]
 pub(super) struct Meta {
     pub(super) checkpoint: Checkpoint,
-    pub(super) usual: Usual,
+    pub(super) default_modes: DefaultModes,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -59,7 +59,8 @@ struct MetaFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     staged: Option<u64>,
     /// Usual permission bits of files, executables and directories, in octal.
-    usual: [String; 3],
+    #[serde(rename = "usual")]
+    default_modes: [String; 3],
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     skipped: Vec<(String, String, u64)>,
 }
@@ -74,7 +75,7 @@ struct Header {
 }
 
 /// The text for a checkpoint.
-pub(super) fn to_json(checkpoint: &Checkpoint, usual: &Usual) -> Vec<u8> {
+pub(super) fn to_json(checkpoint: &Checkpoint, default_modes: &DefaultModes) -> Vec<u8> {
     let Checkpoint { cause, head, .. } = checkpoint;
     let by = cause.by.as_ref();
     let inside = |skipped: &&Skipped| !skipped.path.starts_with(b"/");
@@ -97,7 +98,8 @@ pub(super) fn to_json(checkpoint: &Checkpoint, usual: &Usual) -> Vec<u8> {
         commit: head.as_ref().and_then(|head| head.commit.clone()),
         in_progress: head.as_ref().and_then(|head| head.in_progress.clone()),
         staged: checkpoint.staged,
-        usual: [usual.file, usual.executable, usual.directory].map(|mode| format!("{mode:o}")),
+        default_modes: [default_modes.file, default_modes.executable, default_modes.directory]
+            .map(|mode| format!("{mode:o}")),
         skipped: checkpoint.skipped.iter().filter(inside).map(skip).collect(),
     };
     let mut json = serde_json::to_vec_pretty(&file).expect("strings and numbers are always JSON");
@@ -131,9 +133,12 @@ pub(super) fn order(json: &[u8]) -> (u64, DateTime<Utc>) {
 impl MetaFile {
     fn into_meta(self) -> Option<Meta> {
         let mode = |text: &String| u32::from_str_radix(text, 8).ok().filter(|&bits| bits <= 0o7777);
-        let [file, executable, directory] = &self.usual;
-        let usual =
-            Usual { file: mode(file)?, executable: mode(executable)?, directory: mode(directory)? };
+        let [file, executable, directory] = &self.default_modes;
+        let default_modes = DefaultModes {
+            file: mode(file)?,
+            executable: mode(executable)?,
+            directory: mode(directory)?,
+        };
         let skipped = self.skipped.iter().map(|(path, reason, size)| {
             let (path, reason) = (unescape(path)?, SkipReason::from_name(reason)?);
             Some(Skipped { path, reason, size: *size })
@@ -166,7 +171,7 @@ impl MetaFile {
             }),
             staged: self.staged,
         };
-        Some(Meta { checkpoint, usual })
+        Some(Meta { checkpoint, default_modes })
     }
 
     /// An unknown agent must not make the checkpoint unreadable; it counts as taken without a

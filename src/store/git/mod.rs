@@ -48,8 +48,8 @@ use crate::{
     error::{Error, Result},
     fs::Lock,
     model::{
-        Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Kind, RelPath, Root,
-        ScanEntry, Storage, StoreChoice, Tree, Usual,
+        Checkpoint, CheckpointId, Content, ContentId, DefaultModes, Directory, Entry, Kind,
+        RelPath, Root, ScanEntry, Storage, StoreChoice, Tree,
     },
     root::GitDirs,
     scan::Scan,
@@ -88,7 +88,7 @@ struct LoadedCheckpoint {
     tree: Option<ObjectId>,
     /// `None` if it cannot be read.
     parts: Option<Parts>,
-    usual: Option<Usual>,
+    default_modes: Option<DefaultModes>,
 }
 
 impl GitStore {
@@ -303,7 +303,8 @@ fn load(
         Some(Ok(json)) => meta::order(json),
         Some(Err(_)) | None => Default::default(),
     };
-    let usual = parsed.as_ref().and_then(|meta| meta.as_ref().ok()).map(|meta| meta.usual);
+    let default_modes =
+        parsed.as_ref().and_then(|meta| meta.as_ref().ok()).map(|meta| meta.default_modes);
     let top = parts.as_ref().and_then(|parts| parts.files).map(|id| content_id(&id));
     let checkpoint = match (&record, parsed) {
         (Some(record), _) => record.checkpoint.clone(),
@@ -312,7 +313,7 @@ fn load(
         (None, Some(Err(err))) => record::placeholder(id, order, &err.to_string()),
         (None, None) => record::placeholder(id, order, "its tree cannot be read"),
     };
-    LoadedCheckpoint { checkpoint, record, tree, parts, usual }
+    LoadedCheckpoint { checkpoint, record, tree, parts, default_modes }
 }
 
 /// The entries in `modes`, with their contents from the tree.
@@ -422,17 +423,17 @@ impl Store for GitStore {
         let repo = earlier.as_ref().unwrap_or(&self.repo);
         let (parts, meta) = read_parts(repo, self.tree_id(repo, id)?)?;
         let json = repo.read(&meta, ObjectKind::Blob)?;
-        let usual = meta::parse(&format!("meta of {id}"), &json)?.usual;
+        let default_modes = meta::parse(&format!("meta of {id}"), &json)?.default_modes;
         let mut tree = Tree {
             top: parts.files.map(|id| content_id(&id)),
-            besides: odd_entries(repo, &parts)?,
-            usual,
+            overlay: odd_entries(repo, &parts)?,
+            default_modes,
             ..Tree::default()
         };
         if record::path_of(&self.state, id).exists() {
             let record = record::read(&self.state, id)?;
-            if let Some((id, besides)) = self.listed(record.besides)? {
-                tree.besides.extend(listing::below(&id, &besides)?);
+            if let Some((id, overlay)) = self.listed(record.overlay)? {
+                tree.overlay.extend(listing::below(&id, &overlay)?);
             }
             if let Some((id, outside)) = self.listed(record.outside)? {
                 tree.outside = listing::outside(&id, &outside)?;
@@ -458,10 +459,10 @@ impl Store for GitStore {
         let summary = modes::summarize(scan);
         let (below, outside) = save::listings(scan, &summary);
         let unstored = ContentId::new(&[]);
-        let mut besides = odd_found(&summary.odd)?;
-        besides.extend(listing::below(&unstored, &below)?);
+        let mut overlay = odd_found(&summary.odd)?;
+        overlay.extend(listing::below(&unstored, &below)?);
         let outside = listing::outside(&unstored, &outside)?;
-        Ok(Tree { top: scan.top(), besides, outside, unsaved, usual: scan.usual })
+        Ok(Tree { top: scan.top(), overlay, outside, unsaved, default_modes: scan.default_modes })
     }
 
     fn directory(&self, id: &ContentId) -> Result<Directory> {

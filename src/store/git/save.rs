@@ -224,7 +224,7 @@ impl<'a> Save<'a> {
     fn unchanged_since(&self, draft: &Draft, made: &StoredParts) -> Option<&LoadedCheckpoint> {
         let is_same = |newest: &&LoadedCheckpoint| {
             newest.parts.as_ref() == Some(&made.parts)
-                && newest.usual == Some(draft.scan.usual)
+                && newest.default_modes == Some(draft.scan.default_modes)
                 && newest.record.as_ref().is_some_and(|newest| made.contents.are_held_by(newest))
         };
         self.newest.as_ref().filter(|_| !draft.always).filter(is_same)
@@ -262,8 +262,8 @@ impl<'a> Save<'a> {
         })?;
         let summary = summarize(scan);
         let modes = add_blob(writer, &summary.modes(), odb)?;
-        let (besides, outside) = listings(scan, &summary);
-        put_listings(private, [&besides, &outside])?;
+        let (overlay, outside) = listings(scan, &summary);
+        put_listings(private, [&overlay, &outside])?;
         let known = own.as_ref().map(|own| own.place.common_dir.clone());
         let (state, dot_gits) = (self.store.state.state(), &scan.repositories);
         let (known, deadline) = (known.as_deref(), draft.deadline);
@@ -293,7 +293,7 @@ impl<'a> Save<'a> {
         let contents = CheckpointContents {
             keeper: StoreKind::Git,
             top: scan.top(),
-            besides,
+            overlay,
             outside,
             partial: scan.partial,
             skipped: reading::skipped(scan, skipped),
@@ -381,7 +381,7 @@ impl<'a> Save<'a> {
         scan: &Scan,
     ) -> Result<ObjectId> {
         let odb = self.repo.odb()?;
-        let json = meta::to_json(checkpoint, &scan.usual);
+        let json = meta::to_json(checkpoint, &scan.default_modes);
         let meta = writer.add(ObjectKind::Blob, &json, odb)?;
         let mut tree = TreeBuilder::default();
         let parts = &made.parts;

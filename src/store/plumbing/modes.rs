@@ -10,7 +10,7 @@ use std::io::Write as _;
 use crate::{
     cache::TableRow,
     error::{Error, Result},
-    model::{Kind, RelPath, ScanEntry, Usual, in_tree_order},
+    model::{DefaultModes, Kind, RelPath, ScanEntry, in_tree_order},
     scan::Scan,
 };
 
@@ -39,7 +39,7 @@ pub(in crate::store) fn summarize(scan: &Scan) -> Summary {
         let Some(kind) = row.kind().filter(|_| row.skipped.is_none()) else { return };
         let list = if row.marks.private {
             &mut summary.private
-        } else if is_odd(kind, &row, &scan.usual) {
+        } else if is_odd(kind, &row, &scan.default_modes) {
             &mut summary.odd
         } else {
             return;
@@ -65,12 +65,12 @@ impl Summary {
     }
 }
 
-fn is_odd(kind: Kind, row: &TableRow<'_>, usual: &Usual) -> bool {
+fn is_odd(kind: Kind, row: &TableRow<'_>, default_modes: &DefaultModes) -> bool {
     let permissions = row.stamp.permissions();
     match kind {
-        Kind::File if permissions & 0o100 != 0 => permissions != usual.executable,
-        Kind::File => permissions != usual.file,
-        Kind::Directory => permissions != usual.directory,
+        Kind::File if permissions & 0o100 != 0 => permissions != default_modes.executable,
+        Kind::File => permissions != default_modes.file,
+        Kind::Directory => permissions != default_modes.directory,
         Kind::Link => false,
         Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice => true,
     }

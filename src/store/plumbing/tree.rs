@@ -15,7 +15,8 @@ use super::{
 use crate::{
     error::{Error, Result},
     model::{
-        ContentId, DirPath, Directory, Entry, Fresh, Kind, ScanEntry, SkipReason, Skipped, Usual,
+        ContentId, DefaultModes, DirPath, Directory, Entry, Fresh, Kind, ScanEntry, SkipReason,
+        Skipped,
     },
 };
 
@@ -130,12 +131,12 @@ fn entry_kind(found: &ScanEntry) -> Option<EntryKind> {
 }
 
 fn entry(kind: EntryKind, id: &ObjectId) -> Entry {
-    let usual = Usual::default();
+    let default_modes = DefaultModes::default();
     let (kind, permissions) = match kind {
-        EntryKind::Blob => (Kind::File, usual.file),
-        EntryKind::BlobExecutable => (Kind::File, usual.executable),
+        EntryKind::Blob => (Kind::File, default_modes.file),
+        EntryKind::BlobExecutable => (Kind::File, default_modes.executable),
         EntryKind::Link => (Kind::Link, 0o777),
-        EntryKind::Tree | EntryKind::Commit => (Kind::Directory, usual.directory),
+        EntryKind::Tree | EntryKind::Commit => (Kind::Directory, default_modes.directory),
     };
     Entry { kind, permissions, content: Some(content(id)), device: 0 }
 }

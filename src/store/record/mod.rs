@@ -57,7 +57,7 @@ pub struct Record {
     /// Which store holds the directory that [`Checkpoint::top`] names.
     pub keeper: StoreKind,
     /// The listing of private files and special files below the root.
-    pub besides: Option<ContentId>,
+    pub overlay: Option<ContentId>,
     /// The listing of entries outside the root.
     pub outside: Option<ContentId>,
     /// The tree that its ref points at.

@@ -68,7 +68,7 @@ macro_rules! packed {
 }
 
 packed! {
-    Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling }
+    Record { checkpoint, keeper, overlay, outside, tree, store, repositories, dangling }
     Checkpoint {
         id, sequence, taken_at, cause, top, files, partial, skipped, outside, head, staged
     }

@@ -46,7 +46,7 @@ impl Record {
         let held = self.repositories.iter().map(|held| (held.store.clone(), held.tree));
         Needs {
             top: self.checkpoint.top.filter(|_| self.keeper == StoreKind::Copy),
-            listings: [self.besides, self.outside].into_iter().flatten().collect(),
+            listings: [self.overlay, self.outside].into_iter().flatten().collect(),
             trees: own.chain(held).collect(),
         }
     }
@@ -263,13 +263,13 @@ fn salvage_record(state: &RootState, id: CheckpointId) -> Option<Record> {
         dangling => dangling_of(dangling)?,
     };
     let why = "what is left of a damaged record";
-    let (top, besides, outside) = (named("top")?, named("besides")?, named("outside")?);
+    let (top, overlay, outside) = (named("top")?, named("besides")?, named("outside")?);
     let tree = named("tree")?;
     let checkpoint = Checkpoint { top, ..placeholder(id, order_of(&value), why) };
     is_ours.then_some(Record {
         checkpoint,
         keeper,
-        besides,
+        overlay,
         outside,
         tree,
         store,

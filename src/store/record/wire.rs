@@ -45,7 +45,8 @@ pub(super) struct RecordFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     top: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    besides: Option<String>,
+    #[serde(rename = "besides")]
+    overlay: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     outside: Option<String>,
     files: u64,
@@ -110,7 +111,7 @@ impl Versioned for RecordFile {
 
 impl RecordFile {
     pub(super) fn of(record: &Record) -> Self {
-        let Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling } =
+        let Record { checkpoint, keeper, overlay, outside, tree, store, repositories, dangling } =
             record;
         let cause = &checkpoint.cause;
         let hex = |id: &Option<ContentId>| id.map(|id| id.to_string());
@@ -126,7 +127,7 @@ impl RecordFile {
             summary: cause.summary.clone(),
             of: cause.of.map(|id| id.to_string()),
             top: hex(&checkpoint.top),
-            besides: hex(besides),
+            overlay: hex(overlay),
             outside: hex(outside),
             files: checkpoint.files,
             partial: checkpoint.partial,
@@ -169,7 +170,7 @@ impl RecordFile {
             head: self.head.map(HeadFile::into_head),
             staged: self.staged,
         };
-        let (besides, outside) = (parse_id(self.besides)?, parse_id(self.outside)?);
+        let (overlay, outside) = (parse_id(self.overlay)?, parse_id(self.outside)?);
         let keeper = keeper.ok_or("an unknown keeper")?;
         let tree = parse_id(self.tree)?;
         let store = self.store.map(|name| store_name(name).ok_or("`store` is not a name"));
@@ -178,7 +179,7 @@ impl RecordFile {
         let repositories = held.collect::<Result<_, _>>()?;
         let dangling = self.dangling.iter().map(parse_pointer).collect::<Option<_>>();
         let dangling = dangling.ok_or("a pointer is not one")?;
-        Ok(Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling })
+        Ok(Record { checkpoint, keeper, overlay, outside, tree, store, repositories, dangling })
     }
 }
 
@@ -327,7 +328,7 @@ mod tests {
             head: Some(Head { branch: None, commit: Some("c".to_owned()), in_progress: None }),
             staged: Some(4),
         };
-        let besides = Some(ContentId::new(&[8; 32]));
+        let overlay = Some(ContentId::new(&[8; 32]));
         let tree = Some(ContentId::new(&[6; 20]));
         let held = Held {
             path: b".git".to_vec(),
@@ -342,7 +343,7 @@ mod tests {
         let (store, repositories) = (Some("ab12".to_owned()), vec![held]);
         let keeper = StoreKind::Git;
         let (outside, dangling) = (None, vec![(b"l/.git".to_vec(), b"gitdir: ../gone\n".to_vec())]);
-        Record { checkpoint, keeper, besides, outside, tree, store, repositories, dangling }
+        Record { checkpoint, keeper, overlay, outside, tree, store, repositories, dangling }
     }
 
     #[test]

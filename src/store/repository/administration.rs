@@ -422,7 +422,7 @@ fn is_volatile(path: &[u8], own_index: &[u8]) -> bool {
 }
 
 /// The permissions that are not worth a record.
-fn usual(kind: Kind) -> u32 {
+fn default_mode(kind: Kind) -> u32 {
     match kind {
         Kind::Directory => 0o755,
         Kind::Link => 0o777,
@@ -452,7 +452,7 @@ fn build(
             digest.update(format!("{:o}", row.stamp.mode));
             digest.update(row.blob.map_or_else(Vec::new, |id| id.as_slice().to_vec()));
         }
-        if row.stamp.permissions() != usual(kind) && !path.is_empty() {
+        if row.stamp.permissions() != default_mode(kind) && !path.is_empty() {
             modes::put(&mut odd, kind, row.stamp.permissions(), 0, path);
         }
         for above in ancestors(path, is_dir) {

@@ -75,6 +75,14 @@ pub(super) fn diff_rows(size: (u16, u16)) -> usize {
     layout(size).map_or(1, |layout| rows(layout.body.height).max(1))
 }
 
+/// The rows above a list of files or hunks, and above what a part of them would do.
+pub(super) const FILES_HEAD_ROWS: u16 = 2;
+
+/// How many files, or lines of hunks, are on the screen at once.
+pub(super) fn file_rows(size: (u16, u16)) -> usize {
+    layout(size).map_or(1, |layout| usize::from(layout.body.height - FILES_HEAD_ROWS).max(1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

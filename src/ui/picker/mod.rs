@@ -4,6 +4,9 @@
 //! areas of `layout`), a small loop (`stage`) and the terminal (`screen`). It does not know the
 //! store: its requests are executed elsewhere, and the results come as [`News`].
 
+#[cfg(test)]
+mod files_tests;
+mod files_view;
 mod keys;
 mod layout;
 mod model;
@@ -12,6 +15,9 @@ mod sheet;
 mod stage;
 mod view;
 
-pub use model::{Choice, Model, News, PickerPlan, PickerTurn};
+pub use model::{
+    Choice, DetailRequest, FileMark, Model, News, OfferedFile, PartId, PickerGoal, PickerPlan,
+    PickerTurn,
+};
 pub use screen::Waker;
-pub use stage::{DetailRequest, End, Picker};
+pub use stage::{End, Picker};

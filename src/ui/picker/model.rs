@@ -1,10 +1,15 @@
 //! The state of the picker, and the effect of each key. Pure: a state and a key yield the next
 //! state and a request.
 
+mod files;
+
 use std::collections::BTreeMap;
 
 use super::{keys::KeyPress, sheet::Sheet};
 use crate::ui::{LineCounts, count, escape, number};
+
+pub(super) use files::FilesOffer;
+pub use files::{FileMark, OfferedFile, PartId, PickerGoal};
 
 /// One turn in the list. The model makes texts printable when it receives them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +30,8 @@ pub struct PickerTurn {
     pub badges: Vec<String>,
     /// Whether its agent's conversation can be restored too.
     pub with_conversation: bool,
+    /// Whether a turn began with it, which can be taken back alone.
+    pub is_turn: bool,
 }
 
 /// What can be done with the chosen turn.
@@ -36,31 +43,52 @@ pub enum Choice {
     Conversation,
     /// Fork the conversation and leave the files as they are.
     ConversationOnly,
+    /// Choose among the files that would be restored, and among their hunks.
+    Parts,
+    /// Take back what the turn did and keep what came after it.
+    Revert,
     /// Show the difference first.
     Diff,
     /// Do nothing.
     Cancel,
 }
 
-/// A request of the picker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a key leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PickerEffect {
     /// Nothing; what is shown may have changed.
     Nothing,
-    /// Compute the difference between this turn and now.
-    Look(usize),
-    /// Compute the plan for restoring this turn, before anything else.
-    Plan(usize),
-    /// Find out what becomes of the conversation of this turn.
-    Talk(usize),
+    /// Something is to be found out.
+    Wish(DetailRequest),
     /// Execute it: the user has seen the plan and confirmed it.
     Do(usize, Choice),
+    /// The same of what was chosen among files.
+    DoPart(PartId),
     /// Suspend the process until the shell continues it.
     Suspend,
     /// Redraw everything.
     Redraw,
     /// Leave without doing anything.
     Leave,
+}
+
+/// A request to the thread that finds things out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DetailRequest {
+    /// The difference between this turn and now, and then the plan.
+    Look(usize),
+    /// The plan for restoring this turn, before anything else.
+    Plan(usize),
+    /// What becomes of the conversation of this turn.
+    Talk(usize),
+    /// The plan for taking back this turn alone.
+    Revert(usize),
+    /// A plan to choose from, which gets this number.
+    Offer(u32, usize, PickerGoal),
+    /// What can be chosen of a file of that plan.
+    Open(u32, usize),
+    /// What these marks would do, of the files by their position.
+    Part(PartId, Vec<(usize, FileMark)>),
 }
 
 /// A result that has arrived. Turns are identified by their position in the list, from 0.
@@ -78,6 +106,14 @@ pub enum News {
     Planned(usize, PickerPlan),
     /// What becomes of the conversation of a turn, or why it cannot be forked.
     Talked(usize, Result<String, String>),
+    /// The plan for taking back a turn alone, or why it cannot be.
+    Reverts(usize, Result<PickerPlan, String>),
+    /// The files of a plan, by its number, or why there is nothing to choose.
+    Offered(u32, Result<Vec<OfferedFile>, String>),
+    /// What can be chosen of a file, each with a first line that names it.
+    Opened(u32, usize, Vec<String>),
+    /// What the chosen part would do, by the part's number, or why it cannot be done.
+    Parted(u32, Result<String, String>),
     /// A request failed.
     Trouble(usize, String),
 }
@@ -105,6 +141,8 @@ pub(super) struct TurnDetails {
     pub(super) talk: Option<Result<String, String>>,
     /// Why it cannot be told what a restore would do.
     pub(super) trouble: Option<String>,
+    /// The plan for taking back the turn alone, or why it cannot be.
+    pub(super) revert: Option<Result<Sheet, String>>,
 }
 
 /// The current view.
@@ -116,6 +154,12 @@ pub(super) enum PickerView {
     Diff { top: usize },
     /// At the choices, with the scroll position in the plan.
     Choices { at: usize, top: usize },
+    /// Among the files of a plan, with the scroll position.
+    Files { at: usize, top: usize },
+    /// Among the hunks of a file, with the scroll position in their lines.
+    Hunks { file: usize, at: usize, top: usize },
+    /// At what the chosen part would do, with the scroll position.
+    Part { top: usize },
 }
 
 /// Everything the picker shows.
@@ -133,6 +177,10 @@ pub struct Model {
     /// Which of those is the first on the screen.
     pub(super) top: usize,
     pub(super) known: BTreeMap<usize, TurnDetails>,
+    /// The plan that is chosen from, and what is chosen.
+    pub(super) offer: Option<FilesOffer>,
+    /// The last number given to a plan or a part of one.
+    pub(super) last_number: u32,
     /// A message that is shown until the next key.
     pub(super) note: Option<String>,
     /// Cells of the terminal: columns and rows.
@@ -140,7 +188,7 @@ pub struct Model {
 }
 
 /// Said where a choice is made before it is known what it would do.
-const STILL: &str = "still finding out what that would do";
+pub(super) const STILL: &str = "still finding out what that would do";
 
 /// How many differences are kept; others are computed again.
 const DIFFS_MAX: usize = 16;
@@ -160,6 +208,8 @@ impl Model {
             at: 0,
             top: 0,
             known: BTreeMap::new(),
+            offer: None,
+            last_number: 0,
             note: None,
             size: (80, 24),
         }
@@ -172,10 +222,14 @@ impl Model {
 
     /// What can be done with the chosen turn.
     pub(super) fn choices(&self) -> Vec<Choice> {
-        let with_conversation = self.chosen().is_some_and(|n| self.turns[n].with_conversation);
+        let turn = self.chosen().map(|n| &self.turns[n]);
         let mut choices = vec![Choice::Files];
-        if with_conversation {
+        if turn.is_some_and(|turn| turn.with_conversation) {
             choices.extend([Choice::Conversation, Choice::ConversationOnly]);
+        }
+        choices.push(Choice::Parts);
+        if turn.is_some_and(|turn| turn.is_turn) {
+            choices.push(Choice::Revert);
         }
         choices.extend([Choice::Diff, Choice::Cancel]);
         choices
@@ -197,6 +251,9 @@ impl Model {
             (_, PickerView::Turns) => self.among_turns(key),
             (_, PickerView::Diff { top }) => self.in_diff(&key, top),
             (_, PickerView::Choices { at, top }) => self.before_choices(&key, at, top),
+            (_, PickerView::Files { at, top }) => self.among_files(&key, at, top),
+            (_, PickerView::Hunks { file, at, top }) => self.among_hunks(&key, file, at, top),
+            (_, PickerView::Part { top }) => self.before_part(&key, top),
         };
         self.keep_in_sight();
         effect
@@ -244,17 +301,18 @@ impl Model {
     /// The difference between the chosen turn and now is computed each time, because files may have
     /// changed.
     fn wanted(&self) -> PickerEffect {
-        self.chosen().map_or(PickerEffect::Nothing, PickerEffect::Look)
+        self.chosen().map_or(PickerEffect::Nothing, |n| PickerEffect::Wish(DetailRequest::Look(n)))
     }
 
     fn open_choices(&mut self) -> PickerEffect {
         let Some(chosen) = self.chosen() else { return PickerEffect::Nothing };
         self.step = PickerView::Choices { at: 0, top: 0 };
         // A confirmation must apply to the present state.
+        self.offer = None;
         if let Some(known) = self.known.get_mut(&chosen) {
-            (known.plan, known.talk, known.trouble) = (None, None, None);
+            (known.plan, known.talk, known.trouble, known.revert) = (None, None, None, None);
         }
-        PickerEffect::Plan(chosen)
+        PickerEffect::Wish(DetailRequest::Plan(chosen))
     }
 
     fn type_more(&mut self, text: &str) -> PickerEffect {
@@ -332,23 +390,28 @@ impl Model {
                 (digit(c).unwrap_or(1) - 1, top)
             }
             KeyPress::Enter => return self.choose(choices[at]),
+            KeyPress::Char(' ') => return self.open_files(choices[at]),
             KeyPress::Esc | KeyPress::Left | KeyPress::Char('q') => {
                 return self.choose(Choice::Cancel);
             }
             _ => (at, top),
         };
-        let plan =
-            self.chosen().and_then(|n| self.known.get(&n)?.plan.as_ref()).map_or(0, Sheet::len);
+        let known = self.chosen().and_then(|n| self.known.get(&n));
+        let plan = known.and_then(|known| known.plan_of(choices[at])).map_or(0, Sheet::len);
         self.step = PickerView::Choices { at, top: top.min(plan.saturating_sub(1)) };
-        self.talk_wanted(choices[at])
+        self.wanted_for(choices[at])
     }
 
-    /// The conversation is read only for those who want it.
-    fn talk_wanted(&self, choice: Choice) -> PickerEffect {
-        let is_known = |n: &usize| self.known.get(n).is_some_and(|known| known.talk.is_some());
-        match self.chosen().filter(|n| choice.has_conversation() && !is_known(n)) {
-            Some(chosen) => PickerEffect::Talk(chosen),
-            None => PickerEffect::Nothing,
+    /// What a choice needs to know and the others do not: only those who want it wait for it.
+    fn wanted_for(&self, choice: Choice) -> PickerEffect {
+        let Some(chosen) = self.chosen() else { return PickerEffect::Nothing };
+        let known = self.known.get(&chosen);
+        let is_talk = choice.has_conversation() && known.is_none_or(|it| it.talk.is_none());
+        let is_revert = choice == Choice::Revert && known.is_none_or(|it| it.revert.is_none());
+        match (is_talk, is_revert) {
+            (true, _) => PickerEffect::Wish(DetailRequest::Talk(chosen)),
+            (_, true) => PickerEffect::Wish(DetailRequest::Revert(chosen)),
+            (false, false) => PickerEffect::Nothing,
         }
     }
 
@@ -357,7 +420,8 @@ impl Model {
         match choice {
             Choice::Cancel => self.step = PickerView::Turns,
             Choice::Diff => self.step = PickerView::Diff { top: 0 },
-            Choice::Files | Choice::Conversation | Choice::ConversationOnly => {
+            Choice::Parts => return self.open_files(choice),
+            Choice::Files | Choice::Conversation | Choice::ConversationOnly | Choice::Revert => {
                 return self.agree(chosen, choice);
             }
         }
@@ -367,19 +431,19 @@ impl Model {
     /// A confirmation counts only for what has been shown.
     fn agree(&mut self, chosen: usize, choice: Choice) -> PickerEffect {
         let known = self.known.get(&chosen);
-        let is_planned = known.is_some_and(|known| known.plan.is_some());
-        let trouble = known.and_then(|known| known.trouble.clone());
-        let talk = known.and_then(|known| known.talk.clone());
-        let refused = match (choice.has_files(), choice.has_conversation()) {
-            (true, _) if trouble.is_some() => trouble,
-            (true, _) if !is_planned => Some(STILL.to_owned()),
-            (_, true) => match talk {
-                None => Some(STILL.to_owned()),
-                Some(talk) => talk.err(),
-            },
-            (_, false) => None,
+        let talk = known.and_then(|known| known.talk.as_ref());
+        let still = || Some(STILL.to_owned());
+        let plan = match known.and_then(|known| known.plan_of(choice)) {
+            _ if choice == Choice::ConversationOnly => None,
+            Some(_) => None,
+            None => known.and_then(|known| known.why_not(choice)).cloned().or_else(still),
         };
-        self.note = refused;
+        let talk = match talk {
+            _ if !choice.has_conversation() => None,
+            Some(talk) => talk.as_ref().err().cloned(),
+            None => still(),
+        };
+        self.note = plan.or(talk);
         if self.note.is_some() { PickerEffect::Nothing } else { PickerEffect::Do(chosen, choice) }
     }
 
@@ -392,9 +456,8 @@ impl Model {
             News::Begins(turn) => {
                 self.forget_others(turn);
                 let known = self.known_of(turn);
-                let TurnDetails { did, plan, conflicts, talk, trouble, .. } = std::mem::take(known);
-                *known =
-                    TurnDetails { did, plan, conflicts, talk, trouble, ..TurnDetails::default() };
+                (known.diff, known.files) = (Sheet::default(), 0);
+                (known.lines, known.is_whole) = (LineCounts::default(), false);
             }
             News::File(turn, text, lines) => {
                 let known = self.known_of(turn);
@@ -418,9 +481,16 @@ impl Model {
                 known.plan = Some(Sheet::of_text(&planned.text));
             }
             News::Talked(turn, talk) => {
-                let shown = |text: String| escape(text.as_bytes()).into_owned();
-                self.known_of(turn).talk = Some(talk.map(shown).map_err(shown));
+                let talk = talk.map(|said| printed(&said)).map_err(|why| printed(&why));
+                self.known_of(turn).talk = Some(talk);
             }
+            News::Reverts(turn, plan) => {
+                let plan = plan.map(|plan| Sheet::of_text(&plan.text));
+                self.known_of(turn).revert = Some(plan.map_err(|why| printed(&why)));
+            }
+            News::Offered(number, files) => self.learn_files(number, files),
+            News::Opened(number, file, pieces) => self.learn_pieces(number, file, &pieces),
+            News::Parted(number, text) => self.learn_part(number, text),
             News::Trouble(turn, text) => {
                 let known = self.known_of(turn);
                 known.is_whole = true;
@@ -452,6 +522,7 @@ impl Model {
         let page = super::layout::turns_on(self.size);
         let last = self.fitting.len().saturating_sub(page);
         self.top = self.top.min(self.at).max((self.at + 1).saturating_sub(page)).min(last);
+        self.keep_files_in_sight();
         let Some(known) = self.chosen().and_then(|n| self.known.get(&n)) else { return };
         if let PickerView::Diff { top } = self.step
             && known.is_whole
@@ -463,7 +534,7 @@ impl Model {
 }
 
 impl Choice {
-    /// Whether files are restored.
+    /// Whether everything is restored that the plan says.
     pub fn has_files(self) -> bool {
         matches!(self, Self::Files | Self::Conversation)
     }
@@ -472,9 +543,35 @@ impl Choice {
     pub fn has_conversation(self) -> bool {
         matches!(self, Self::Conversation | Self::ConversationOnly)
     }
+
+    /// What is chosen from if not all of it is wanted.
+    pub(super) fn goal(self) -> Option<PickerGoal> {
+        match self {
+            Self::Files | Self::Parts => Some(PickerGoal::Before),
+            Self::Revert => Some(PickerGoal::Turn),
+            Self::Conversation | Self::ConversationOnly | Self::Diff | Self::Cancel => None,
+        }
+    }
 }
 
 impl TurnDetails {
+    /// The plan that a choice carries out, or a part of it.
+    pub(super) fn plan_of(&self, choice: Choice) -> Option<&Sheet> {
+        match choice {
+            Choice::Revert => self.revert.as_ref()?.as_ref().ok(),
+            Choice::ConversationOnly => None,
+            _ => self.plan.as_ref(),
+        }
+    }
+
+    /// Why there is none, if that is known.
+    pub(super) fn why_not(&self, choice: Choice) -> Option<&String> {
+        match choice {
+            Choice::Revert => self.revert.as_ref()?.as_ref().err(),
+            _ => self.trouble.as_ref(),
+        }
+    }
+
     /// How much lies between the turn and now, as far as it is known.
     pub(super) fn since(&self) -> String {
         match (self.files, self.is_whole) {
@@ -502,6 +599,11 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
+/// A text that may have any characters.
+pub(super) fn printed(text: &str) -> String {
+    escape(text.as_bytes()).into_owned()
+}
+
 fn printable(turn: &PickerTurn) -> PickerTurn {
     let shown = |text: &str| escape(text.as_bytes()).into_owned();
     PickerTurn {
@@ -513,6 +615,7 @@ fn printable(turn: &PickerTurn) -> PickerTurn {
         trigger: shown(&turn.trigger),
         badges: turn.badges.iter().map(|badge| shown(badge)).collect(),
         with_conversation: turn.with_conversation,
+        is_turn: turn.is_turn,
     }
 }
 

@@ -13,7 +13,12 @@ fn turn(number: usize, prompt: Option<&str>, trigger: &str) -> PickerTurn {
         trigger: trigger.to_owned(),
         badges: Vec::new(),
         with_conversation: true,
+        is_turn: true,
     }
+}
+
+fn wish(wished: DetailRequest) -> PickerEffect {
+    PickerEffect::Wish(wished)
 }
 
 fn model() -> Model {
@@ -39,12 +44,12 @@ fn type_in(model: &mut Model, text: &str) {
 fn arrows_move_and_stop_at_the_ends() {
     let mut model = model();
     assert_eq!(model.press(KeyPress::Up), PickerEffect::Nothing);
-    assert_eq!(model.press(KeyPress::Down), PickerEffect::Look(1));
-    assert_eq!(model.press(KeyPress::Char('j')), PickerEffect::Look(2));
+    assert_eq!(model.press(KeyPress::Down), wish(DetailRequest::Look(1)));
+    assert_eq!(model.press(KeyPress::Char('j')), wish(DetailRequest::Look(2)));
     assert_eq!(model.press(KeyPress::Down), PickerEffect::Nothing);
-    assert_eq!(model.press(KeyPress::Home), PickerEffect::Look(0));
-    assert_eq!(model.press(KeyPress::PageDown), PickerEffect::Look(2));
-    assert_eq!(model.press(KeyPress::Char('k')), PickerEffect::Look(1));
+    assert_eq!(model.press(KeyPress::Home), wish(DetailRequest::Look(0)));
+    assert_eq!(model.press(KeyPress::PageDown), wish(DetailRequest::Look(2)));
+    assert_eq!(model.press(KeyPress::Char('k')), wish(DetailRequest::Look(1)));
     assert_eq!(model.press(KeyPress::Esc), PickerEffect::Leave);
 }
 
@@ -79,7 +84,7 @@ fn what_is_typed_narrows_the_list_and_escape_widens_it() {
     // With a search, these are letters.
     type_in(&mut model, "jk");
     assert_eq!((model.chosen(), model.press(KeyPress::Enter)), (None, PickerEffect::Nothing));
-    assert_eq!(model.press(KeyPress::BackWord), PickerEffect::Look(1));
+    assert_eq!(model.press(KeyPress::BackWord), wish(DetailRequest::Look(1)));
     assert_eq!(model.press(KeyPress::Esc), PickerEffect::Nothing, "the chosen turn stays chosen");
     assert_eq!((model.search.as_ref(), model.chosen()), (None, Some(1)));
     model.press(KeyPress::Char('/'));
@@ -102,7 +107,7 @@ fn a_pasted_text_is_searched_for_and_chooses_nothing() {
 #[test]
 fn a_yes_counts_only_when_the_plan_has_been_shown() {
     let mut model = model();
-    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Plan(0));
+    assert_eq!(model.press(KeyPress::Enter), wish(DetailRequest::Plan(0)));
     assert_eq!(model.press(KeyPress::Enter), PickerEffect::Nothing);
     assert!(model.note.is_some());
     model.learn(News::Planned(1, planned("of another turn")));
@@ -110,8 +115,8 @@ fn a_yes_counts_only_when_the_plan_has_been_shown() {
     model.learn(News::Planned(0, planned("restore a")));
     assert_eq!(model.press(KeyPress::Enter), PickerEffect::Do(0, Choice::Files));
     // A plan from before is not the one to say yes to.
-    assert_eq!(model.press(KeyPress::Esc), PickerEffect::Look(0));
-    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Plan(0));
+    assert_eq!(model.press(KeyPress::Esc), wish(DetailRequest::Look(0)));
+    assert_eq!(model.press(KeyPress::Enter), wish(DetailRequest::Plan(0)));
     assert_eq!(model.press(KeyPress::Enter), PickerEffect::Nothing);
 }
 
@@ -120,21 +125,37 @@ fn the_choices_are_those_that_can_be_had() {
     let mut model = model();
     model.press(KeyPress::Enter);
     model.learn(News::Planned(0, planned("restore a")));
-    assert_eq!(model.press(KeyPress::Down), PickerEffect::Talk(0));
+    assert_eq!(model.press(KeyPress::Down), wish(DetailRequest::Talk(0)));
     model.learn(News::Talked(0, Ok("it would be forked".to_owned())));
     assert_eq!(model.press(KeyPress::Enter), PickerEffect::Do(0, Choice::Conversation));
     assert_eq!(model.press(KeyPress::Down), PickerEffect::Nothing);
     assert_eq!(model.press(KeyPress::Enter), PickerEffect::Do(0, Choice::ConversationOnly));
-    model.press(KeyPress::Char('4'));
-    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Look(0));
+    model.press(KeyPress::Char('6'));
+    assert_eq!(model.press(KeyPress::Enter), wish(DetailRequest::Look(0)));
     assert_eq!(model.step, PickerView::Diff { top: 0 });
-    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Plan(0));
+    assert_eq!(model.press(KeyPress::Enter), wish(DetailRequest::Plan(0)));
     model.press(KeyPress::Up);
-    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Look(0));
+    assert_eq!(model.press(KeyPress::Enter), wish(DetailRequest::Look(0)));
     assert_eq!(model.step, PickerView::Turns, "the last one is to cancel");
-    let by_hand = PickerTurn { with_conversation: false, ..turn(1, None, "x") };
+    let by_hand = PickerTurn { with_conversation: false, is_turn: false, ..turn(1, None, "x") };
     let without = Model::new("shop", &[by_hand]);
-    assert_eq!(without.choices(), [Choice::Files, Choice::Diff, Choice::Cancel]);
+    let choices = [Choice::Files, Choice::Parts, Choice::Diff, Choice::Cancel];
+    assert_eq!(without.choices(), choices);
+}
+
+#[test]
+fn a_turn_is_taken_back_alone_when_that_has_been_shown() {
+    let mut model = model();
+    model.press(KeyPress::Enter);
+    model.learn(News::Planned(0, planned("restore a")));
+    assert_eq!(model.press(KeyPress::Char('5')), wish(DetailRequest::Revert(0)));
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Nothing);
+    assert_eq!(model.note.as_deref(), Some(STILL));
+    model.learn(News::Reverts(0, Err("checkpoint a001 is partial".to_owned())));
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Nothing);
+    assert_eq!(model.note.as_deref(), Some("checkpoint a001 is partial"));
+    model.learn(News::Reverts(0, Ok(planned("revert a"))));
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Do(0, Choice::Revert));
 }
 
 #[test]

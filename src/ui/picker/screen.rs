@@ -284,13 +284,13 @@ fn switches() -> io::Result<(Vec<u8>, Vec<u8>)> {
 /// A panic's message belongs on the user's normal screen.
 fn give_back_on_panic(given: &Arc<TerminalState>, waker: UnixStream) {
     let given = given.clone();
-    let usual = std::panic::take_hook();
+    let print_panic = std::panic::take_hook();
     let waker = Waker(waker);
     std::panic::set_hook(Box::new(move |info| {
         given.leave();
         // It may come from another thread while the loop waits for keys.
         waker.wake();
-        usual(info);
+        print_panic(info);
     }));
 }
 

@@ -4,7 +4,7 @@ use std::{io, sync::mpsc::Receiver};
 
 use super::{
     keys::Keys,
-    model::{Choice, Model, News, PickerEffect},
+    model::{Choice, DetailRequest, Model, News, PartId, PickerEffect},
     screen::{Screen, Waker, Woken, end_by},
 };
 use crate::{crash, process::Tty, ui::Style};
@@ -16,19 +16,10 @@ pub enum End {
     Left,
     /// The choice for a turn.
     Do(usize, Choice),
+    /// What was chosen among the files of a plan.
+    DoPart(PartId),
     /// The thread that computes results is gone.
     Lost,
-}
-
-/// A request to the thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DetailRequest {
-    /// The difference between this turn and now, and then the plan.
-    Look(usize),
-    /// The plan for restoring this turn, first.
-    Plan(usize),
-    /// What becomes of the conversation of this turn.
-    Talk(usize),
 }
 
 /// The terminal, and the state shown on it.
@@ -107,10 +98,9 @@ fn choose(
         while let Some(key) = settled.take().or_else(|| keys.next()) {
             match model.press(key) {
                 PickerEffect::Nothing => (),
-                PickerEffect::Look(turn) => wish(DetailRequest::Look(turn)),
-                PickerEffect::Plan(turn) => wish(DetailRequest::Plan(turn)),
-                PickerEffect::Talk(turn) => wish(DetailRequest::Talk(turn)),
+                PickerEffect::Wish(wished) => wish(wished),
                 PickerEffect::Do(turn, choice) => return Ok(Ended::So(End::Do(turn, choice))),
+                PickerEffect::DoPart(part) => return Ok(Ended::So(End::DoPart(part))),
                 PickerEffect::Leave => return Ok(Ended::So(End::Left)),
                 PickerEffect::Suspend => screen.suspend()?,
                 PickerEffect::Redraw => screen.redraw()?,

@@ -9,7 +9,7 @@ use ratatui::{
 
 use super::{
     layout::{self, COLUMNS_MIN, ROWS_MIN, ScreenLayout, TURN_ROWS},
-    model::{Choice, Model, PickerTurn, PickerView, TurnDetails},
+    model::{Choice, Model, PickerGoal, PickerTurn, PickerView, TurnDetails},
     sheet::Sheet,
 };
 use crate::ui::{Align, Cut, Paint, Style, cells, count, fit, number, pad};
@@ -29,6 +29,9 @@ pub(super) fn view(frame: &mut Frame<'_>, model: &Model, style: Style) {
             }
         }
         PickerView::Diff { top } => canvas.since(layout.body, model, top),
+        PickerView::Files { at, top } => canvas.files(layout.body, model, at, top),
+        PickerView::Hunks { file, at, top } => canvas.hunks(layout.body, model, (file, at), top),
+        PickerView::Part { top } => canvas.part(layout.body, model, top),
         PickerView::Choices { at, top } => match layout.pane {
             Some(pane) if pane.x > layout.turns.x && pane.width >= PLAN_COLUMNS => {
                 canvas.turns(layout.turns, model);
@@ -53,7 +56,7 @@ const ROOMY_CHOICE_ROWS: u16 = 11;
 const PLAN_ROWS_MIN: u16 = 2;
 
 /// A frame's cells, and whether they may have colour.
-struct Canvas<'a> {
+pub(super) struct Canvas<'a> {
     buffer: &'a mut Buffer,
     style: Style,
 }
@@ -74,7 +77,7 @@ impl Canvas<'_> {
     }
 
     /// Writes a text into a row of `area`, cut to its width.
-    fn put(&mut self, area: Rect, row: u16, paint: Paint, text: &str) {
+    pub(super) fn put(&mut self, area: Rect, row: u16, paint: Paint, text: &str) {
         if row < area.height {
             let width = usize::from(area.width);
             let text = fit(text, width, Cut::End);
@@ -84,7 +87,7 @@ impl Canvas<'_> {
     }
 
     /// Writes a text and a second one at the right end, which is cut last.
-    fn put_both(&mut self, area: Rect, row: u16, paint: Paint, left: &str, right: &str) {
+    pub(super) fn put_both(&mut self, area: Rect, row: u16, paint: Paint, left: &str, right: &str) {
         let right = fit(right, usize::from(area.width), Cut::End);
         let taken = u16::try_from(cells(&right)).unwrap_or(0);
         let gap = if taken > 0 { 2 } else { 0 };
@@ -133,18 +136,7 @@ impl Canvas<'_> {
         if let Some(note) = &model.note {
             return self.put(area, 0, Paint::Bold, note);
         }
-        let said: &[&str] = match (model.step, &model.search) {
-            (PickerView::Turns, None) => {
-                &["↑↓ move", "Enter choose", "Esc leave", "→ diff", "type to search"]
-            }
-            (PickerView::Turns, Some(_)) => {
-                &["↑↓ move", "Enter choose", "Esc end search", "→ diff"]
-            }
-            (PickerView::Diff { .. }, _) => {
-                &["↑↓ scroll", "Enter choose", "Esc back", "Space page"]
-            }
-            (PickerView::Choices { .. }, _) => &["↑↓ move", "Enter do it", "Esc back", "PgDn more"],
-        };
+        let said = keys_of(model);
         // An item that does not fit is left out as a whole.
         let mut line = String::new();
         for said in said {
@@ -256,7 +248,7 @@ impl Canvas<'_> {
         }
     }
 
-    fn lines(&mut self, area: Rect, sheet: &Sheet, top: usize) {
+    pub(super) fn lines(&mut self, area: Rect, sheet: &Sheet, top: usize) {
         for (row, (paint, line)) in (0..).zip(sheet.from(top, usize::from(area.height))) {
             self.put(area, row, paint, &line);
         }
@@ -266,10 +258,13 @@ impl Canvas<'_> {
     fn choices(&mut self, area: Rect, model: &Model, at: usize, top: usize) {
         let Some(chosen) = model.chosen() else { return };
         let turn = &model.turns[chosen];
-        let heading = format!("Back to {}: {}", turn.number, turn.trigger);
+        let choices = model.choices();
+        let heading = match choices[at] {
+            Choice::Revert => format!("Take back turn {}: {}", turn.number, words(turn)),
+            _ => format!("Back to {}: {}", turn.number, turn.trigger),
+        };
         self.put(area, 0, Paint::Bold, &heading);
         let gap = u16::from(area.height > ROOMY_CHOICE_ROWS);
-        let choices = model.choices();
         // Where not all have room, those around the chosen one are shown, and something of the plan.
         let room = usize::from((area.height - 1 - 2 * gap).saturating_sub(PLAN_ROWS_MIN).max(1));
         let first = (at + 1).saturating_sub(room).min(choices.len().saturating_sub(room));
@@ -297,22 +292,53 @@ impl Canvas<'_> {
         if choice == Choice::ConversationOnly {
             return self.put(area, row, Paint::Plain, "the files stay as they are");
         }
-        let known = known.map(|known| (&known.plan, &known.trouble));
-        match known {
-            Some((Some(plan), _)) => self.lines(under(area, row), plan, top),
-            Some((None, Some(why))) => self.put(area, row, Paint::Plain, why),
-            _ => self.put(area, row, Paint::Dim, "finding out what that would do …"),
+        let plan = known.and_then(|known| known.plan_of(choice));
+        let why = known.and_then(|known| known.why_not(choice));
+        match (plan, why) {
+            (Some(plan), _) => self.lines(under(area, row), plan, top),
+            (None, Some(why)) => self.put(area, row, Paint::Plain, why),
+            (None, None) => self.put(area, row, Paint::Dim, "finding out what that would do …"),
         }
     }
 }
 
+/// The keys that do something, those that matter most first.
+fn keys_of(model: &Model) -> &'static [&'static str] {
+    let has_files = |at: usize| model.choices().get(at).is_some_and(|it| it.goal().is_some());
+    let is_revert = model.offer.as_ref().is_some_and(|it| it.id.goal == PickerGoal::Turn);
+    match (model.step, &model.search) {
+        (PickerView::Turns, None) => {
+            &["↑↓ move", "Enter choose", "Esc leave", "→ diff", "type to search"]
+        }
+        (PickerView::Turns, Some(_)) => &["↑↓ move", "Enter choose", "Esc end search", "→ diff"],
+        (PickerView::Diff { .. }, _) => &["↑↓ scroll", "Enter choose", "Esc back", "Space page"],
+        (PickerView::Choices { at, .. }, _) if has_files(at) => {
+            &["↑↓ move", "Enter do it", "Esc back", "Space choose files", "PgDn more"]
+        }
+        (PickerView::Choices { .. }, _) => &["↑↓ move", "Enter do it", "Esc back", "PgDn more"],
+        (PickerView::Files { .. }, _) if is_revert => {
+            &["Space mark", "r revert", "Enter hunks", "Esc back", "a all", "↑↓ move"]
+        }
+        (PickerView::Files { .. }, _) => {
+            &["Space mark", "r restore", "Enter hunks", "Esc back", "a all", "↑↓ move"]
+        }
+        (PickerView::Hunks { .. }, _) if is_revert => {
+            &["Space mark", "r revert", "Esc back", "a all", "↑↓ move", "PgDn more"]
+        }
+        (PickerView::Hunks { .. }, _) => {
+            &["Space mark", "r restore", "Esc back", "a all", "↑↓ move", "PgDn more"]
+        }
+        (PickerView::Part { .. }, _) => &["Enter do it", "Esc back", "↑↓ scroll"],
+    }
+}
+
 /// What of an area is below its first rows.
-fn under(area: Rect, rows: u16) -> Rect {
+pub(super) fn under(area: Rect, rows: u16) -> Rect {
     Rect { y: (area.y + rows).min(area.bottom()), height: area.height.saturating_sub(rows), ..area }
 }
 
 /// The user's message if known, else what the checkpoint was taken before.
-fn words(turn: &PickerTurn) -> &str {
+pub(super) fn words(turn: &PickerTurn) -> &str {
     turn.prompt.as_deref().unwrap_or(&turn.trigger)
 }
 
@@ -340,6 +366,8 @@ fn named(choice: Choice) -> &'static str {
         Choice::Files => "files only",
         Choice::Conversation => "files and conversation",
         Choice::ConversationOnly => "conversation only",
+        Choice::Parts => "choose files and hunks",
+        Choice::Revert => "this turn alone, and keep what came after it",
         Choice::Diff => "view the diff",
         Choice::Cancel => "cancel",
     }

@@ -7,7 +7,7 @@ use crate::ui::{
     LineCounts,
     picker::{
         keys::KeyPress,
-        model::{News, PickerPlan},
+        model::{News, OfferedFile, PickerPlan},
     },
 };
 
@@ -21,6 +21,7 @@ fn turns() -> Vec<PickerTurn> {
         trigger: trigger.to_owned(),
         badges: Vec::new(),
         with_conversation: number < 3,
+        is_turn: number < 3,
     };
     let mut turns = vec![
         turn(
@@ -131,6 +132,65 @@ fn a_conversation_says_what_becomes_of_it() {
     model.press(KeyPress::Down);
     insta::assert_snapshot!(shown(&mut model, 80, 24));
     insta::assert_snapshot!(shown(&mut model, 30, 8));
+}
+
+/// The files of a plan, some of them marked.
+fn choosing() -> Model {
+    let mut model = known();
+    model.press(KeyPress::Enter);
+    model.press(KeyPress::Char(' '));
+    let file = |name: &str, verb: &str, why: &str, lines| OfferedFile {
+        name: name.to_owned(),
+        verb: verb.to_owned(),
+        why: why.to_owned(),
+        lines,
+    };
+    let files = vec![
+        file("src/cart.ts", "restore", "", Some(LineCounts { added: 3, removed: 18 })),
+        file("logo.png", "recreate", "", None),
+        file("scratch.py", "remove", "made by the agent; held first", None),
+        file(
+            "src/components/checkout/summary/price-with-a-long-name.ts",
+            "restore",
+            "changed since, perhaps by a call that was cut off or ran beside another; held first",
+            None,
+        ),
+    ];
+    model.learn(News::Offered(1, Ok(files)));
+    model.press(KeyPress::Down);
+    model.press(KeyPress::Char(' '));
+    model.press(KeyPress::Up);
+    model.press(KeyPress::Enter);
+    let hunk = "@@ -30,3 +31,3 @@\n a\n-b\n+\tc\n d\n";
+    let pieces = ["mode 755 → 644\n", "@@ -1,2 +1,2 @@\n one\n-two\n+2\n", hunk];
+    model.learn(News::Opened(1, 0, pieces.map(str::to_owned).to_vec()));
+    model.press(KeyPress::Down);
+    model.press(KeyPress::Char(' '));
+    model
+}
+
+#[test]
+fn files_and_hunks_have_their_marks() {
+    let mut model = choosing();
+    insta::assert_snapshot!(shown(&mut model, 80, 24));
+    insta::assert_snapshot!(shown(&mut model, 40, 10));
+    model.press(KeyPress::Esc);
+    insta::assert_snapshot!(shown(&mut model, 80, 24));
+    insta::assert_snapshot!(shown(&mut model, 40, 10));
+    model.press(KeyPress::Char('r'));
+    let text = "  restore   src/cart.ts   +1 −1\n  recreate  logo.png\n\n2 paths would change\n";
+    model.learn(News::Parted(2, Ok(text.to_owned())));
+    insta::assert_snapshot!(shown(&mut model, 80, 24));
+}
+
+#[test]
+fn a_turn_alone_is_shown_with_its_own_plan() {
+    let mut model = known();
+    model.press(KeyPress::Enter);
+    model.press(KeyPress::Char('5'));
+    let text = "  restore   src/cart.ts   +1 −2\n\n1 path would change\n".to_owned();
+    model.learn(News::Reverts(0, Ok(PickerPlan { text, conflicts: 0 })));
+    insta::assert_snapshot!(shown(&mut model, 80, 24));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A prepared restore with its request: the input of `show`, `remains` and `report`.
+//! A prepared restore with its request: the input of `show`, `unchanged` and `report`.
 
 use super::head;
 use crate::{
@@ -13,12 +13,12 @@ pub(super) const MISSING: &str = "its content is missing from the store";
 
 /// A plan, and the restore it was made for.
 #[derive(Clone, Copy)]
-pub(super) struct Shown<'a> {
+pub(super) struct PlannedRestore<'a> {
     pub(super) restore: Restore<'a>,
     pub(super) prepared: &'a Prepared,
 }
 
-impl Shown<'_> {
+impl PlannedRestore<'_> {
     /// What the user is told of HEAD. Commits that are gone are among what is left.
     pub(super) fn head(self) -> Option<String> {
         head::words(&self.prepared.head, self.restore.checkpoint)

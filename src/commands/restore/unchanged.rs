@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::shown::Shown;
+use super::planned::PlannedRestore;
 use crate::{
     commands::Project,
     model::{CheckpointId, RelPath, Skipped},
@@ -21,7 +21,7 @@ const ID_DIGITS: usize = 8;
 pub(super) const NAMED_MAX: usize = 5;
 
 /// What is not as it was and no restore changes, a line each.
-pub(super) fn remaining(shown: Shown<'_>) -> Vec<String> {
+pub(super) fn remaining(shown: PlannedRestore<'_>) -> Vec<String> {
     let word =
         |path: &RelPath| format!("left: {}, a repository made since", ui::escape(path.as_bytes()));
     let made_since = shown.prepared.plan.repositories_left().map(word);
@@ -29,8 +29,8 @@ pub(super) fn remaining(shown: Shown<'_>) -> Vec<String> {
 }
 
 /// The same without the repositories made since, for which a plan has rows.
-pub(super) fn unchanged(shown: Shown<'_>) -> Vec<String> {
-    let Shown { restore: Restore { project, .. }, prepared } = shown;
+pub(super) fn unchanged(shown: PlannedRestore<'_>) -> Vec<String> {
+    let PlannedRestore { restore: Restore { project, .. }, prepared } = shown;
     let inner = prepared.inner_roots.iter().map(|path| {
         let (path, quoted) = (ui::escape(path.as_bytes()), project.argument(path.as_path()));
         format!(
@@ -72,7 +72,7 @@ pub(super) fn damaged_lines(damaged: &BTreeSet<CheckpointId>) -> impl Iterator<I
 }
 
 /// Files that go back to what the user made of them in the middle of a turn.
-fn mid_turn_line(shown: Shown<'_>) -> Option<String> {
+fn mid_turn_line(shown: PlannedRestore<'_>) -> Option<String> {
     let prepared = shown.prepared;
     let mut paths = prepared.mid_turn.keys().map(|path| ui::escape(path.as_bytes())).peekable();
     paths.peek()?;

@@ -1,4 +1,4 @@
-//! Other authors' work that only an inner checkpoint of a turn holds.
+//! Other authors' work that only a checkpoint in the middle of a turn holds.
 //!
 //! A restore goes back to the beginning of a turn. What the user wrote between two calls of it, and a
 //! later call deleted or replaced, did not exist at the beginning: only an inner checkpoint holds it. The
@@ -27,7 +27,7 @@ use crate::{
 
 /// The work of others that only inner steps hold, by path.
 #[derive(Default)]
-pub(super) struct Inner {
+pub(super) struct MidTurn {
     /// What the restore goes back to, with the step that holds it.
     pub(super) back_to: BTreeMap<RelPath, CheckpointId>,
     /// The SHA-256 of its content, in hex: as if it had been merged.
@@ -38,7 +38,7 @@ pub(super) struct Inner {
     pub(super) damaged: BTreeSet<CheckpointId>,
 }
 
-impl Inner {
+impl MidTurn {
     /// Leaves out what the plan does not replace.
     pub(super) fn retain_in(&mut self, project: &Project, plan: &RestorePlan) {
         let deeds: BTreeSet<&RelPath> = plan.deeds().map(|step| &step.path).collect();
@@ -55,12 +55,12 @@ pub(super) fn go_to(
     changes: &mut Vec<Change>,
     (log, authorship): (&Authors, &Authorship),
     (then, now): (&Tree, &Tree),
-) -> Result<Inner> {
+) -> Result<MidTurn> {
     let Restore { project, request, .. } = restore;
-    let mut inner = Inner::default();
+    let mut inner = MidTurn::default();
     let goes = !request.options.force && !request.options.exact;
     let OthersWork { found, damaged } =
-        InnerSearch { restore, changes, log, authorship, then, now }.run()?;
+        MidTurnSearch { restore, changes, log, authorship, then, now }.run()?;
     inner.damaged = damaged;
     for (path, (step, entry)) in found {
         let digest = digest_then(project, &entry).filter(|_| goes);
@@ -159,7 +159,7 @@ fn in_turn(project: &Project, of: CheckpointId) -> Result<Vec<Checkpoint>> {
 }
 
 /// What is compared to find the work of others in the inner checkpoints of a turn.
-struct InnerSearch<'a> {
+struct MidTurnSearch<'a> {
     restore: Restore<'a>,
     /// What differs between `then` and `now`, in the order of the paths.
     changes: &'a [Change],
@@ -170,7 +170,7 @@ struct InnerSearch<'a> {
     now: &'a Tree,
 }
 
-impl InnerSearch<'_> {
+impl MidTurnSearch<'_> {
     fn run(&self) -> Result<OthersWork> {
         let Restore { project, checkpoint, .. } = self.restore;
         let mut held = OthersWork::default();
