@@ -58,6 +58,8 @@ enum CliCommand {
     Diff(commands::diff::DiffArgs),
     /// Show which turn wrote each line of a file
     Blame(commands::blame::BlameArgs),
+    /// Find the turn that broke something
+    Bisect(commands::bisect::BisectArgs),
     /// Write what turns did as commits or patches
     Export(commands::export::ExportArgs),
     /// Find a file in the checkpoints
@@ -191,6 +193,7 @@ fn dispatch(process: &mut Process<'_>, command: CliCommand) -> Result<Exit> {
     if !sees_to_it {
         commands::restore::say_if_interrupted(process);
     }
+    commands::sweep_scratch(process);
     match command {
         CliCommand::Hook(args) => Ok(guarded_hook(process, &args.agent)),
         CliCommand::Install(args) => commands::install::install(process, &args),
@@ -204,6 +207,7 @@ fn dispatch(process: &mut Process<'_>, command: CliCommand) -> Result<Exit> {
         CliCommand::Show(args) => commands::show::run(process, &args),
         CliCommand::Diff(args) => commands::diff::run(process, &args),
         CliCommand::Blame(args) => commands::blame::run(process, &args),
+        CliCommand::Bisect(args) => commands::bisect::run(process, &args),
         CliCommand::Export(args) => commands::export::run(process, &args),
         CliCommand::Find(args) => commands::find::run(process, &args),
         CliCommand::Restore(args) => commands::restore::run(process, &args),

@@ -74,6 +74,11 @@ impl StateDir {
         self.dir.join("maintenance.json")
     }
 
+    /// Copies of projects in which a program is tried.
+    pub fn scratch(&self) -> PathBuf {
+        self.dir.join("scratch")
+    }
+
     /// Held during maintenance.
     pub fn maintenance_lock(&self) -> PathBuf {
         self.dir.join("maintenance.lock")

@@ -41,6 +41,7 @@ const SAMPLES: &[(&str, &[&str])] = &[
     ),
     ("find", &["find a --json", "find * --json --everywhere", "find cart.ts --text two --json"]),
     ("blame", &["blame src/cart.ts --json", "blame none --json"]),
+    ("bisect", &["bisect --json --good 2 -- test ! -e new.txt"]),
     ("export", &["export 3..1 --json --patches ../patches", "export 2 --json --branch turns"]),
     ("status", &["status --json"]),
     ("doctor", &["doctor --json"]),

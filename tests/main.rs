@@ -5,6 +5,7 @@
 mod agents;
 mod authors;
 mod beside;
+mod bisect;
 mod blame;
 mod blame_random;
 mod cli;

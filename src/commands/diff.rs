@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     Project,
@@ -153,7 +153,7 @@ fn show(process: &mut Process<'_>, comparison: &Comparison<'_>, args: &DiffArgs)
 }
 
 /// File by file, so that a long difference begins at once and takes no memory.
-fn in_full(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<()> {
+pub(super) fn in_full(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<()> {
     for differing in &comparison.found {
         let deadline = Some(Instant::now() + FILE_TIME);
         let look = DiffOptions { style: Style::stdout(process), deadline };
@@ -185,6 +185,12 @@ fn stat(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<()> {
 }
 
 fn as_json(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<Exit> {
+    print_json(process, "diff", files_json(comparison)?)?;
+    Ok(Exit::Ok)
+}
+
+/// What differs, for scripts.
+pub(super) fn files_json(comparison: &Comparison<'_>) -> Result<Value> {
     let mut files = Vec::new();
     for differing in &comparison.found {
         let lines = lines(comparison, differing)?;
@@ -199,6 +205,5 @@ fn as_json(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<Exi
         let path = String::from_utf8_lossy(&out.path);
         json!({ "path": path, "change": "not-held", "added": null, "removed": null })
     }));
-    print_json(process, "diff", files.into())?;
-    Ok(Exit::Ok)
+    Ok(files.into())
 }

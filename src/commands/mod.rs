@@ -1,6 +1,7 @@
 //! One file for each subcommand: its flags, its help, its body. Here is how they print.
 
 pub(crate) mod allow;
+pub(crate) mod bisect;
 pub(crate) mod blame;
 pub(crate) mod check;
 pub(crate) mod clear;
@@ -59,6 +60,13 @@ pub(crate) fn parse<A: clap::Args>(words: &[impl AsRef<OsStr>]) -> Result<A, cla
     let words = words.iter().map(|word| word.as_ref().to_owned());
     let parser = A::augment_args(clap::Command::new("beforehand").no_binary_name(true));
     A::from_arg_matches(&parser.try_get_matches_from(words)?)
+}
+
+/// Removes copies of projects that a command left that was killed.
+pub(crate) fn sweep_scratch(process: &Process<'_>) {
+    if let Ok(state) = crate::config::state(process, None) {
+        crate::fork::sweep_scratch(&state);
+    }
 }
 
 /// The version of every `--json` document. It moves only if a field must go or change its meaning.

@@ -9,7 +9,7 @@ use crate::{
     model::{
         Agent, CallContext, Decision, Intent, Language, ScanScope, SessionId, ToolCall, Verdict,
     },
-    process::{Exit, Process},
+    process::{Exit, Process, RunPlace},
     ui,
 };
 
@@ -52,7 +52,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RunArgs) -> Result<Exit> {
     if decision.verdict != Verdict::Abstain {
         may_run(process, args)?;
     }
-    let code = match process.run_program(&args.command) {
+    let code = match process.run_program(&args.command, RunPlace::default()) {
         Ok(code) => code,
         Err(err) => return Ok(not_run(process, &args.command, &err)),
     };

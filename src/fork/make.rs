@@ -111,6 +111,18 @@ impl ForkPlan {
         crash::point("fork-directory");
         fork.identity = Some(Identity::of(&self.dir).map_err(Error::io("look at", &self.dir))?);
         fork.write(&own)?;
+        let (outcome, repositories) = self.write(project)?;
+        let synced = Dir::open(&self.dir).and_then(|dir| dir.sync_below());
+        synced.map_err(Error::io("sync", &self.dir))?;
+        crash::point("fork-hold");
+        fork.base = Some(hold(process, &self.dir, "the beginning of a fork")?.id);
+        crash::point("fork-finish");
+        fork.write(&own)?;
+        Ok((outcome, repositories))
+    }
+
+    /// Writes the files and repositories to the directory, which is there and empty.
+    fn write(&self, project: &Project) -> Result<(ApplyOutcome, BTreeSet<PathBuf>)> {
         let plan = elsewhere::plan(self.of, &Picked::All, &self.files);
         let root = Root::new(self.dir.clone(), RootKind::Plain { why: None });
         crash::point("fork-files");
@@ -121,12 +133,6 @@ impl ForkPlan {
         let record = project.record_of(self.of)?;
         let origin = project.root.path();
         let repositories = repository::fork(&project.state, origin, &record, &self.dir)?;
-        let synced = Dir::open(&self.dir).and_then(|dir| dir.sync_below());
-        synced.map_err(Error::io("sync", &self.dir))?;
-        crash::point("fork-hold");
-        fork.base = Some(hold(process, &self.dir, "the beginning of a fork")?.id);
-        crash::point("fork-finish");
-        fork.write(&own)?;
         Ok((outcome, repositories))
     }
 
@@ -136,6 +142,25 @@ impl ForkPlan {
             super::clear(&self.dir, &|_| true)?;
         }
         if was_there || !self.dir.exists() { Ok(()) } else { fs::remove_dir(&self.dir) }
+    }
+}
+
+/// Writes what a project was at a checkpoint to a directory that is not there: files, repositories and the
+/// index. All of it, or it fails.
+///
+/// # Errors
+///
+/// Fails if the checkpoint cannot be read, or not all of it be written.
+pub(super) fn write_copy(project: &Project, checkpoint: &Checkpoint, dir: &Path) -> Result<()> {
+    let plan = ForkPlan::of(project, checkpoint, dir.to_owned())?;
+    make_dir(dir, project.root.path())?;
+    let (outcome, _) = plan.write(project)?;
+    match outcome.missed.first() {
+        None => Ok(()),
+        Some(missed) => {
+            let path = ui::escape_path(&missed.path).into_owned();
+            Err(Error::other(format!("cannot write `{path}`: {}", missed.why), "see `check`"))
+        }
     }
 }
 

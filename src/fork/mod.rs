@@ -4,7 +4,9 @@
 mod clear;
 mod drop;
 mod make;
+mod scratch;
 
 use clear::clear;
 pub(crate) use drop::Dropping;
 pub(crate) use make::{ForkMade, ForkPlan, default_dir, place};
+pub(crate) use scratch::{ScratchFork, sweep as sweep_scratch};

@@ -22,8 +22,8 @@ use crate::{
 const HOOK_FILE_MAX_BYTES: u64 = 4 << 20;
 /// Our commands that replace, forget or unprotect. Reading ones and `create` are free.
 const COMMANDS: &[&str] = &[
-    "allow", "restore", "revert", "rewind", "undo", "redo", "fork", "export", "clear", "prune",
-    "uninstall", "install", "slash",
+    "allow", "restore", "revert", "rewind", "undo", "redo", "fork", "export", "bisect", "clear",
+    "prune", "uninstall", "install", "slash",
 ];
 /// Those that lose nothing.
 const READING: &[&str] = &[
@@ -209,7 +209,9 @@ fn command_threat(words: &[&str], is_unknown: bool) -> Option<String> {
     if words[..at].iter().any(|word| matches!(*word, "uninstall" | "remove" | "purge")) {
         return Some("it removes beforehand itself".to_owned());
     }
-    if words.iter().any(|word| matches!(*word, "--help" | "-h" | "--dry-run")) {
+    // What follows is for another program.
+    let own = words.iter().take_while(|word| **word != "--");
+    if own.clone().any(|word| matches!(*word, "--help" | "-h" | "--dry-run")) {
         return None;
     }
     // A word before it may be an option's, and one that is not known may be any of ours.

@@ -1,5 +1,6 @@
 //! Decisions before deeds: what a restore would do, and to what. Pure.
 
+mod bisect;
 mod choose;
 mod diff;
 mod fit;
@@ -10,6 +11,7 @@ mod prune;
 mod restore;
 mod settle;
 
+pub use bisect::{NextProbe, StateVerdict, probe};
 pub use choose::{Choosable, Chosen};
 pub use diff::{Change, DirectoryReader, changes, entry_at};
 pub use fit::{Chunk, evict};

@@ -44,7 +44,7 @@ pub trait Aside {
     /// # Errors
     ///
     /// Fails if it cannot be started; `Unsupported` where nothing is run at all.
-    fn run(&self, _: &[OsString]) -> io::Result<u8> {
+    fn run(&self, _: &[OsString], _: RunPlace<'_>) -> io::Result<u8> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -63,6 +63,26 @@ pub trait Aside {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
+
+/// Where a program runs that a person started through us.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunPlace<'a> {
+    /// The directory; without one, ours. What git's variables say of another one does not hold there.
+    pub dir: Option<&'a Path>,
+    /// Whether our standard output is for something else: its goes to standard error.
+    pub is_quiet: bool,
+}
+
+/// Variables that lead git to another repository than that of its directory.
+const GIT_PLACES: [&str; 7] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_PREFIX",
+];
 
 /// A program that was started, until this is dropped.
 #[derive(Debug, Default)]
@@ -151,11 +171,22 @@ impl Aside for OsAside {
         }
     }
 
-    fn run(&self, command: &[OsString]) -> io::Result<u8> {
+    fn run(&self, command: &[OsString], place: RunPlace<'_>) -> io::Result<u8> {
         let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut command = Command::new(program);
+        command.args(args);
+        if let Some(dir) = place.dir {
+            command.current_dir(dir).env("PWD", dir).env_remove("OLDPWD");
+            for name in GIT_PLACES {
+                command.env_remove(name);
+            }
+        }
+        if place.is_quiet {
+            command.stdout(rustix::io::dup(io::stderr())?);
+        }
         // From before it is there: none of them may end us while it runs.
         let signals = Signals::pass_on()?;
-        let mut child = Command::new(program).args(args).spawn()?;
+        let mut child = command.spawn()?;
         signals.until_end(child.id())?;
         let status = child.wait()?;
         let code = status.code().or_else(|| Some(128 + status.signal()?));

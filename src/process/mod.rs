@@ -26,7 +26,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use aside::OsAside;
-pub use aside::{Ancestor, Aside, RunningProgram};
+pub use aside::{Ancestor, Aside, RunPlace, RunningProgram};
 
 /// The world as one invocation sees it.
 pub struct Process<'a> {
@@ -280,14 +280,24 @@ impl Process<'_> {
         seen
     }
 
+    /// The same for what tells us to end in any way, for work that has something to remove first.
+    pub fn heed_end(&self) -> Arc<AtomicBool> {
+        let seen = self.heed_interrupt();
+        if self.stdin.keys().is_some() {
+            let end = signal_hook::consts::SIGTERM;
+            let _heeded = signal_hook::flag::register(end, seen.clone());
+        }
+        seen
+    }
+
     /// Runs a program on our own streams and terminal, to its end. The clock goes on meanwhile.
     ///
     /// # Errors
     ///
     /// Fails if it cannot be started; `Unsupported` where nothing is run at all.
-    pub fn run_program(&mut self, command: &[OsString]) -> io::Result<u8> {
+    pub fn run_program(&mut self, command: &[OsString], place: RunPlace<'_>) -> io::Result<u8> {
         let begin = Instant::now();
-        let code = self.aside.run(command)?;
+        let code = self.aside.run(command, place)?;
         self.now += begin.elapsed();
         self.started = Instant::now();
         Ok(code)

@@ -7,11 +7,14 @@ use std::{
     fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    process::{Command, Stdio},
     sync::Mutex,
     time::Instant,
 };
 
-use beforehand::process::{Ancestor, Aside, Exit, Process, RunningProgram, Stdin, Terminal};
+use beforehand::process::{
+    Ancestor, Aside, Exit, Process, RunPlace, RunningProgram, Stdin, Terminal,
+};
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
@@ -53,7 +56,12 @@ impl Aside for Started {
         Ok(())
     }
 
-    fn run(&self, command: &[OsString]) -> io::Result<u8> {
+    fn run(&self, command: &[OsString], place: RunPlace<'_>) -> io::Result<u8> {
+        if let Some(dir) = place.dir {
+            let mut program = Command::new(&command[0]);
+            program.args(&command[1..]).current_dir(dir).stdout(Stdio::null());
+            return Ok(u8::try_from(program.status()?.code().unwrap()).unwrap());
+        }
         if let (Some(edit), [_, .., file]) = (self.3, command) {
             let text = fs::read_to_string(file)?;
             write(Path::new(file), edit(&text));

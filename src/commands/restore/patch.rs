@@ -13,7 +13,7 @@ use crate::{
     commands::{Project, print},
     error::{Error, Result},
     fs,
-    process::{Exit, Process},
+    process::{Exit, Process, RunPlace},
     restore::{Prepared, Restore},
     ui::{self, Style},
 };
@@ -259,7 +259,7 @@ fn in_editor(process: &mut Process<'_>, project: &Project, text: &[u8]) -> Resul
     fs::replace(&place, text)?;
     let mut command: Vec<OsString> = words.into_iter().map(OsString::from).collect();
     command.push(place.clone().into());
-    let code = process.run_program(&command);
+    let code = process.run_program(&command, RunPlace::default());
     let edited = std::fs::read(&place).map_err(Error::io("read", &place));
     let _gone = std::fs::remove_file(&place);
     match code {

@@ -1,0 +1,344 @@
+//! `beforehand bisect`: which turn broke something, by running a command in copies of the project as it was
+//! before each turn.
+
+use std::{
+    ffi::OsString,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    Project, TurnRow,
+    compare::Comparison,
+    diff, print, print_json,
+    rows::{agent_name, agent_title},
+};
+use crate::{
+    error::{Error, Result},
+    fork::ScratchFork,
+    ledger,
+    model::{Cause, Checkpoint, Reason, ScanScope},
+    plan::{self, NextProbe, StateVerdict},
+    process::{Exit, Process, RunPlace},
+    project::rows,
+    snapshot::{self, SnapshotRequest},
+    ui,
+};
+
+/// Find the turn that broke something, by running a command on what was there before each turn.
+///
+/// The command's exit code says what a state is, as for `git bisect run`: 0 is good, 125 cannot be told, any
+/// other up to 127 is bad, and a higher one ends the search. It runs in a copy that is made anew each time and
+/// removed at the end, never in the project. Directories that a program makes again, such as `node_modules`, are
+/// not there: `bisect -- sh -c 'npm ci && npm test'`.
+#[derive(clap::Args)]
+pub(crate) struct BisectArgs {
+    /// It was good before this turn; without it, before the oldest one
+    #[arg(long, value_name = "TURN")]
+    good: Option<String>,
+    /// It was bad before this turn; without it, it is bad now
+    #[arg(long, value_name = "TURN")]
+    bad: Option<String>,
+    /// Print what was found as JSON
+    #[arg(long)]
+    json: bool,
+    /// The command and its arguments; what it prints goes to standard error
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(process: &mut Process<'_>, args: &BisectArgs) -> Result<Exit> {
+    let interrupted = process.heed_end();
+    let project = Project::open(process, None)?.into_present()?;
+    let states = states(process, &project, args)?;
+    let scratch = ScratchFork::begin(&project)?;
+    let mut search = BisectSearch {
+        project: &project,
+        args,
+        states: &states,
+        scratch: &scratch,
+        interrupted,
+        tried: Vec::new(),
+    };
+    let found = search.run(process)?;
+    search.tell(process, &found)
+}
+
+/// A state of the project between two turns.
+struct StateBetween {
+    checkpoint: Checkpoint,
+    /// The turn that began with it, and its number in the list; `None` for what is there now.
+    row: Option<(usize, TurnRow)>,
+}
+
+/// The states from the good one to the bad one, oldest first.
+fn states(
+    process: &Process<'_>,
+    project: &Project,
+    args: &BisectArgs,
+) -> Result<Vec<StateBetween>> {
+    let find = |given: &Option<String>| given.as_ref().map(|it| project.find(it)).transpose();
+    let (good, bad) = (find(&args.good)?, find(&args.bad)?);
+    let now = if bad.is_none() { Some(now(process, project)?) } else { None };
+    let rows = rows(project.store.list()?, &ledger::uses(&project.state));
+    let state = |(at, row): (usize, TurnRow)| StateBetween {
+        checkpoint: row.steps[0].clone(),
+        row: Some((at + 1, row)),
+    };
+    let mut states: Vec<StateBetween> = rows.into_iter().enumerate().map(state).collect();
+    if states.is_empty() {
+        let hint = "an agent's hook takes them, and `beforehand create`";
+        return Err(Error::other("no checkpoints yet: there is nothing to search", hint));
+    }
+    if let Some(good) = good {
+        let at = place_of(&states, &good)?;
+        states.truncate(at + 1);
+    }
+    if let Some(bad) = bad {
+        let at = place_of(&states, &bad).map_err(|_| not_before())?;
+        states.drain(..at);
+    }
+    states.reverse();
+    states.extend(now.map(|checkpoint| StateBetween { checkpoint, row: None }));
+    if states.len() < 2 { Err(not_before()) } else { Ok(states) }
+}
+
+fn not_before() -> Error {
+    Error::usage("the good turn has to come before the bad one", "`beforehand list` shows them")
+}
+
+/// Where the state is that begins a turn with a checkpoint.
+fn place_of(states: &[StateBetween], checkpoint: &Checkpoint) -> Result<usize> {
+    let has = |state: &StateBetween| {
+        state.row.iter().any(|(_, row)| row.steps.iter().any(|step| step.id == checkpoint.id))
+    };
+    states.iter().position(has).ok_or_else(|| {
+        Error::other(
+            format!("no turn begins with checkpoint {}", checkpoint.id.short()),
+            "`beforehand list` shows the turns",
+        )
+    })
+}
+
+/// A checkpoint of what is there now, which is in no list.
+fn now(process: &Process<'_>, project: &Project) -> Result<Checkpoint> {
+    if project.scope == ScanScope::Named {
+        let path = ui::path(project.root.path(), project.home.as_deref());
+        let message = format!("`{path}` is never held as a whole");
+        return Err(Error::other(message, "it works in a project"));
+    }
+    let reach = project.reach(Vec::new());
+    let cause = Cause { reason: Reason::Net, by: None, tool: None, summary: None, of: None };
+    let request = SnapshotRequest {
+        reach: &reach,
+        settings: &project.settings,
+        always: false,
+        cause,
+        taken_at: process.now,
+        deadline: None,
+        waits: true,
+    };
+    let saved = snapshot::take_into(project.store.as_ref(), process, &project.state, request)?;
+    Ok(saved.checkpoint)
+}
+
+/// A search under way.
+struct BisectSearch<'a> {
+    project: &'a Project,
+    args: &'a BisectArgs,
+    states: &'a [StateBetween],
+    scratch: &'a ScratchFork,
+    interrupted: Arc<AtomicBool>,
+    tried: Vec<TriedState>,
+}
+
+/// A state that was looked at.
+struct TriedState {
+    at: usize,
+    verdict: StateVerdict,
+    why: Option<String>,
+}
+
+/// The last good state and the first bad one, with what cannot be told between.
+struct FoundBetween {
+    good: usize,
+    bad: usize,
+}
+
+impl BisectSearch<'_> {
+    fn run(&mut self, process: &mut Process<'_>) -> Result<FoundBetween> {
+        let last = self.states.len() - 1;
+        self.must_be(process, last, StateVerdict::Bad)?;
+        self.must_be(process, 0, StateVerdict::Good)?;
+        let mut known = vec![None; self.states.len()];
+        (known[0], known[last]) = (Some(StateVerdict::Good), Some(StateVerdict::Bad));
+        loop {
+            match plan::probe(&known) {
+                NextProbe::Try(at) => known[at] = Some(self.try_one(process, at)?),
+                NextProbe::Found { good, bad } => return Ok(FoundBetween { good, bad }),
+            }
+        }
+    }
+
+    /// Looks at one end, which has to be so for there to be something to find.
+    fn must_be(
+        &mut self,
+        process: &mut Process<'_>,
+        at: usize,
+        wanted: StateVerdict,
+    ) -> Result<()> {
+        let verdict = self.try_one(process, at)?;
+        if verdict == wanted {
+            return Ok(());
+        }
+        let name = self.name(at);
+        let (message, hint) = match (wanted, verdict) {
+            (StateVerdict::Bad, StateVerdict::Good) => {
+                (format!("it is good {name}"), "there is nothing to find")
+            }
+            (StateVerdict::Good, StateVerdict::Bad) => (
+                format!("it was bad {name} already"),
+                "--good N names a turn before which it was good",
+            ),
+            (_, _) => (format!("it cannot be told {name}"), "try it with another command"),
+        };
+        Err(Error::other(message, hint))
+    }
+
+    /// Runs the command in one state, and says what came of it.
+    fn try_one(&mut self, process: &mut Process<'_>, at: usize) -> Result<StateVerdict> {
+        let checkpoint = &self.states[at].checkpoint;
+        let copied = if checkpoint.partial {
+            Err("it is partial: not all of it is held".to_owned())
+        } else {
+            self.scratch.fill(self.project, checkpoint).map_err(|err| err.to_string())
+        };
+        self.heed()?;
+        let (verdict, why) = match copied {
+            Err(why) => (StateVerdict::Skip, Some(why)),
+            Ok(()) => (self.verdict(process)?, None),
+        };
+        let because = why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+        say(process, &format!("{}: {}{because}", self.name(at), verdict.word()));
+        self.tried.push(TriedState { at, verdict, why });
+        Ok(verdict)
+    }
+
+    fn heed(&self) -> Result<()> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(Error::other("interrupted", "nothing was changed"));
+        }
+        Ok(())
+    }
+
+    fn verdict(&self, process: &mut Process<'_>) -> Result<StateVerdict> {
+        let place = RunPlace { dir: Some(&self.scratch.dir), is_quiet: true };
+        let program = self.args.command.first().cloned().unwrap_or_default();
+        let program = ui::escape(program.as_encoded_bytes()).into_owned();
+        let code = process.run_program(&self.args.command, place).map_err(|err| {
+            let hint = "a shell runs more than one command: beforehand bisect -- sh -c '…'";
+            Error::other(format!("cannot run `{program}`: {err}"), hint)
+        })?;
+        self.heed()?;
+        StateVerdict::of_exit(code).ok_or_else(|| {
+            let hint = "0 is good, 125 cannot be told, any other up to 127 is bad";
+            Error::other(format!("`{program}` ended with {code}, which ends the search"), hint)
+        })
+    }
+
+    /// Which state it is, in words.
+    fn name(&self, at: usize) -> String {
+        match &self.states[at].row {
+            Some((number, row)) if row.told(0).by.is_some() => format!("before turn {number}"),
+            Some((number, _)) => format!("at checkpoint {number}"),
+            None => "now".to_owned(),
+        }
+    }
+
+    fn tell(&self, process: &mut Process<'_>, found: &FoundBetween) -> Result<Exit> {
+        let [from, to] = [found.good, found.bad].map(|at| &self.states[at].checkpoint);
+        let comparison = Comparison::between(self.project, from, to)?;
+        if self.args.json {
+            print_json(process, "bisect", self.json(found, &comparison)?)?;
+        } else {
+            print(process, &format!("{}\n", self.words(found)))?;
+            diff::in_full(process, &comparison)?;
+            let from = from.id.short();
+            let to = match self.states[found.bad].row {
+                Some(_) => format!(" {}", to.id.short()),
+                None => String::new(),
+            };
+            say(process, &format!("see it again with: beforehand diff {from}{to}"));
+        }
+        let is_one = found.bad == found.good + 1;
+        Ok(if is_one { Exit::Ok } else { Exit::Failed })
+    }
+
+    /// The turns that may have broken it, oldest first.
+    fn suspects(&self, found: &FoundBetween) -> impl Iterator<Item = &(usize, TurnRow)> {
+        self.states[found.good..found.bad].iter().filter_map(|state| state.row.as_ref())
+    }
+
+    fn words(&self, found: &FoundBetween) -> String {
+        let lines: Vec<String> = self.suspects(found).map(suspect).collect();
+        let until = match &self.states[found.bad].row {
+            Some((number, _)) => format!("until turn {number} began"),
+            None => "until now".to_owned(),
+        };
+        match &lines[..] {
+            [one] => format!("broken by {one}\nor by what was done after it {until}\n"),
+            more => format!(
+                "broken by one of these, or by what was done between them {until}:\n  {}\n",
+                more.join("\n  ")
+            ),
+        }
+    }
+
+    fn json(&self, found: &FoundBetween, comparison: &Comparison<'_>) -> Result<Value> {
+        let tried = self.tried.iter().map(|it| {
+            json!({
+                "state": state_json(&self.states[it.at]),
+                "verdict": it.verdict.word(),
+                "why": it.why,
+            })
+        });
+        let state = |at: usize| state_json(&self.states[at]);
+        Ok(json!({
+            "suspects": (found.good..found.bad).map(state).collect::<Vec<_>>(),
+            "good": state(found.good),
+            "bad": state(found.bad),
+            "tried": tried.collect::<Vec<_>>(),
+            "files": diff::files_json(comparison)?,
+        }))
+    }
+}
+
+fn state_json(state: &StateBetween) -> Value {
+    let by = state.row.as_ref().and_then(|(_, row)| row.told(0).by);
+    json!({
+        "number": state.row.as_ref().map(|(number, _)| number),
+        "checkpoint": state.checkpoint.id.to_string(),
+        "agent": by.map(|by| agent_name(by.agent)),
+        "session": by.map(|by| &by.session.0),
+        "turn": by.and_then(|by| Some(&by.turn.as_ref()?.0)),
+        "prompt": by.and_then(|by| by.prompt.as_ref()),
+    })
+}
+
+/// A turn that may have broken it, in words.
+fn suspect((number, row): &(usize, TurnRow)) -> String {
+    let told = row.told(0);
+    let words = ui::escape(told.turn().as_bytes()).into_owned();
+    match told.by {
+        Some(by) => format!("turn {number}: {words} ({})", agent_title(by.agent)),
+        None => format!("what followed checkpoint {number}: {words}"),
+    }
+}
+
+fn say(process: &mut Process<'_>, line: &str) {
+    let _ignored = writeln!(process.stderr, "{line}");
+}
