@@ -363,6 +363,16 @@ fn a_slash_command_is_the_users_yes() {
     slash(&world, "undo", "--force");
     assert!(world.root().join("mine").exists());
     assert!(slash(&world, "undo", "2").starts_with("error: unexpected argument '2'"));
+    let made = slash(&world, "fork", "2");
+    let fork = world.root().with_file_name("shop-fork-2");
+    assert!(made.contains("would fork") && made.contains("go on there with: cd "), "{made}");
+    write(&fork.join("theirs"), "theirs");
+    assert!(slash(&world, "fork", "--list").contains("shop-fork-2"));
+    assert!(slash(&world, "fork", "").contains("/fork N"));
+    assert!(slash(&world, "fork", "--keep").contains("brought 1 path from shop-fork-2"));
+    assert_eq!(world.read("theirs"), "theirs");
+    let dropped = slash(&world, "fork", "--drop shop-fork-2");
+    assert!(dropped.contains("dropped the fork") && !fork.exists(), "{dropped}");
     let cut = world.run_in(&world.root(), &["slash", "rollback", "--stdin"], "2 src\n");
     assert!(cut.stdout.contains("cut short"), "{}", cut.stdout);
     let empty = world.run(&["slash", "rollback", "--"]);

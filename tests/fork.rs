@@ -114,10 +114,28 @@ fn a_directory_that_will_not_do_is_refused_and_nothing_is_made() {
         ] {
             let done = ours(&mut world, &["fork", "1", dir], 1);
             assert!(done.stderr.contains(why) || dir == ".git/x", "{dir}: {}", done.stderr);
+            let is_told = done.stderr.contains("/full/shop-fork");
+            assert_eq!(is_told, dir == "../full", "what to name instead: {}", done.stderr);
         }
         ours(&mut world, &["fork", "99"], 1);
         assert!(on_disk(world.root().parent().unwrap()) == all);
         assert!(ours(&mut world, &["fork", "--list"], 0).stdout.starts_with("no forks"));
+    }
+}
+
+#[test]
+fn what_a_program_makes_again_is_named_as_missing_in_the_fork() {
+    for mut world in projects() {
+        world.write("package.json", "{}");
+        world.write("node_modules/lib/index.js", "lib");
+        writes(&mut world, "one", "a", "second");
+        let done = ours(&mut world, &["fork", "1", "--no-conversation"], 0);
+        assert!(
+            done.stderr.contains("missing, for it was not held: node_modules"),
+            "{}",
+            done.stderr
+        );
+        assert!(!beside(&world, "shop-fork-1/node_modules").exists());
     }
 }
 
@@ -170,6 +188,13 @@ fn what_no_checkpoint_ever_has_stays_in_a_fork_or_is_named() {
         }
         write(&fork.join("package.json"), "{}");
         write(&fork.join("node_modules/mine"), "mine");
+        let before = on_disk(&fork);
+        let plan = ours(&mut world, &["fork", "--drop", "shop-fork-1", "--dry-run"], 0).stdout;
+        assert!(plan.contains("not held: node_modules"), "{plan}");
+        for name in never {
+            assert!(plan.contains(&format!("for it is never held: {name}")), "{plan}");
+        }
+        assert!(on_disk(&fork) == before, "a dry run removes nothing");
         let done = ours(&mut world, &["fork", "--drop", "shop-fork-1", "--yes"], 1);
         assert!(done.stderr.contains("not held: node_modules"), "{}", done.stderr);
         for name in never {
@@ -286,8 +311,14 @@ fn a_fork_has_branches_and_index_as_they_were_and_commits_stay_in_it() {
     writes(&mut world, "one", "a", "agent\n");
     git(&world, &root, "git commit -qam second && git branch -qD other");
     let now = on_disk(&root);
-    ours(&mut world, &["fork", "1", "--no-conversation"], 0);
+    let plan = ours(&mut world, &["fork", "1", "--no-conversation", "--dry-run", "--json"], 0);
+    let done = ours(&mut world, &["fork", "1", "--no-conversation", "--json"], 0);
     assert!(on_disk(&root) == now);
+    let [plan, done] = [plan, done].map(|said| parsed(&said.stdout));
+    for field in ["repositories", "conversation", "files", "missing", "dir"] {
+        assert_eq!(plan[field], done[field], "the plan is the deed");
+    }
+    assert_eq!(plan["repositories"][0], ".git");
     let fork = beside(&world, "shop-fork-1");
     assert_eq!(git(&world, &fork, head), first);
     assert_eq!(git(&world, &fork, "git status --porcelain"), status);

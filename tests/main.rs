@@ -22,6 +22,7 @@ mod evidence;
 mod export;
 mod find;
 mod fork;
+mod fork_random;
 mod formats;
 mod git_files;
 mod guard;

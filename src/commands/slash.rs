@@ -5,7 +5,7 @@
 
 use std::{ffi::OsString, io::Read};
 
-use super::{create, diff, error_text, list, parse, print, restore, revert, show, undo};
+use super::{create, diff, error_text, fork, list, parse, print, restore, revert, show, undo};
 use crate::{
     error::{Error, Result},
     process::{Exit, Printed, Process},
@@ -38,6 +38,7 @@ enum Name {
     Checkpoint,
     Rollback,
     Revert,
+    Fork,
     Undo,
 }
 
@@ -52,6 +53,8 @@ enum SlashRequest {
     Restore(Vec<String>),
     /// The arguments of `beforehand revert`.
     Revert(Vec<String>),
+    /// The arguments of `beforehand fork`.
+    Fork(Vec<String>),
     /// The arguments of `beforehand undo`.
     Undo(Vec<String>),
 }
@@ -60,7 +63,7 @@ impl SlashRequest {
     /// Whether the answer is to be a JSON document.
     fn is_json(&self) -> bool {
         match self {
-            Self::Restore(words) | Self::Revert(words) | Self::Undo(words) => {
+            Self::Restore(words) | Self::Revert(words) | Self::Fork(words) | Self::Undo(words) => {
                 words.iter().any(|word| word == "--json")
             }
             Self::List | Self::Show(_) | Self::Diff(_) | Self::Create(_) => false,
@@ -91,6 +94,7 @@ fn refusal(name: Name, why: String) -> Error {
             }
             Name::Rollback => "/rollback [N [OPTION…] [FILE…] | diff N]",
             Name::Revert => "/revert [N [OPTION…] [FILE…]]",
+            Name::Fork => "/fork [N [DIR] | --list | --keep [NAME] | --drop NAME]",
             Name::Undo => "/undo [OPTION…]",
         },
     )
@@ -140,8 +144,12 @@ fn wish(name: Name, text: &str) -> Result<SlashRequest, String> {
         (Name::Revert, Ok(words)) => {
             Ok(SlashRequest::Revert(with_paths_apart::<revert::RevertArgs>(&words)))
         }
+        (Name::Fork, Ok(words)) if words.is_empty() => Ok(SlashRequest::List),
+        (Name::Fork, Ok(words)) => Ok(SlashRequest::Fork(words)),
         (Name::Undo, Ok(words)) => Ok(SlashRequest::Undo(words)),
-        (Name::Rollback | Name::Revert | Name::Undo, Err(text)) => Err(unreadable(&text)),
+        (Name::Rollback | Name::Revert | Name::Fork | Name::Undo, Err(text)) => {
+            Err(unreadable(&text))
+        }
     }
 }
 
@@ -222,6 +230,7 @@ fn grant(process: &mut Process<'_>, name: Name, wish: SlashRequest) -> String {
             said.with(match name {
                 Name::Checkpoint => "\n/checkpoint diff N · /checkpoint restore N\n",
                 Name::Revert => "\n/revert N\n",
+                Name::Fork => "\n/fork N · /fork --list · /fork --keep · /fork --drop NAME\n",
                 Name::Rollback | Name::Undo => "\n/rollback diff N · /rollback N\n",
             })
         }
@@ -255,6 +264,13 @@ fn grant(process: &mut Process<'_>, name: Name, wish: SlashRequest) -> String {
             Err(err) => not_understood(&err),
             Ok(args) => planned(process, args.dry_run, args.json, |inner, dry_run| {
                 revert::run(inner, &revert::RevertArgs { dry_run, yes: !dry_run, ..args.clone() })
+            }),
+        },
+        SlashRequest::Fork(words) => match parse::<fork::ForkArgs>(&words) {
+            Err(err) => not_understood(&err),
+            Ok(args) if args.list => inside(process, |inner| fork::run(inner, &args)).all(),
+            Ok(args) => planned(process, args.dry_run, args.json, |inner, dry_run| {
+                fork::run(inner, &fork::ForkArgs { dry_run, yes: !dry_run, ..args.clone() })
             }),
         },
         SlashRequest::Undo(words) => match parse::<undo::UndoArgs>(&words) {

@@ -15,6 +15,15 @@ use crate::{
 /// What stays where it is.
 pub(crate) type Left = Vec<PathBuf>;
 
+/// What [`clear`] would leave.
+///
+/// # Errors
+///
+/// Fails if something cannot be listed.
+pub(crate) fn would_leave(top: &Path, goes: &dyn Fn(Clearable<'_>) -> bool) -> io::Result<Left> {
+    walk(top, goes, true)
+}
+
 /// Deeper than any path the system takes.
 const DEPTH_MAX: usize = 2_000;
 
@@ -25,9 +34,13 @@ const DEPTH_MAX: usize = 2_000;
 ///
 /// Fails if something cannot be listed or removed.
 pub(crate) fn clear(top: &Path, goes: &dyn Fn(Clearable<'_>) -> bool) -> io::Result<Left> {
+    walk(top, goes, false)
+}
+
+fn walk(top: &Path, goes: &dyn Fn(Clearable<'_>) -> bool, is_dry: bool) -> io::Result<Left> {
     let dir = Dir::open(top)?;
     let (_, device) = dir.stat()?;
-    let mut clear = ClearWalk { device, goes, left: Vec::new() };
+    let mut clear = ClearWalk { device, goes, is_dry, left: Vec::new() };
     clear.below(&dir, None, 0)?;
     Ok(clear.left)
 }
@@ -44,6 +57,7 @@ pub(crate) struct Clearable<'a> {
 struct ClearWalk<'a> {
     device: u64,
     goes: &'a dyn Fn(Clearable<'_>) -> bool,
+    is_dry: bool,
     left: Left,
 }
 
@@ -67,9 +81,9 @@ impl ClearWalk<'_> {
             return Ok(());
         }
         if stamp.kind() != Some(Kind::Directory) {
-            return dir.remove_file(name);
+            return if self.is_dry { Ok(()) } else { dir.remove_file(name) };
         }
-        if stamp.permissions() & 0o700 != 0o700 {
+        if stamp.permissions() & 0o700 != 0o700 && !self.is_dry {
             dir.set_permissions(name, Kind::Directory, stamp.permissions() | 0o700)?;
         }
         let inner = dir.open_child(name)?;
@@ -78,6 +92,9 @@ impl ClearWalk<'_> {
             return Ok(());
         }
         self.below(&inner, Some(path), depth + 1)?;
+        if self.is_dry {
+            return Ok(());
+        }
         match dir.remove_dir(name) {
             // What stays in it has been named.
             Err(err) if err.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
@@ -106,7 +123,10 @@ mod tests {
         symlink(&outside, dir.join("link")).unwrap();
         let closed = std::os::unix::fs::PermissionsExt::from_mode(0o500);
         fs::set_permissions(dir.join("closed"), closed).unwrap();
-        let left = clear(&dir, &|found| found.path.as_bytes() != b"a/keep").unwrap();
+        let stays = |found: Clearable<'_>| found.path.as_bytes() != b"a/keep";
+        assert_eq!(would_leave(&dir, &stays).unwrap(), [Path::new("a/keep")]);
+        assert_eq!(crate::fs::names_in(&dir).len(), 3, "nothing has gone yet");
+        let left = clear(&dir, &stays).unwrap();
         assert_eq!(left, [Path::new("a/keep")]);
         assert_eq!(crate::fs::names_in(&dir), ["a"]);
         assert!(outside.join("d").is_file());

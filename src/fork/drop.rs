@@ -1,15 +1,25 @@
 //! Drops a fork: all that is in it is held first, and then only what has not changed since is removed.
 
-use std::{fs, io, path::PathBuf, thread, time::Duration};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
 
-use super::{clear, clear::Clearable, make::hold};
+use super::{
+    clear::{Clearable, clear, would_leave},
+    make::hold,
+};
 use crate::{
     crash,
     error::{Error, Result},
     forked::ForkEntry,
-    fs::now_ns,
-    model::{Checkpoint, Kind, RelPath, SkipReason, Skipped, is_beside_repository},
+    fs::{Dir, now_ns},
+    model::{Checkpoint, Kind, RelPath, SkipReason, Skipped, is_beside_repository, names_in_git},
     process::Process,
+    project::Project,
+    restore,
     scan::{TEMPORARY_PREFIX, is_racy},
     state::RootState,
 };
@@ -38,9 +48,32 @@ impl Dropping {
         }
         thread::sleep(TICK);
         let since_ns = now_ns();
+        settle(process, &fork.dir)?;
         let held = Some(hold(process, &fork.dir, "before the fork was dropped")?);
         crash::point("drop-held");
         Ok(Self { held, since_ns })
+    }
+
+    /// What is in a fork and would not be held, and what would stay because no checkpoint ever holds it. Holds
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read.
+    pub(crate) fn look(
+        process: &Process<'_>,
+        fork: &ForkEntry,
+    ) -> Result<(Vec<Skipped>, Vec<PathBuf>)> {
+        if !fork.is_there() {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let project = Project::open(process, Some(&fork.dir))?;
+        let unheld = restore::left_out_now(process, &project)?;
+        let goes = |found: Clearable<'_>| {
+            found.stamp.kind() == Some(Kind::Directory) || !is_never_held(found.path)
+        };
+        let left = would_leave(&fork.dir, &goes).map_err(Error::io("list", &fork.dir))?;
+        Ok((unheld, left))
     }
 
     /// What is in the fork and not held.
@@ -111,14 +144,25 @@ impl Dropping {
     }
 }
 
-/// Whether no checkpoint holds a file, by its path: what we write ourselves under a temporary name, and what
-/// is in a git directory and in no repository.
-fn is_never_held(path: &RelPath) -> bool {
-    if path.names().any(|name| name.starts_with(TEMPORARY_PREFIX.as_bytes())) {
-        return true;
+/// Makes sure that what is held is what is there. A store through a shared mapping leaves a new ctime only if the
+/// page was clean; so what is dirty is written first, and everything is read again, whatever its stamp was when it was
+/// read last.
+fn settle(process: &Process<'_>, dir: &Path) -> Result<()> {
+    let synced = Dir::open(dir).and_then(|dir| dir.sync_below());
+    synced.map_err(Error::io("sync", dir))?;
+    let project = Project::open(process, Some(dir))?;
+    let cache = project.state.root(&project.root).cache();
+    match fs::remove_file(&cache) {
+        Err(err) if err.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", &cache)(err)),
+        Ok(()) | Err(_) => Ok(()),
     }
-    let in_git: Vec<&[u8]> = path.names().skip_while(|name| *name != b".git").skip(1).collect();
-    is_beside_repository(&in_git)
+}
+
+/// Whether no checkpoint holds a file, by its path: what we write ourselves under a temporary name, and in a
+/// git directory what is no part of a repository.
+fn is_never_held(path: &RelPath) -> bool {
+    path.names().any(|name| name.starts_with(TEMPORARY_PREFIX.as_bytes()))
+        || names_in_git(path.as_bytes()).is_some_and(|names| is_beside_repository(&names))
 }
 
 #[cfg(test)]
@@ -128,9 +172,13 @@ mod tests {
     #[test]
     fn what_no_checkpoint_has_is_told_by_its_path() {
         let is = |path: &str| is_never_held(&RelPath::from_bytes(path.as_bytes()).unwrap());
-        for path in
-            [".beforehand-tmp-repository/x", "sub/.beforehand-tmp-ab-cd", "nest/.git/objects/notes"]
-        {
+        for path in [
+            ".beforehand-tmp-repository/x",
+            "sub/.beforehand-tmp-ab-cd",
+            ".git/index.lock",
+            ".git/objects/pack/tmp_pack_1",
+            "nest/.git/objects/notes",
+        ] {
             assert!(is(path), "{path}");
         }
         for path in ["src/index.lock", "objects/notes", ".git/config"] {

@@ -16,7 +16,7 @@ use crate::{
     fs::Dir,
     model::{
         Checkpoint, CheckpointId, Content, Kind, Manifest, RelPath, Root, RootKind, ScanScope,
-        Skipped,
+        SkipReason, Skipped,
     },
     plan::Picked,
     process::Process,
@@ -34,7 +34,9 @@ pub(crate) struct ForkPlan {
     files: Manifest,
     /// How many there are, directories aside.
     pub(crate) count: usize,
-    /// What the checkpoint does not hold.
+    /// Its repositories, by their paths in it.
+    pub(crate) repositories: BTreeSet<PathBuf>,
+    /// What the checkpoint does not hold, also if a program makes it again.
     pub(crate) missing: Vec<Skipped>,
     /// Later checkpoints that may hold more of it, and are damaged.
     pub(crate) damaged: BTreeSet<CheckpointId>,
@@ -64,9 +66,13 @@ impl ForkPlan {
         let count = files.values().filter(|entry| is_file(entry.kind)).count();
         let mut missing = left_out(checkpoint, &tree);
         missing.retain(|skipped| {
-            RelPath::from_bytes(&skipped.path).is_ok() && skipped.reason.matters()
+            let is_below = RelPath::from_bytes(&skipped.path).is_ok();
+            is_below && skipped.reason != SkipReason::GitPrivate
         });
-        Ok(Self { dir, files, count, missing, damaged, of: checkpoint.id })
+        let repositories =
+            repository::fork_sites(project.root.path(), &project.record_of(checkpoint.id)?);
+        let of = checkpoint.id;
+        Ok(Self { dir, files, count, repositories, missing, damaged, of })
     }
 
     /// Makes the fork.
@@ -139,7 +145,7 @@ impl ForkPlan {
     /// Removes what was made.
     fn take_back(&self, fork: &ForkEntry, was_there: bool) -> std::io::Result<()> {
         if fork.is_there() {
-            super::clear(&self.dir, &|_| true)?;
+            super::clear::clear(&self.dir, &|_| true)?;
         }
         if was_there || !self.dir.exists() { Ok(()) } else { fs::remove_dir(&self.dir) }
     }
@@ -226,7 +232,7 @@ pub(crate) fn place(process: &Process<'_>, project: &Project, dir: &Path) -> Res
     if dir.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
         return refuse("is no directory");
     }
-    elsewhere::refuse_full(&dir)?;
+    refuse_full(project, &dir)?;
     if ForkEntry::read(&project.state.root_at(&dir)).is_ok_and(|fork| fork.is_some()) {
         let name = ui::escape_path(dir.file_name().unwrap_or_default().as_ref()).into_owned();
         return Err(Error::other(
@@ -235,6 +241,22 @@ pub(crate) fn place(process: &Process<'_>, project: &Project, dir: &Path) -> Res
         ));
     }
     Ok(dir)
+}
+
+/// Refuses a directory in which something is, and says what can be named instead.
+fn refuse_full(project: &Project, dir: &Path) -> Result<()> {
+    elsewhere::refuse_full(dir).map_err(|err| {
+        let mut name = project.root.path().file_name().unwrap_or_default().to_owned();
+        name.push("-fork");
+        let within = ui::quote(dir.join(name).as_os_str().as_encoded_bytes());
+        match err {
+            Error::Other { message, .. } => Error::other(
+                message,
+                format!("a fork is a directory of its own: name a new one, as in `{within}`"),
+            ),
+            err => err,
+        }
+    })
 }
 
 /// A name beside the project that nothing has yet: `NAME-fork-N`, outside of all repositories around it.

@@ -109,6 +109,7 @@ pub const ROWS: &[InstallRow] = &[
             command!("commands/checkpoint.md", "claude-code/checkpoint.md"),
             command!("commands/rollback.md", "claude-code/rollback.md"),
             command!("commands/revert.md", "claude-code/revert.md"),
+            command!("commands/fork-turn.md", "claude-code/fork-turn.md"),
             command!("commands/undo.md", "claude-code/undo.md"),
         ],
         project: &[
@@ -116,6 +117,7 @@ pub const ROWS: &[InstallRow] = &[
             command!(".claude/commands/checkpoint.md", "claude-code/checkpoint.md"),
             command!(".claude/commands/rollback.md", "claude-code/rollback.md"),
             command!(".claude/commands/revert.md", "claude-code/revert.md"),
+            command!(".claude/commands/fork-turn.md", "claude-code/fork-turn.md"),
             command!(".claude/commands/undo.md", "claude-code/undo.md"),
         ],
         watched: &["settings.local.json"],
@@ -151,6 +153,7 @@ pub const ROWS: &[InstallRow] = &[
             command!("commands/checkpoint.toml", "gemini-cli/checkpoint.toml"),
             command!("commands/rollback.toml", "gemini-cli/rollback.toml"),
             command!("commands/revert.toml", "gemini-cli/revert.toml"),
+            command!("commands/fork.toml", "gemini-cli/fork.toml"),
             command!("commands/undo.toml", "gemini-cli/undo.toml"),
         ],
         project: &[
@@ -158,6 +161,7 @@ pub const ROWS: &[InstallRow] = &[
             command!(".gemini/commands/checkpoint.toml", "gemini-cli/checkpoint.toml"),
             command!(".gemini/commands/rollback.toml", "gemini-cli/rollback.toml"),
             command!(".gemini/commands/revert.toml", "gemini-cli/revert.toml"),
+            command!(".gemini/commands/fork.toml", "gemini-cli/fork.toml"),
             command!(".gemini/commands/undo.toml", "gemini-cli/undo.toml"),
         ],
         second: 1000,
@@ -172,6 +176,7 @@ pub const ROWS: &[InstallRow] = &[
             command!("commands/checkpoint.md", "qwen-code/checkpoint.md"),
             command!("commands/rollback.md", "qwen-code/rollback.md"),
             command!("commands/revert.md", "qwen-code/revert.md"),
+            command!("commands/fork.md", "qwen-code/fork.md"),
             command!("commands/undo.md", "qwen-code/undo.md"),
         ],
         project: &[
@@ -179,6 +184,7 @@ pub const ROWS: &[InstallRow] = &[
             command!(".qwen/commands/checkpoint.md", "qwen-code/checkpoint.md"),
             command!(".qwen/commands/rollback.md", "qwen-code/rollback.md"),
             command!(".qwen/commands/revert.md", "qwen-code/revert.md"),
+            command!(".qwen/commands/fork.md", "qwen-code/fork.md"),
             command!(".qwen/commands/undo.md", "qwen-code/undo.md"),
         ],
         ..PLAIN
@@ -202,12 +208,14 @@ pub const ROWS: &[InstallRow] = &[
             command!("command/checkpoint.md", "opencode/checkpoint.md"),
             command!("command/rollback.md", "opencode/rollback.md"),
             command!("command/revert.md", "opencode/revert.md"),
+            command!("command/fork-turn.md", "opencode/fork-turn.md"),
         ],
         project: &[
             InstallFile { path: ".opencode/plugins/beforehand.js", edit: Edit::Whole(PLUGIN) },
             command!(".opencode/command/checkpoint.md", "opencode/checkpoint.md"),
             command!(".opencode/command/rollback.md", "opencode/rollback.md"),
             command!(".opencode/command/revert.md", "opencode/revert.md"),
+            command!(".opencode/command/fork-turn.md", "opencode/fork-turn.md"),
         ],
         watched: &[
             "plugin/beforehand.js", "plugin/beforehand.ts", "plugins/beforehand.ts",

@@ -2,12 +2,13 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use super::comparison::{is_out_of_reach, skipped};
+use super::comparison::{CurrentRoot, is_out_of_reach, skipped};
 use crate::{
     attribution,
     error::{Error, Result},
-    model::{Checkpoint, Kind, RelPath, Skipped, Tree},
+    model::{Checkpoint, Kind, RelPath, SkipReason, Skipped, Tree},
     plan::{ByPath, Pick, Picked},
+    process::Process,
     project::Project,
     scan::Scan,
     store, ui,
@@ -22,6 +23,16 @@ pub(crate) fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
         entry.is_some_and(|entry| entry.kind != Kind::Directory || entry.content.is_some())
     };
     checkpoint.skipped.iter().filter(|skipped| !is_held(skipped)).cloned().collect()
+}
+
+/// What a checkpoint taken now would leave out. Git's own files are told by their paths.
+///
+/// # Errors
+///
+/// Fails if the root cannot be read.
+pub(crate) fn left_out_now(process: &Process<'_>, project: &Project) -> Result<Vec<Skipped>> {
+    let here = CurrentRoot::look(process, project, Vec::new())?;
+    Ok(skipped(&here.scan, |reason| reason != SkipReason::GitPrivate))
 }
 
 /// Where what a checkpoint left out seems to be now, if it is gone from its place.

@@ -41,7 +41,7 @@ pub(crate) use history::{
 pub(crate) use interrupted::{
     InterruptedRestore, Settled, Toward, before, is_interrupted, resume, retain_steps,
 };
-pub(crate) use left_out::{left_out, moved, refuse_unknown};
+pub(crate) use left_out::{left_out, left_out_now, moved, refuse_unknown};
 pub(crate) use outside::paths as outside_paths;
 pub(crate) use prepare::Prepared;
 pub(crate) use repositories::is_ref;

@@ -36,6 +36,8 @@ class Client:
     # Whether its hooks can ask the user, and the keys of a yes.
     asks = False
     yes = ("Enter",)
+    # Whether its conversation can be forked into another directory without its own server.
+    forks = False
     # What `beforehand install` is told besides, in the words of the client's own rules.
     install = ()
 
@@ -56,6 +58,9 @@ class Client:
 
     def set_up(self, guarded):
         """Writes the settings a user would have, before beforehand comes. `guarded`: asks first."""
+
+    def trust(self, dir):
+        """Says in its settings that its user trusts a directory."""
 
     def command(self, prompt, *, again=False, guarded=False):
         """The command line for one prompt; `again` in the session before."""
@@ -131,6 +136,7 @@ class Client:
 class ClaudeCode(Client):
     name = "claude-code"
     asks = True
+    forks = True
 
     def set_up(self, guarded):
         trust = {"hasTrustDialogAccepted": True, "allowedTools": []}
@@ -139,9 +145,15 @@ class ClaudeCode(Client):
         self.write_settings(".claude.json", {"hasCompletedOnboarding": True, "customApiKeyResponses": key, "projects": projects})
         self.write_settings(".claude/settings.json", '{\n    "includeCoAuthoredBy" : false\n}')
 
+    def trust(self, dir):
+        trusted = {"hasTrustDialogAccepted": True, "allowedTools": []}
+        self.turn(self.home / ".claude.json", lambda it: it["projects"].update({str(dir): trusted}))
+
     def command(self, prompt, *, again=False, guarded=False):
-        rights = [] if guarded else ["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]
+        rights = [] if guarded else self.rights
         return [self.program(), *(["-c"] if again else []), "-p", prompt, *rights, "--output-format", "json"]
+
+    rights = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash")
 
     def program(self):
         return self.package("@anthropic-ai/claude-code-linux-x64") / "claude"
@@ -154,7 +166,7 @@ class ClaudeCode(Client):
         time.sleep(2)
 
     def resume(self, session, prompt):
-        return [self.program(), "--resume", session, "-p", prompt, "--output-format", "json"]
+        return [self.program(), "--resume", session, "-p", prompt, *self.rights, "--output-format", "json"]
 
     def switches(self):
         places = [self.home / ".claude/settings.json", self.project / ".claude/settings.json", self.project / ".claude/settings.local.json"]
@@ -202,6 +214,7 @@ class Codex(Client):
     name = "codex"
     refusal = "Command blocked by PreToolUse hook: beforehand: "
     patches = True
+    forks = True
     model = "gpt-5.5"
     remove = "find {} -delete"
     install = ("--trust",)
@@ -222,6 +235,10 @@ enabled = false
 [projects."{self.project}"]
 trust_level = "trusted"
 """)
+
+    def trust(self, dir):
+        with (self.home / ".codex/config.toml").open("a") as file:
+            file.write(f'[projects."{dir}"]\ntrust_level = "trusted"\n')
 
     def command(self, prompt, *, again=False, guarded=False):
         return [self.program(), "exec", "--json", "-m", self.model, *(["resume", "--last"] if again else []), prompt]
@@ -345,6 +362,7 @@ class Node(Client):
 
 class GeminiCli(Node):
     name = "gemini-cli"
+    forks = True
     refusal = "Tool execution blocked: beforehand: "
 
     def set_up(self, guarded):
@@ -400,6 +418,7 @@ class GeminiCli(Node):
 
 class QwenCode(Node):
     name = "qwen-code"
+    forks = True
     asks = True
 
     def set_up(self, guarded):
@@ -449,6 +468,7 @@ class QwenCode(Node):
 
 class CopilotCli(Client):
     name = "copilot-cli"
+    forks = True
     asks = True
 
     def set_up(self, guarded):

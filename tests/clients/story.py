@@ -1,5 +1,6 @@
 """What every client goes through, and what must be true after each step."""
 
+import copy
 import json
 import os
 import pathlib
@@ -31,6 +32,20 @@ class World:
         self.count, self.path = 0, ""
         make_project(self.project, self.env())
         self.client.set_up(guarded)
+
+    def beside(self, project):
+        """The same HOME and model, with the client at work in another directory that its user trusts."""
+        other = copy.copy(self)
+        other.client, other.project = copy.copy(self.client), project
+        other.client.project = project
+        other.client.trust(project)
+        other.dir = self.dir / "beside"
+        other.dir.mkdir()
+        return other
+
+    def files(self):
+        """What is in the project, by name."""
+        return {name: found[-1] for name, found in tree(self.project, [".git"]).items() if found[0] == "file"}
 
     def env(self):
         return {"HOME": str(self.home), "PATH": f"{self.path}/usr/local/bin:/usr/bin:/bin", "TERM": "xterm", "LANG": "C.UTF-8",
@@ -329,6 +344,7 @@ def tested(kind, packages, dir, beforehand, only=None):
     """Runs all of it for one client and prints each fact. Gives the cells of its row in the table;
     None if something was not so."""
     import asked
+    import kept
     import rewound
 
     def world(name, **how):
@@ -343,7 +359,10 @@ def tested(kind, packages, dir, beforehand, only=None):
         "attended": lambda: asked.attended(world("attended")),
         "switched-off": lambda: asked.switched_off(world("switched-off")),
         "conversation": lambda: asked.conversation(world("conversation")),
+        "kept": lambda: kept.kept(world("kept")),
     }
+    if not kind.forks:
+        del parts["kept"]
     if kind.name == "claude-code":
         parts["rewound"] = lambda: rewound.rewound(world("rewound"))
     if kind.name == "opencode":

@@ -1,8 +1,8 @@
 //! `beforehand fork --drop`: holds what is in a fork, and removes it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{ForkArgs, find, quoted, say};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     error::{Error, Result},
     fork::Dropping,
     forked::ForkEntry,
-    model::{SkipReason, Skipped},
+    model::{CheckpointId, SkipReason, Skipped},
     process::{Exit, Process},
     ui,
 };
@@ -27,9 +27,7 @@ pub(super) fn run(
     let (fork, own) = find(process, project, name)?;
     let dir = ui::path(&fork.dir, project.home.as_deref()).into_owned();
     if args.dry_run {
-        let what = if fork.is_there() { "hold what is in" } else { "forget" };
-        print(process, &format!("would {what} {dir}, and drop the fork\n"))?;
-        return Ok(Exit::Ok);
+        return tell_plan(process, &fork, &dir, args.json);
     }
     if !args.yes && !ui::ask(process, &format!("Hold what is in {dir}, and remove it?")) {
         say(process, "nothing was changed; --yes does it without asking");
@@ -41,17 +39,10 @@ pub(super) fn run(
     let left = dropping.finish(&fork, &own, args.force)?;
     let held = dropping.held.as_ref().map(|held| held.id);
     if args.json {
-        let left: Vec<_> = left.iter().map(|path| path.to_string_lossy()).collect();
-        let unheld: Vec<_> = unheld.iter().map(skipped_json).collect();
-        let held = held.map(|held| held.to_string());
-        let dir = fork.dir.to_string_lossy();
-        print_json(
-            process,
-            "dropped",
-            json!({ "dir": dir, "held_in": held, "unheld": unheld, "left": left }),
-        )?;
+        let value = as_json(&fork, held, (&unheld, &left), false);
+        print_json(process, "dropped", value)?;
     } else if left.is_empty() {
-        print(process, &told(&fork, &dir, held.map(crate::model::CheckpointId::short)))?;
+        print(process, &told(&fork, &dir, held.map(CheckpointId::short)))?;
     }
     for path in left.iter().take(NAMED_MAX) {
         let path = ui::escape_path(path).into_owned();
@@ -65,6 +56,50 @@ pub(super) fn run(
         "the fork is still there; run this again when nothing works in it any more, or with --force",
     );
     Ok(Exit::Failed)
+}
+
+/// What would be done: what is not held, and what stays.
+fn tell_plan(
+    process: &mut Process<'_>,
+    fork: &ForkEntry,
+    dir: &str,
+    is_json: bool,
+) -> Result<Exit> {
+    let (unheld, left) = Dropping::look(process, fork)?;
+    if is_json {
+        print_json(process, "dropped", as_json(fork, None, (&unheld, &left), true))?;
+        return Ok(Exit::Ok);
+    }
+    let what = if fork.is_there() { "hold what is in" } else { "forget" };
+    let mut text = format!("would {what} {dir}, and drop the fork\n");
+    for line in ui::left_out(&unheld).iter().take(NAMED_MAX) {
+        text.push_str(&format!("  not held: {line}\n"));
+    }
+    for path in left.iter().take(NAMED_MAX) {
+        let path = ui::escape_path(path);
+        text.push_str(&format!("  stays with the fork, for it is never held: {path} (--force)\n"));
+    }
+    print(process, &text)?;
+    say(process, "nothing was removed; without --dry-run this asks first");
+    Ok(Exit::Ok)
+}
+
+fn as_json(
+    fork: &ForkEntry,
+    held: Option<CheckpointId>,
+    (unheld, left): (&[Skipped], &[PathBuf]),
+    is_dry: bool,
+) -> Value {
+    let left: Vec<_> = left.iter().map(|path| path.to_string_lossy()).collect();
+    let unheld: Vec<_> = unheld.iter().map(skipped_json).collect();
+    let held = held.map(|held| held.to_string());
+    json!({
+        "dir": fork.dir.to_string_lossy(),
+        "held_in": held,
+        "unheld": unheld,
+        "left": left,
+        "is_dry_run": is_dry,
+    })
 }
 
 fn told(fork: &ForkEntry, dir: &str, held: Option<String>) -> String {

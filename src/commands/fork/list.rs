@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use chrono::SecondsFormat;
 use serde_json::json;
 
 use super::{enter, quoted};
@@ -55,7 +56,7 @@ fn as_json(fork: &ForkEntry) -> serde_json::Value {
         "name": fork.dir.file_name().unwrap_or_default().to_string_lossy(),
         "dir": fork.dir.to_string_lossy(),
         "checkpoint": fork.of.to_string(),
-        "made_at": fork.at.to_rfc3339(),
+        "made_at": fork.at.to_rfc3339_opts(SecondsFormat::Secs, true),
         "is_finished": fork.is_finished(),
         "is_there": fork.is_there(),
         "resume": fork.resume,

@@ -136,7 +136,7 @@ impl ForkWish<'_> {
         }
         self.say_missing(process);
         if args.dry_run {
-            return self.tell_plan(process, args.json);
+            return self.tell_plan(process, talk.and_then(Result::ok).as_ref(), args.json);
         }
         if checkpoint.partial && !args.yes && !ui::ask(process, "Fork what is held?") {
             say(process, "nothing was made; --yes forks what is held");
@@ -201,14 +201,24 @@ impl ForkWish<'_> {
         }
     }
 
-    fn tell_plan(&self, process: &mut Process<'_>, is_json: bool) -> Result<Exit> {
+    fn tell_plan(
+        &self,
+        process: &mut Process<'_>,
+        talk: Option<&Talk>,
+        is_json: bool,
+    ) -> Result<Exit> {
         if is_json {
-            print_json(process, "fork", self.json(None))?;
+            print_json(process, "fork", self.json(None, talk))?;
             return Ok(Exit::Ok);
         }
         let dir = ui::path(&self.plan.dir, self.project.home.as_deref()).into_owned();
         let files = ui::count(self.plan.count as u64, "file");
-        print(process, &format!("would fork {files} as {} into {dir}\n", self.heading()))?;
+        let mut text = format!("would fork {files} as {} into {dir}\n", self.heading());
+        if let Some(talk) = talk {
+            let enter = format!("cd {} && ", quoted(&self.plan.dir));
+            text.push_str(&format!("{}\n", talk.words(None, &enter)));
+        }
+        print(process, &text)?;
         say(process, "nothing was made; without --dry-run it is");
         Ok(Exit::Ok)
     }
@@ -226,16 +236,15 @@ impl ForkWish<'_> {
             say(process, &format!("warning: not made: {path}: {why}"));
         }
         if is_json {
-            return print_json(process, "fork", self.json(Some(made)));
+            return print_json(process, "fork", self.json(Some(made), talk));
         }
         let home = self.project.home.as_deref();
         let dir = ui::path(&made.fork.dir, home);
         let files = ui::count(self.plan.count as u64, "file");
         let mut text = format!("forked {files} as {} into {dir}\n", self.heading());
         if let Some(talk) = talk.filter(|_| !made.fork.resume.is_empty()) {
-            let line = talk.words(Some(&made.fork.resume));
-            text.push_str(&line.replace("with: ", &format!("with: {}", enter(&made.fork))));
-            text.push('\n');
+            let line = talk.words(Some(&made.fork.resume), &enter(&made.fork));
+            text.push_str(&format!("{line}\n"));
         } else {
             text.push_str(&format!("go on there with: cd {}\n", quoted(&made.fork.dir)));
         }
@@ -245,16 +254,22 @@ impl ForkWish<'_> {
         print(process, &text)
     }
 
-    fn json(&self, made: Option<&ForkMade>) -> Value {
+    fn json(&self, made: Option<&ForkMade>, talk: Option<&Talk>) -> Value {
         let missed = made.iter().flat_map(|made| &made.outcome.missed);
         let missed = missed.map(|it| json!({ "path": it.path.to_string_lossy(), "why": it.why }));
-        let repositories = made.iter().flat_map(|made| &made.repositories);
+        let repositories = made.map_or(&self.plan.repositories, |made| &made.repositories).iter();
+        let conversation = match talk {
+            None => "none",
+            Some(Talk::New { .. }) => "new",
+            Some(Talk::Written(_) | Talk::Served { .. }) => "forked",
+        };
         json!({
             "checkpoint": self.checkpoint.id.to_string(),
             "turn": self.number,
             "dir": self.plan.dir.to_string_lossy(),
             "files": self.plan.count,
             "repositories": repositories.map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+            "conversation": conversation,
             "resume": made.map(|made| made.fork.resume.clone()).unwrap_or_default(),
             "missing": self.plan.missing.iter().map(skipped_json).collect::<Vec<_>>(),
             "missed": missed.collect::<Vec<_>>(),

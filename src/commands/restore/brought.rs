@@ -2,12 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{planned::PlannedRestore, unchanged::first};
+use super::{enter, planned::PlannedRestore, unchanged::first};
 use crate::{
     model::{Entry, Kind},
     plan::Step,
     process::Process,
-    project::real_cwd,
     restore::{Brings, StaysInFork},
     store::repository::Losing,
     ui,
@@ -81,12 +80,7 @@ impl<'a> PlannedRestore<'a> {
 
     /// What leads to the project, before the command that takes a restore back: where it runs elsewhere.
     pub(super) fn way_there(self, process: &Process<'_>) -> String {
-        let root = self.restore.project.root.path();
-        let is_there = real_cwd(process).is_some_and(|cwd| cwd.starts_with(root));
-        if self.brings().is_none() || is_there {
-            return String::new();
-        }
-        format!("cd {} && ", ui::quote(root.as_os_str().as_encoded_bytes()))
+        if self.brings().is_some() { enter(process, self.restore.project) } else { String::new() }
     }
 }
 

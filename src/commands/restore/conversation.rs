@@ -260,8 +260,9 @@ impl Talk {
         }
     }
 
-    /// What the user has to know of it; `resume` takes it up, if it is made.
-    pub(crate) fn words(&self, resume: Option<&[String]>) -> String {
+    /// What the user has to know of it; `resume` takes it up, if it is made, once `enter` has led to its
+    /// directory.
+    pub(crate) fn words(&self, resume: Option<&[String]>, enter: &str) -> String {
         let prompt = match self {
             Self::Written(written) => written.fork.prompt.trim(),
             Self::Served { prompt, .. } | Self::New { prompt, .. } => prompt.trim(),
@@ -277,7 +278,7 @@ impl Talk {
         };
         if let Self::New { command, .. } = self {
             return format!(
-                "nothing was said before {prompt}; a new conversation begins with: {}",
+                "nothing was said before {prompt}; a new conversation begins with: {enter}{}",
                 command.join(" ")
             );
         }
@@ -285,7 +286,10 @@ impl Talk {
             None => format!("the conversation would be forked before {prompt}"),
             // Plain words and a plain name: nothing in it needs quotes.
             Some(command) => {
-                format!("the conversation goes on before {prompt} with: {}", command.join(" "))
+                format!(
+                    "the conversation goes on before {prompt} with: {enter}{}",
+                    command.join(" ")
+                )
             }
         }
     }

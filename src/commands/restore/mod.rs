@@ -30,6 +30,7 @@ use crate::{
     model::{Checkpoint, Selector, Skipped},
     plan::{Options, Picked},
     process::{Exit, Process},
+    project::real_cwd,
     restore::{NamedState, Prepared, Restore, RestoreRequest, Toward},
     restore_log, ui,
 };
@@ -324,8 +325,21 @@ pub(crate) fn with_conversation(
     let made = made.transpose().inspect_err(|_| {
         let _ignored = show::say(process, "note: the files are restored, see above; but:");
     })?;
-    print(process, &format!("{}\n", talk.words(made.as_deref())))?;
+    print(
+        process,
+        &format!("{}\n", talk.words(made.as_deref(), &enter(process, restore.project))),
+    )?;
     Ok(carried.exit)
+}
+
+/// What leads a shell to the project, where the command runs elsewhere: an agent looks for a conversation in the
+/// directory it is in.
+pub(crate) fn enter(process: &Process<'_>, project: &Project) -> String {
+    let root = project.root.path();
+    if real_cwd(process).is_some_and(|cwd| cwd.starts_with(root)) {
+        return String::new();
+    }
+    format!("cd {} && ", ui::quote(root.as_os_str().as_encoded_bytes()))
 }
 
 /// Forks the conversation of a turn and leaves the files alone. Nothing is overwritten, so nothing is
@@ -338,7 +352,7 @@ fn conversation_alone(
 ) -> Result<Exit> {
     let talk = conversation::prepare(process, project, checkpoint)?;
     let made = if dry_run { None } else { Some(talk.make()?) };
-    print(process, &format!("{}\n", talk.words(made.as_deref())))?;
+    print(process, &format!("{}\n", talk.words(made.as_deref(), &enter(process, project))))?;
     Ok(Exit::Ok)
 }
 
@@ -383,7 +397,7 @@ struct Carried {
 fn carry(process: &mut Process<'_>, restore: Restore<'_>, consent: Consent) -> Result<Carried> {
     let Restore { project, request, .. } = restore;
     if consent.patch {
-        patch::refuse_without_terminal(process)?;
+        patch::refuse_without_terminal(process, request.verb)?;
     }
     let place = project.state.root(&project.root);
     let _alone = if consent.dry_run { None } else { Some(restore_log::lock(&place)?) };

@@ -34,11 +34,14 @@ p - show it again
 ";
 
 /// Refuses to ask without a person to answer.
-pub(super) fn refuse_without_terminal(process: &Process<'_>) -> Result<()> {
+pub(super) fn refuse_without_terminal(process: &Process<'_>, verb: &str) -> Result<()> {
     if process.terminal.stdin {
         return Ok(());
     }
-    let hint = "without one, `-- PATH…` restores whole files";
+    let hint = match verb {
+        "undo" => "without one, `--dry-run` shows the whole undo, and `--yes` does it",
+        _ => "without one, `-- PATH…` restores whole files",
+    };
     Err(Error::usage("`--patch` needs a terminal to ask in", hint))
 }
 

@@ -215,9 +215,10 @@ fn back<'a>(came: &'a Came<'_>) -> impl Iterator<Item = &'a RepositoryStep> {
     steps.filter(move |step| missed.iter().all(|missed| missed.path != step.target()))
 }
 
-/// Why a revert, or a fork that is brought back, left files as they are, a line each.
+/// Why files stay that another author changed, a line each.
 fn clashes_text(came: &Came<'_>) -> String {
-    if !came.shown.is_revert() && came.shown.brings().is_none() {
+    // `restore` has a plan that says it, and options for it.
+    if came.shown.takes_options() {
         return String::new();
     }
     let line = |step: &Step| {

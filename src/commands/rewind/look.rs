@@ -288,7 +288,7 @@ impl Looker<'_, '_> {
     /// Whether the conversation can be forked: for that all of it is read, or its agent's server asked.
     fn talk(&self, turn: usize) {
         let talk = conversation::prepare(self.process, &self.project, self.checkpoint(turn));
-        let talk = talk.map(|talk| talk.words(None)).map_err(|why| why.to_string());
+        let talk = talk.map(|talk| talk.words(None, "")).map_err(|why| why.to_string());
         self.teller.say(News::Talked(turn, talk));
     }
 

@@ -41,7 +41,7 @@ pub use maintain::{Swept, give_up_history, maintain};
 pub(in crate::store) use maintain::{Weights, sweep};
 pub use rebuild::{
     Ends, Losing, LostRepository, Opened, RepositoryStep, SetAside, StepKind, Stood, beyond,
-    carry_out, fork, heads, is_reftable, lost, others, remove_unfinished, steps,
+    carry_out, fork, fork_sites, heads, is_reftable, lost, others, remove_unfinished, steps,
 };
 
 use super::{

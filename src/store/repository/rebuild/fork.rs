@@ -64,6 +64,12 @@ pub fn fork(
     Ok(made)
 }
 
+/// Where [`fork`] would make them.
+pub fn fork_sites(root: &Path, record: &Record) -> BTreeSet<PathBuf> {
+    let copies = record.repositories.iter().filter_map(|it| RepositoryCopy::of(root, it, record));
+    copies.map(|copy| copy.site).collect()
+}
+
 /// One repository that is made again elsewhere.
 struct RepositoryCopy<'a> {
     held: &'a Held,
