@@ -9,7 +9,10 @@ use std::{
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::{fs::can_make_files, model::Root};
+use crate::{
+    fs::can_make_files,
+    model::{CheckpointId, Root},
+};
 
 /// The format version that a JSON file of ours states.
 ///
@@ -189,6 +192,16 @@ impl RootState {
     /// What agents' calls changed: a log, and small file contents by their SHA-256.
     pub fn attribution(&self) -> PathBuf {
         self.dir.join("attribution")
+    }
+
+    /// Contents of files as calls left them, a file for each checkpoint that covers the calls.
+    pub fn contents(&self) -> PathBuf {
+        self.attribution().join("contents")
+    }
+
+    /// The same of the calls that one checkpoint covers.
+    pub fn contents_of(&self, id: CheckpointId) -> PathBuf {
+        self.contents().join(id.to_string())
     }
 
     /// Held while a warm-up takes a checkpoint of the root.

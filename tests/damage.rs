@@ -364,9 +364,18 @@ fn block(path: &Path, how: usize) {
 #[test]
 fn what_is_no_file_in_the_place_of_one_is_named_and_cleared_away() {
     let of_root = [
-        "anchor", "cache", "lock", "records", "restore-lock", "restore-log", "root.json",
-        "stats.json", "warming", "attribution/log", "attribution/log.old", "attribution/texts",
-        "attribution/texts.old",
+        "anchor",
+        "cache",
+        "lock",
+        "records",
+        "restore-lock",
+        "restore-log",
+        "root.json",
+        "stats.json",
+        "warming",
+        "attribution/log",
+        "attribution/log.old",
+        "attribution/contents/a000000000000001",
     ];
     let shared = [
         "installed.json", "journal", "journal.old", "maintenance.json", "maintenance.lock",

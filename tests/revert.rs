@@ -307,7 +307,7 @@ fn a_file_of_which_the_later_state_is_not_held_stays_and_says_so() {
         writes(&mut world, "one", "b", &lines(&[(1, "ONE")]));
         world.write("a", lines(&[(1, "ONE"), (9, "mine")]));
         let state = beforehand::state::StateDir::new(world.state());
-        fs::remove_file(state.root_at(&world.root()).attribution().join("texts")).unwrap();
+        beforehand::fs::remove_tree(&state.root_at(&world.root()).contents()).unwrap();
         let said = ours(&mut world, &["revert", "1", "--dry-run"], 0).stdout;
         assert!(said.contains("what turn 1 left there is not held"), "{said}");
         revert(&mut world, &["1"], 3);
@@ -326,7 +326,7 @@ fn what_a_turn_left_is_looked_at_when_it_ends() {
         event(&mut world, "Stop", "one", "", &json!({}), "");
         world.run_started();
         let state = beforehand::state::StateDir::new(world.state());
-        fs::remove_file(state.root_at(&world.root()).attribution().join("texts")).unwrap();
+        beforehand::fs::remove_tree(&state.root_at(&world.root()).contents()).unwrap();
         world.write("a", lines(&[(1, "ONE"), (9, "mine")]));
         writes(&mut world, "two", "b", "later");
         revert(&mut world, &["2"], 0);

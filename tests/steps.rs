@@ -5,8 +5,11 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::{
-    evidence::{begins, ends, ours, run, writes},
-    support::{temp::write, world::World},
+    evidence::{begins, ends, event, ours, run, writes},
+    support::{
+        temp::{noise, write},
+        world::World,
+    },
 };
 
 /// A project in both kinds of store, and in it a turn of four steps: two edits of one file, a command, and
@@ -188,5 +191,68 @@ fn a_step_is_written_to_another_directory_without_what_is_not_known() {
         assert_eq!(fs::read_to_string(into.join("a")).unwrap(), "one\n2\n");
         assert_eq!(fs::read_to_string(into.join("b")).unwrap(), "kept\n");
         assert!(!into.join("d").exists());
+    }
+}
+
+/// Where what calls left is held: a file for each checkpoint.
+fn contents(world: &World) -> Vec<std::path::PathBuf> {
+    let state = beforehand::state::StateDir::new(world.state());
+    beforehand::attribution::content_files(&state.root_at(&world.root()))
+}
+
+fn edits(world: &mut World, turn: &str, path: &str, bytes: &[u8]) {
+    let input = json!({ "file_path": world.root().join(path), "content": "" });
+    event(world, "PreToolUse", turn, "Write", &input, path);
+    world.write(path, bytes);
+    event(world, "PostToolUse", turn, "Write", &input, path);
+}
+
+#[test]
+fn a_file_of_up_to_a_megabyte_is_held_between_steps_and_a_larger_one_is_named() {
+    for mut world in projects() {
+        let large = noise(1, 1 << 20);
+        edits(&mut world, "two", "large", &large);
+        edits(&mut world, "two", "large", b"small");
+        edits(&mut world, "two", "huge", &noise(2, (1 << 20) + 8));
+        edits(&mut world, "two", "huge", b"small");
+        edits(&mut world, "two", "large", b"smaller");
+        ours(&mut world, &["restore", "1.2", "--yes"], 0);
+        assert!(fs::read(world.root().join("large")).unwrap() == large);
+        ours(&mut world, &["undo", "--yes"], 0);
+        let told = steps(&mut world, &["1"]);
+        assert_eq!(
+            told[3]["not_held"][0],
+            json!({
+                "path": "huge", "why": "what it was is not held",
+            })
+        );
+        ours(&mut world, &["restore", "1.4", "--yes"], 3);
+        assert_eq!([world.read("large"), world.read("huge")], ["small", "small"]);
+    }
+}
+
+#[test]
+fn what_is_held_between_steps_is_private_and_goes_with_the_checkpoint() {
+    use std::os::unix::fs::PermissionsExt;
+    for mut world in projects() {
+        run(&mut world, "two", "make", |world| world.write("a", "two\n"));
+        writes(&mut world, "two", "a", "2\n");
+        let held = contents(&world);
+        assert_eq!(held.len(), 4, "one for each checkpoint, with what was left after it");
+        for path in &held {
+            assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        ours(&mut world, &["prune", "--keep", "1"], 0);
+        assert_eq!(contents(&world).len(), 1);
+        ours(&mut world, &["check"], 0);
+        let path = contents(&world).remove(0);
+        let mut bytes = fs::read(&path).unwrap();
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        write(&path, bytes);
+        let said = ours(&mut world, &["check"], 1);
+        assert!(format!("{}{}", said.stdout, said.stderr).contains("attribution/contents/"));
+        ours(&mut world, &["check", "--repair"], 0);
+        ours(&mut world, &["check"], 0);
     }
 }

@@ -56,13 +56,22 @@ fn text_of(lines: &[LogLine]) -> Vec<u8> {
     bytes
 }
 
+/// Appends to a file, and makes it if needed.
+///
+/// # Errors
+///
+/// Fails if it cannot be written.
+pub(super) fn append_to(path: &Path, bytes: &[u8]) -> Result<()> {
+    append_bounded(path, bytes, u64::MAX)
+}
+
 /// Appends to a file, and makes it if needed. One that is larger than `size_max` bytes becomes the
 /// older file first, with the extension `old`.
 ///
 /// # Errors
 ///
 /// Fails if it cannot be written.
-pub(super) fn append_bounded(path: &Path, bytes: &[u8], size_max: u64) -> Result<()> {
+fn append_bounded(path: &Path, bytes: &[u8], size_max: u64) -> Result<()> {
     let file = match open_to_append(path, true) {
         Err(err) if err.kind() == io::ErrorKind::NotFound => {
             path.parent().map_or(Ok(()), create_private_dirs)?;

@@ -12,7 +12,7 @@ use std::{
 use super::{
     ChangeSummary, LogEvent, LogLine, Outside, PathSide, PathState, SinceCheckpoint, append, at,
     change_summary, digest, moved, path_text,
-    texts::{BYTES_MAX, CallTexts},
+    texts::{CallTexts, TEXT_MAX_BYTES},
 };
 use crate::{
     error::Result,
@@ -58,7 +58,7 @@ pub(super) fn after_edit(
     let at = at(since.process);
     let line = |what| LogLine { at, by: since.by.to_owned(), what };
     let mut lines = Vec::new();
-    let mut texts = CallTexts::new(&place);
+    let mut texts = CallTexts::new(&place, since.of);
     let mut paths = paths.to_vec();
     while let Some(path) = paths.pop() {
         let Some(text) = PathSide::text_of(since.root, &path) else { continue };
@@ -99,7 +99,7 @@ pub(super) fn after_shell(
     if let (Some(calls), Some(outside), true) = (calls, outside, is_known) {
         let at = at(since.process);
         let line = |what| LogLine { at, by: since.by.to_owned(), what };
-        let mut texts = CallTexts::new(&place);
+        let mut texts = CallTexts::new(&place, since.of);
         let mut room = KEPT_MAX_BYTES;
         let noted = there.into_iter().chain(new).take(PATHS_MAX);
         let left = noted.map(|change| LogEvent::Left {
@@ -329,16 +329,11 @@ fn smallest(paths: &BTreeSet<PathBuf>, mut room: u64) -> impl Iterator<Item = Pa
 }
 
 /// Adds a file, if it is a small text and there is room.
-fn add_text(
-    texts: &mut CallTexts<'_>,
-    path: &Path,
-    entry: &Entry,
-    room: &mut u64,
-) -> Option<String> {
+fn add_text(texts: &mut CallTexts, path: &Path, entry: &Entry, room: &mut u64) -> Option<String> {
     if entry.kind != Kind::File || *room == 0 {
         return None;
     }
-    let bytes = read_file(path, BYTES_MAX)?;
+    let bytes = read_file(path, TEXT_MAX_BYTES)?;
     let size = bytes.len() as u64;
     let fits = size <= *room && !bytes.contains(&0);
     *room = room.saturating_sub(size);
@@ -348,7 +343,7 @@ fn add_text(
 /// What is at `path` before a call, which waits for it; `None` if nothing is, or it is too large to
 /// be known again.
 pub(super) fn state_before(path: &Path) -> Option<PathState> {
-    let is_small = stat_path(path).is_ok_and(|stamp| stamp.size <= BYTES_MAX);
+    let is_small = stat_path(path).is_ok_and(|stamp| stamp.size <= TEXT_MAX_BYTES);
     if is_small { state_of(path, |_| None) } else { None }
 }
 

@@ -42,11 +42,13 @@ pub use change_summary::ChangeSummary;
 pub use left_out::{has_changed, is_gone};
 pub(crate) use log::parse;
 pub use log::{append, damaged, drop_before, read, repair};
-use log::{append_again, append_bounded, recent, recent_bytes};
+use log::{append_again, append_to, recent, recent_bytes};
 use look::{after_edit, after_shell, state_before, until};
 pub use moved::moved;
 pub use outside::Outside;
-pub use texts::text;
+pub use texts::{
+    LeftContents, damaged_contents, drop_contents, files as content_files, repair_contents, text,
+};
 pub use turn_log::{AtPath, Caller, Doer, LoggedCall, SeenCheckpoint, Sight, TurnCalls, TurnLog};
 
 /// A root in which something was done since a checkpoint, and by whom.

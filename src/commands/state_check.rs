@@ -40,10 +40,9 @@ fn files_of(own: &RootState) -> Vec<(String, PathBuf)> {
         own.restore_lock(),
         left("log"),
         left("log.old"),
-        left("texts"),
-        left("texts.old"),
     ];
-    named(own.dir(), paths.into())
+    let contents = attribution::content_files(own);
+    named(own.dir(), paths.into_iter().chain(contents).collect())
 }
 
 /// The same of what all roots share.
@@ -115,6 +114,12 @@ fn read_all(own: &RootState) -> Vec<Damage> {
         let why = format!("{lines} cannot be read; who made the changes of that time is not known");
         found.push(damage("attribution/log", &why));
     }
+    for (path, count) in attribution::damaged_contents(own) {
+        let name = path.strip_prefix(own.dir()).unwrap_or(&path).display().to_string();
+        let files = ui::count(count as u64, "file");
+        let why = format!("{files} between steps of a turn cannot be read, and will not come back");
+        found.push(damage(&name, &why));
+    }
     if let Err(err) = RestoreLog::read(own) {
         found.push(damage("restore-log", &told(err)));
     }
@@ -144,6 +149,11 @@ pub(crate) fn repair(own: &RootState, root: &Root, now: DateTime<Utc>) -> Result
     if lines > 0 {
         let lines = ui::count(lines as u64, "line");
         done.push(format!("dropped {lines} of attribution/log that cannot be read"));
+    }
+    let contents = attribution::repair_contents(own)?;
+    if contents > 0 {
+        let files = ui::count(contents as u64, "file");
+        done.push(format!("dropped {files} between steps of turns that cannot be read"));
     }
     if matches!(RestoreLog::read(own), Err(Error::Damaged { .. })) {
         // What it named may be of use to a person.

@@ -101,6 +101,8 @@ pub(super) fn drop_old(
             let left = inventory.own.attribution();
             remove_tree(&left).map_err(Error::io("remove", &left))?;
         } else if inventory.unreadable.is_empty() {
+            let ids: Vec<_> = inventory.checkpoints.iter().map(|one| one.id).collect();
+            attribution::drop_contents(&inventory.own, &ids)?;
             // Restores ask what was done since a checkpoint, and `doctor` what was seen of late.
             let oldest = inventory.checkpoints.last().map_or(now, |oldest| oldest.taken_at);
             let time = oldest.min(now - LOG_STAYS);

@@ -1,7 +1,7 @@
 //! What is, was or is to be at a path, and three of them made one.
 
 use std::{
-    cell::RefCell,
+    cell::{OnceCell, RefCell},
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
 };
@@ -12,7 +12,7 @@ use super::{
     side::{entry_at, top},
 };
 use crate::{
-    attribution::{self, AtPath, PathSide},
+    attribution::{self, AtPath, LeftContents, PathSide},
     model::{CheckpointId, Content, ContentId, Entry, Kind, RelPath, Tree},
     project::Project,
     store::naming,
@@ -138,11 +138,14 @@ pub(super) struct VersionSource<'a> {
     /// The checkpoints since the turn, oldest first.
     since: Vec<CheckpointId>,
     trees: RefCell<BTreeMap<CheckpointId, Option<Rc<Tree>>>>,
+    /// What calls left, once it was asked for.
+    left: OnceCell<LeftContents>,
 }
 
 impl<'a> VersionSource<'a> {
     pub(super) fn new(project: &'a Project, side: PathSide, since: Vec<CheckpointId>) -> Self {
-        Self { project, fork: None, side, since, trees: RefCell::default() }
+        let (trees, left) = Default::default();
+        Self { project, fork: None, side, since, trees, left }
     }
 
     /// The versions of a project and of a fork of it.
@@ -177,9 +180,9 @@ impl<'a> VersionSource<'a> {
         id: Option<ContentId>,
         sha: Option<&str>,
     ) -> Option<Vec<u8>> {
-        let place = self.project.state.root(&self.project.root);
-        if let Some(text) = sha.and_then(|sha| attribution::text(&place, sha)) {
-            return Some(text);
+        let left = || LeftContents::of(&self.project.state.root(&self.project.root));
+        if let Some(bytes) = sha.and_then(|sha| self.left.get_or_init(left).get(sha)) {
+            return Some(bytes);
         }
         let mut known = BTreeSet::new();
         let mut trees = self.since.iter().filter_map(|id| self.tree(*id));

@@ -106,9 +106,9 @@ impl TurnSteps<'_> {
         let mut state = StepState { number, at, base, then, contents, differs, gaps };
         for path in self.candidates(process, step, began)? {
             let states = self.states(&path);
-            match self.history.before(&states, step.call) {
-                None => drop(state.gaps.insert(path, StepGap::When)),
-                Some(there) => self.put(&mut state, path, &there)?,
+            match self.history.before(&path, &states, step.call) {
+                Err(gap) => drop(state.gaps.insert(path, gap)),
+                Ok(there) => self.put(&mut state, path, &there)?,
             }
         }
         state.overlay(project)?;

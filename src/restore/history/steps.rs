@@ -123,7 +123,7 @@ impl<'a> TurnSteps<'a> {
         let mut found = StepChanges::default();
         for (path, sights) in &history.log.sights {
             let Some(after) = sights.iter().rfind(is_its) else { continue };
-            let before = history.before(&self.states(path), step.call);
+            let before = history.before(path, &self.states(path), step.call).ok();
             let after = VersionEntry::seen(&after.there);
             let is_directory =
                 |it: &Version| it.as_ref().is_some_and(|it| it.kind == Kind::Directory);
@@ -207,16 +207,30 @@ impl FileHistory<'_> {
         }
     }
 
-    /// What was there right before a call, of the states that a path went through; `None` if that is not
-    /// known: it was changed at some time around the beginning of the call.
-    pub(super) fn before(&self, states: &[HistoryStep], call: usize) -> Option<Version> {
+    /// What was there right before a call, of the states that a path went through.
+    ///
+    /// # Errors
+    ///
+    /// Fails if that is not known: it was changed at some time around the beginning of the call.
+    pub(super) fn before(
+        &self,
+        path: &RelPath,
+        states: &[HistoryStep],
+        call: usize,
+    ) -> Result<Version, StepGap> {
         let ran = &self.calls[call];
         let looked = ran.caller.map_or(ran.began, |caller| self.log.callers[caller].first_before);
         let next = states.iter().position(|state| state.order > ran.began);
         let next = next.unwrap_or(states.len());
-        let last = states.get(next.checked_sub(1)?)?;
-        let is_certain = states.get(next).is_none_or(|next| next.known >= looked);
-        is_certain.then(|| last.there.clone())
+        let last = next.checked_sub(1).and_then(|last| states.get(last)).ok_or(StepGap::When)?;
+        if states.get(next).is_none_or(|next| next.known >= looked) {
+            return Ok(last.there.clone());
+        }
+        // What is large is not compared before the next call.
+        let is_large = |found: &VersionEntry| {
+            found.kind == Kind::File && self.source.read(path, found).is_none()
+        };
+        Err(if last.there.as_ref().is_some_and(is_large) { StepGap::Bytes } else { StepGap::When })
     }
 
     /// Something at a path as a tree has it. Bytes that no checkpoint holds are put into `contents`.

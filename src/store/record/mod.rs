@@ -254,6 +254,8 @@ pub fn forget(state: &RootState, ids: impl Iterator<Item = CheckpointId>) -> Res
     for id in ids.filter(|id| !is_newer(state, *id)) {
         crate::crash::point("forget-record");
         gone += usize::from(remove(state, id)?);
+        // What its calls left goes with it; maintenance tries again.
+        let _gone = fs::remove_file(state.contents_of(id));
     }
     if gone > 0 {
         sync_dir(&state.checkpoints())?;
