@@ -160,7 +160,8 @@ def with_a_client(packages, root, kind, kept):
 
 
 # Directories that others use too, which package managers leave.
-SHARED = {f"{HOME.lstrip('/')}/{path}" for path in [".config", ".local", ".local/bin", ".local/share", ".local/share/man", ".local/share/man/man1"]}
+OWN_SHARED = [".config", ".local", ".local/bin", ".local/share", ".local/share/man", ".local/share/man/man1"]
+SHARED = {"usr/local/lib/node_modules", *(f"{HOME.lstrip('/')}/{path}" for path in OWN_SHARED)}
 
 REMOVED = {
     "deb": "apt-get purge -qq -y beforehand",
