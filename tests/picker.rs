@@ -4,8 +4,12 @@ use beforehand::process::{Exit, Terminal};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
-    evidence::run,
-    support::{tmux::Tmux, world::World},
+    evidence::{run, writes},
+    support::{
+        dice::{Dice, wished},
+        tmux::Tmux,
+        world::World,
+    },
 };
 
 /// Three turns: one edits a file, one deletes a directory, one makes a file with an evil name.
@@ -275,6 +279,207 @@ fn a_turn_is_taken_back_alone_and_some_of_it_too() {
     tmux.press(&["Enter"]);
     tmux.sees("undo with: beforehand undo");
     assert_eq!((world.read("a"), &*world.read("later")), (lines(&[]), "later\n"));
+}
+
+#[test]
+fn a_turn_unfolds_into_steps_and_one_is_gone_back_to() {
+    let mut world = World::new();
+    world.set("TERM", "screen");
+    world.set("LC_ALL", "C.UTF-8");
+    for (path, text) in [("a", "a\n"), ("b", "b\n"), ("c", "c\n")] {
+        world.write(path, text);
+    }
+    for (path, text) in [("a", "first\n"), ("b", "second\n"), ("c", "third\n")] {
+        writes(&mut world, "one", path, text);
+    }
+    let Some(tmux) = Tmux::with_sh(&world, (80, 24)) else { return };
+    tmux.line("beforehand rewind");
+    let screen = tmux.sees("since then: 3 files");
+    assert!(screen.contains("Tab steps"), "{screen}");
+    tmux.press(&["Tab"]);
+    let screen = tmux.sees("1.3");
+    assert!(screen.contains("1.1") && screen.contains("Write b"), "{screen}");
+    // The second step began with `a` written already.
+    tmux.press(&["Down", "Down"]);
+    let screen = tmux.sees("since then: 2 files");
+    assert!(screen.contains("before step 1.2"), "{screen}");
+    tmux.press(&["Enter"]);
+    let screen = tmux.sees("2 paths would change");
+    assert!(screen.contains("Back to 1.2: Write b"), "{screen}");
+    // Of these, `c` alone.
+    tmux.press(&["Space"]);
+    tmux.sees("0 of 2 marked");
+    tmux.press(&["Down", "Space", "r"]);
+    tmux.sees("1 path would change");
+    tmux.press(&["Enter"]);
+    tmux.sees("undo with: beforehand undo");
+    let files = || ["a", "b", "c"].map(|path| world.read(path)).concat();
+    assert_eq!(files(), "first\nsecond\nc\n");
+    tmux.line("clear; beforehand rewind");
+    tmux.sees("since then:");
+    tmux.press(&["Tab"]);
+    tmux.sees("1.3");
+    tmux.press(&["Down", "Down", "Enter"]);
+    tmux.sees("1 path would change");
+    tmux.press(&["Enter"]);
+    tmux.sees("undo with: beforehand undo");
+    assert_eq!(files(), "first\nb\nc\n");
+}
+
+/// Where the files of a random plan differ, far enough apart to be hunks of their own.
+const PLACES: [usize; 4] = [2, 14, 26, 38];
+
+/// What is marked, file by file and place by place, as the user sees it.
+struct Seen<'t> {
+    tmux: &'t Tmux,
+    marked: [[bool; 4]; 3],
+}
+
+impl Seen<'_> {
+    fn row(&self, file: usize) -> String {
+        let marked = self.marked[file];
+        let mark = match (marked.iter().all(|it| *it), marked.iter().any(|it| *it)) {
+            (true, _) => "[x]",
+            (false, true) => "[~]",
+            (false, false) => "[ ]",
+        };
+        format!("{mark} restore  f{file} ")
+    }
+
+    /// Waits until the screen says what is marked.
+    fn agrees(&self) {
+        let rows = [0, 1, 2].map(|file| self.row(file));
+        self.tmux.until(&rows.concat(), |screen| rows.iter().all(|row| screen.contains(row)));
+    }
+
+    /// In the hunks of a file, marks some and takes marks away.
+    fn choose_hunks(&mut self, dice: &mut Dice, file: usize) {
+        self.tmux.press(&["Home"]);
+        self.tmux.press(&["Down"; 2][..file]);
+        self.tmux.until("the file", |screen| screen.contains(&format!("› {}", self.row(file))));
+        self.tmux.press(&["Enter"]);
+        self.tmux.sees("1 of 4 ·");
+        for (at, is_marked) in self.marked[file].iter_mut().enumerate() {
+            if dice.is(2) {
+                self.tmux.press(&["Space"]);
+                *is_marked = !*is_marked;
+            }
+            if at < 3 {
+                self.tmux.press(&["Down"]);
+                self.tmux.sees(&format!("{} of 4 ·", at + 2));
+            }
+        }
+        let count = self.marked[file].iter().filter(|it| **it).count();
+        self.tmux.sees(&format!("{count} marked"));
+        self.tmux.press(&["Left"]);
+        self.agrees();
+    }
+}
+
+/// A line for each place, and lines between them.
+fn text_of(there: impl Fn(usize) -> String) -> String {
+    let line = |n: usize| PLACES.iter().position(|at| *at == n).map_or(format!("{n}"), &there);
+    (0..42).map(|n| line(n) + "\n").collect()
+}
+
+/// `BEFOREHAND_CASES` and `BEFOREHAND_FIRST` run more of them, or others.
+#[test]
+fn what_is_marked_on_the_screen_is_what_is_restored() {
+    let mut world = World::new();
+    world.set("TERM", "screen");
+    world.set("LC_ALL", "C.UTF-8");
+    let paths = ["f0", "f1", "f2"];
+    for path in paths {
+        world.write(path, text_of(|at| format!("before {at}")));
+    }
+    let (first, cases) = (wished("BEFOREHAND_FIRST"), wished("BEFOREHAND_CASES"));
+    let (first, cases) = (first.unwrap_or(1), cases.unwrap_or(3));
+    let Some(tmux) = Tmux::with_sh(&world, (80, 24)) else { return };
+    for seed in first..first + cases {
+        let mut dice = Dice::new(seed);
+        run(&mut world, &format!("turn-{seed}"), "make", |world| {
+            for path in paths {
+                world.write(path, text_of(|at| format!("after {at} {seed}")));
+            }
+        });
+        let then: Vec<String> = (0..4).map(|at| format!("before {at}")).collect();
+        tmux.line("clear; beforehand rewind");
+        tmux.sees("since then:");
+        tmux.press(&["Enter", "Space"]);
+        tmux.sees("0 of 3 marked");
+        let mut seen = Seen { tmux: &tmux, marked: [[false; 4]; 3] };
+        for _ in 0..=dice.below(3) {
+            let file = dice.below(3);
+            seen.choose_hunks(&mut dice, file);
+        }
+        if dice.is(3) {
+            tmux.press(&["a"]);
+            let is_all = seen.marked.iter().flatten().all(|it| *it);
+            seen.marked = [[!is_all; 4]; 3];
+            seen.agrees();
+        }
+        if !seen.marked.iter().flatten().any(|it| *it) {
+            tmux.press(&["Home", "Space"]);
+            seen.marked[0] = [true; 4];
+            seen.agrees();
+        }
+        tmux.press(&["r"]);
+        tmux.sees("would change");
+        tmux.press(&["Enter"]);
+        tmux.sees("undo with: beforehand undo");
+        for (path, marked) in paths.iter().zip(seen.marked) {
+            let wanted =
+                text_of(
+                    |at| {
+                        if marked[at] { then[at].clone() } else { format!("after {at} {seed}") }
+                    },
+                );
+            assert_eq!(world.read(path), wanted, "{path}, seed {seed}");
+        }
+        for path in paths {
+            world.write(path, text_of(|at| format!("before {at}")));
+        }
+    }
+}
+
+#[test]
+fn random_keys_leave_the_terminal_as_it_was() {
+    let world = a_turn_with_hunks();
+    let Some(tmux) = Tmux::with_sh(&world, (80, 24)) else { return };
+    let before = stty(&tmux, "R");
+    let (first, cases) = (wished("BEFOREHAND_FIRST"), wished("BEFOREHAND_CASES"));
+    let (first, cases) = (first.unwrap_or(1), cases.unwrap_or(4));
+    let keys: [&[u8]; 16] = [
+        b" ",
+        b" ",
+        b"\r",
+        b"\r",
+        b"r",
+        b"a",
+        b"\t",
+        b"\x1b[A",
+        b"\x1b[B",
+        b"\x1b[B",
+        b"\x1b[C",
+        b"\x1b[D",
+        b"\x1b[6~",
+        b"x\x7f",
+        b"\x1b[200~r\r \x1b[201~",
+        b"\x0c",
+    ];
+    for seed in first..first + cases {
+        let mut dice = Dice::new(seed);
+        tmux.line("clear; beforehand rewind");
+        tmux.until("the picker", |screen| screen.contains("Enter choose"));
+        for _ in 0..dice.below(40) {
+            tmux.bytes(keys[dice.below(keys.len())]);
+        }
+        // It may have ended by itself; a shell takes it as well.
+        tmux.bytes(b"\x03");
+        assert_eq!(stty(&tmux, &format!("R{seed}")), before, "seed {seed}");
+        let screen = tmux.screen();
+        assert!(!screen.contains("panicked"), "seed {seed}: {screen}");
+    }
 }
 
 #[test]

@@ -35,7 +35,7 @@ const PATHS_SHOWN_MAX: usize = 12;
 /// # Errors
 ///
 /// Fails if there is none.
-fn turn_number(project: &Project, given: Option<&str>) -> Result<usize> {
+pub(super) fn turn_number(project: &Project, given: Option<&str>) -> Result<usize> {
     let rows = rows(project.store.list()?, &ledger::uses(&project.state));
     let Some(given) = given else {
         let newest = rows.iter().position(|row| row.told(0).by.is_some());

@@ -8,24 +8,29 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{RewindTarget, told};
+use super::{
+    target::{RewindRow, RewindTarget, state_before},
+    told,
+};
 use crate::{
     commands::{
         Project,
         compare::Comparison,
         error_text,
-        list::ListView,
+        list::{ListRow, ListView},
         restore::{self, PlanOffer, Preview, Selection, conversation},
         stats::Stats,
+        steps,
     },
     crash,
     error::{Error, Result},
-    model::Checkpoint,
     process::{Process, ProcessContext, Terminal},
+    restore::{StepState, TurnStep, TurnSteps},
     ui::{
-        DiffOptions, Style,
+        Clock, DiffOptions, Style, number,
         picker::{
-            DetailRequest, FileMark, News, OfferedFile, PartId, PickerGoal, PickerPlan, Waker,
+            DetailRequest, FileMark, News, OfferedFile, PartId, PickerGoal, PickerPlan, PickerTurn,
+            Waker,
         },
     },
 };
@@ -36,6 +41,8 @@ const FILE_TIME: Duration = Duration::from_millis(100);
 const DIFF_TIME: Duration = Duration::from_secs(3);
 /// More files are counted, not shown.
 const FILES_MAX: usize = 300;
+/// What is held of each step is found out within this time.
+const STEPS_TIME: Duration = Duration::from_millis(500);
 /// What one turn did is counted within this time.
 const COUNT_TIME: Duration = Duration::from_millis(400);
 
@@ -61,6 +68,8 @@ pub(super) fn begin(process: &Process<'_>, listed: ListView, waker: Waker) -> Lo
             crash::bug("picker-look");
             let teller = PickerSender { tell, waker };
             let uncounted = (0..listed.lines.len()).collect();
+            let id = |line: &ListRow| line.checkpoint().id;
+            let rows = listed.lines.iter().map(|it| RewindRow { id: id(it), step: None }).collect();
             match Project::open(process, None) {
                 Ok(project) => {
                     let (waiting, offer) = (VecDeque::new(), None);
@@ -68,6 +77,7 @@ pub(super) fn begin(process: &Process<'_>, listed: ListView, waker: Waker) -> Lo
                         process,
                         project,
                         listed,
+                        rows,
                         wished: receiver,
                         teller,
                         selected,
@@ -102,6 +112,8 @@ struct Looker<'a, 'b> {
     process: &'a Process<'b>,
     project: Project,
     listed: ListView,
+    /// The rows of the picker: the turns, and behind them the steps of those that were unfolded.
+    rows: Vec<RewindRow>,
     wished: Receiver<DetailRequest>,
     teller: PickerSender,
     selected: Sender<(PartId, Selection)>,
@@ -195,6 +207,7 @@ impl Looker<'_, '_> {
                 let files = self.offer(number, turn, goal).map_err(|err| told(&err));
                 self.teller.say(News::Offered(number, files));
             }
+            DetailRequest::Steps(turn) => self.unfold(turn),
             DetailRequest::Open(number, file) => self.open(number, file),
             DetailRequest::Part(id, marks) => {
                 let text = self.part(id, &marks).map_err(|err| told(&err));
@@ -209,13 +222,17 @@ impl Looker<'_, '_> {
         }
     }
 
-    fn checkpoint(&self, turn: usize) -> &Checkpoint {
-        self.listed.lines[turn].checkpoint()
-    }
-
     /// File by file, until the next wish comes; then the plan.
     fn difference(&mut self, turn: usize) -> Result<()> {
-        let comparison = Comparison::until_now(&self.project, self.process, self.checkpoint(turn))?;
+        let before;
+        let comparison = if self.rows[turn].step.is_none() {
+            let checkpoint = self.listed.lines[turn].checkpoint();
+            Comparison::until_now(&self.project, self.process, checkpoint)?
+        } else {
+            before = state_before(self.process, &self.project, self.rows[turn])?;
+            let (project, checkpoint, tree) = &before;
+            Comparison::state_until_now(project, self.process, (checkpoint, tree))?
+        };
         self.teller.say(News::Begins(turn));
         let deadline = Instant::now() + DIFF_TIME;
         let mut shown = 0;
@@ -245,8 +262,8 @@ impl Looker<'_, '_> {
     }
 
     fn preview(&self, turn: usize, goal: PickerGoal) -> Result<PickerPlan> {
-        let id = self.checkpoint(turn).id;
-        let target = RewindTarget::of(self.process, &self.project, id, goal, false)?;
+        let row = self.rows[turn];
+        let target = RewindTarget::of(self.process, &self.project, row, goal, false)?;
         let Preview { text, conflicts } =
             restore::preview(self.process, target.restore(&self.project))?;
         Ok(PickerPlan { text, conflicts })
@@ -255,8 +272,8 @@ impl Looker<'_, '_> {
     /// A plan to choose from.
     fn offer(&mut self, number: u32, turn: usize, goal: PickerGoal) -> Result<Vec<OfferedFile>> {
         self.offer = None;
-        let id = self.checkpoint(turn).id;
-        let target = RewindTarget::of(self.process, &self.project, id, goal, true)?;
+        let row = self.rows[turn];
+        let target = RewindTarget::of(self.process, &self.project, row, goal, true)?;
         let restore = target.restore(&self.project);
         let offer = PlanOffer::of(self.process, restore)?;
         let rows = offer.rows(restore);
@@ -287,9 +304,46 @@ impl Looker<'_, '_> {
 
     /// Whether the conversation can be forked: for that all of it is read, or its agent's server asked.
     fn talk(&self, turn: usize) {
-        let talk = conversation::prepare(self.process, &self.project, self.checkpoint(turn));
+        let checkpoint = self.listed.lines[turn].checkpoint();
+        let talk = conversation::prepare(self.process, &self.project, checkpoint);
         let talk = talk.map(|talk| talk.words(None, "")).map_err(|why| why.to_string());
         self.teller.say(News::Talked(turn, talk));
+    }
+
+    /// The steps of a turn become rows, here and in the picker.
+    fn unfold(&mut self, turn: usize) {
+        let id = self.rows[turn].id;
+        if self.rows.iter().any(|row| row.id == id && row.step.is_some()) {
+            return;
+        }
+        let steps = self.steps(turn).map_err(|err| told(&err));
+        for step in steps.iter().flatten() {
+            self.rows.push(RewindRow { id, step: step.step });
+        }
+        self.teller.say(News::Steps(turn, steps));
+    }
+
+    fn steps(&self, turn: usize) -> Result<Vec<PickerTurn>> {
+        let found = TurnSteps::of(&self.project, self.rows[turn].number(&self.project)?)?;
+        // A row of a person's has none.
+        found.step(1)?;
+        let clock = Clock::local(self.process.now);
+        let deadline = Instant::now() + STEPS_TIME;
+        let listed = self.listed.lines[turn].number.map_or(0, |(row, _)| row);
+        let row = |step: &TurnStep| {
+            let is_late = Instant::now() > deadline;
+            let state = (!is_late).then(|| found.state(self.process, step));
+            PickerTurn {
+                number: listed,
+                id: step.of.to_string()[..self.listed.digits].to_owned(),
+                when: clock.when(step.at),
+                trigger: steps::words(step),
+                badges: state.as_ref().and_then(not_held).into_iter().collect(),
+                step: Some(step.number),
+                ..PickerTurn::default()
+            }
+        };
+        Ok(found.steps.iter().map(row).collect())
     }
 
     fn count(&self, turn: usize, stats: &mut Stats) {
@@ -298,5 +352,14 @@ impl Looker<'_, '_> {
         if let Some(counts) = line.counts(self.process, &self.project, stats, deadline) {
             self.teller.say(News::Did(turn, counts.words()));
         }
+    }
+}
+
+/// How many files from before a step are not held, as the list of turns says it.
+fn not_held(state: &Result<StepState>) -> Option<String> {
+    match state {
+        Ok(state) if state.gaps.is_empty() => None,
+        Ok(state) => Some(format!("{} not held", number(state.gaps.len() as u64))),
+        Err(_) => Some("not held".to_owned()),
     }
 }

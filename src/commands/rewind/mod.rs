@@ -5,8 +5,10 @@
 
 mod look;
 mod plain;
+mod target;
 
 use look::LookThread;
+use target::{RewindRow, RewindTarget};
 
 use std::path::Path;
 
@@ -21,13 +23,11 @@ use super::{
 use crate::{
     agent::transcript,
     error::{Error, Result},
-    ledger,
-    model::{By, Checkpoint, CheckpointId, Reason},
+    model::{By, Reason},
     process::{Exit, Process, Tty},
-    restore::{Restore, RestoreRequest},
     ui::{
         Clock, Style,
-        picker::{Choice, End, Model, Picker, PickerGoal, PickerTurn},
+        picker::{Choice, End, Model, Picker, PickerGoal, PickerPlace, PickerTurn},
     },
 };
 
@@ -76,6 +76,7 @@ fn on_screen(
     let turns: Vec<PickerTurn> = listed.lines.iter().map(turn).collect();
     let model = Model::new(&list::title(&project), &turns);
     let ids: Vec<_> = listed.lines.iter().map(|line| line.checkpoint().id).collect();
+    let row = |place: PickerPlace| RewindRow { id: ids[place.turn], step: place.step };
     let failed = |source| Error::Io { action: "use", path: "/dev/tty".into(), source };
     let style = Style::tty(process);
     let (picker, waker) = Picker::open(tty, model, style, !at_prompt).map_err(failed)?;
@@ -89,30 +90,30 @@ fn on_screen(
     match picker.run(&wish, &news).map_err(failed)? {
         End::Left => Ok(Exit::Ok),
         End::Lost => Ok(Exit::Bug),
-        End::Do(turn, choice) => {
+        End::Do(place, choice) => {
             drop(wishes);
-            go_back(process, &ids[turn].to_string(), choice)
+            go_back(process, row(place), choice)
         }
-        End::DoPart(part) => {
+        End::DoPart(place, part) => {
             drop(wishes);
             let selected = selections.try_iter().find(|(id, _)| *id == part);
             let Some((_, selection)) = selected else { return Ok(Exit::Bug) };
-            do_part(process, ids[part.turn], part.goal, &selection)
+            do_part(process, row(place), part.goal, &selection)
         }
     }
 }
 
 /// What the user has seen and said yes to, done as `restore` does it.
-fn go_back(process: &mut Process<'_>, id: &str, choice: Choice) -> Result<Exit> {
+fn go_back(process: &mut Process<'_>, row: RewindRow, choice: Choice) -> Result<Exit> {
     if choice == Choice::Revert {
-        let (turn, yes) = (id.to_owned(), true);
+        let (turn, yes) = (row.id.to_string(), true);
         return revert::run(process, &revert::RevertArgs { turn, yes, ..Default::default() });
     }
     if !choice.has_files() && !choice.has_conversation() {
         return Ok(Exit::Ok);
     }
     let args = restore::RestoreArgs {
-        checkpoint: Some(id.to_owned()),
+        checkpoint: Some(row.name(&Project::open(process, None)?)?),
         yes: true,
         conversation: choice == Choice::Conversation,
         conversation_only: choice == Choice::ConversationOnly,
@@ -124,46 +125,14 @@ fn go_back(process: &mut Process<'_>, id: &str, choice: Choice) -> Result<Exit> 
 /// What was chosen among files, done as it was shown.
 fn do_part(
     process: &mut Process<'_>,
-    id: CheckpointId,
+    row: RewindRow,
     goal: PickerGoal,
     selection: &Selection,
 ) -> Result<Exit> {
     let project = Project::open(process, None)?.into_present()?;
     origin::say_if_swapped(process, &project);
-    let target = RewindTarget::of(process, &project, id, goal, true)?;
+    let target = RewindTarget::of(process, &project, row, goal, true)?;
     restore::carry_out_selection(process, target.restore(&project), selection)
-}
-
-/// What is restored to, and how.
-struct RewindTarget {
-    checkpoint: Checkpoint,
-    request: RestoreRequest,
-}
-
-impl RewindTarget {
-    /// What a choice in the picker asks for.
-    fn of(
-        process: &Process<'_>,
-        project: &Project,
-        id: CheckpointId,
-        goal: PickerGoal,
-        is_part: bool,
-    ) -> Result<Self> {
-        let (checkpoint, request) = match goal {
-            PickerGoal::Turn => revert::plain_request(process, project, id)?,
-            PickerGoal::Before => {
-                let mut adopted = [project.find(&id.to_string())?];
-                ledger::adopt(&mut adopted, &ledger::uses(&project.state));
-                let [checkpoint] = adopted;
-                (checkpoint, restore::plain_request(is_part))
-            }
-        };
-        Ok(Self { checkpoint, request })
-    }
-
-    fn restore<'a>(&'a self, project: &'a Project) -> Restore<'a> {
-        Restore { project, checkpoint: &self.checkpoint, request: &self.request }
-    }
 }
 
 /// An error in a line.
@@ -190,6 +159,7 @@ fn turn(project: &Project, line: &ListRow, digits: usize, clock: &Clock) -> Pick
         trigger: told.words(),
         badges: told.badges(project.home.as_deref()),
         with_conversation: can_fork(told.by),
+        step: None,
         is_turn: line.checkpoint().cause.reason == Reason::Call && told.by.is_some(),
     }
 }

@@ -210,6 +210,10 @@ impl Answers {
             DetailRequest::Plan(turn) => News::Planned(turn, PickerPlan::default()),
             DetailRequest::Talk(turn) => News::Talked(turn, Err("gone".to_owned())),
             DetailRequest::Revert(turn) => News::Reverts(turn, Ok(PickerPlan::default())),
+            DetailRequest::Steps(turn) => {
+                let step = |n| PickerTurn { step: Some(n), ..PickerTurn::default() };
+                News::Steps(turn, Ok((1..4).map(step).collect()))
+            }
             DetailRequest::Offer(number, ..) => {
                 let files = (0..PIECES.len()).map(|n| file(&n.to_string())).collect();
                 News::Offered(number, Ok(files))
@@ -271,6 +275,7 @@ fn any_key() -> impl Strategy<Value = Option<KeyPress>> {
         2 => Just(Some(KeyPress::Char('a'))),
         3 => Just(Some(KeyPress::Char('r'))),
         2 => Just(Some(KeyPress::Esc)),
+        2 => Just(Some(KeyPress::Tab)),
         1 => Just(Some(KeyPress::PageDown)),
         1 => Just(Some(KeyPress::PageUp)),
         1 => Just(Some(KeyPress::End)),

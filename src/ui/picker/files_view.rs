@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use super::{
     layout::FILES_HEAD_ROWS,
     model::{FileMark, FilesOffer, Model, OfferedFile, PickerGoal},
-    view::{Canvas, under, words},
+    view::{Canvas, back_to, under, words},
 };
 use crate::ui::{Align, Cut, Paint, cells, count, fit, pad};
 
@@ -118,7 +118,7 @@ impl Canvas<'_> {
 fn heading(model: &Model, offer: &FilesOffer) -> String {
     let Some(turn) = model.turns.get(offer.id.turn) else { return String::new() };
     match offer.id.goal {
-        PickerGoal::Before => format!("Back to {}: {}", turn.number, turn.trigger),
+        PickerGoal::Before => back_to(turn),
         PickerGoal::Turn => format!("Take back turn {}: {}", turn.number, words(turn)),
     }
 }

@@ -17,6 +17,8 @@ pub enum KeyPress {
     Enter,
     /// Escape.
     Esc,
+    /// Tab.
+    Tab,
     /// Deletes a character.
     Backspace,
     /// Deletes a word.
@@ -133,6 +135,7 @@ fn control(byte: u8) -> Option<KeyPress> {
         0x03 => KeyPress::Interrupt,
         0x06 => KeyPress::PageDown,
         0x08 | 0x7f => KeyPress::Backspace,
+        0x09 => KeyPress::Tab,
         0x0c => KeyPress::Redraw,
         0x0e => KeyPress::Down,
         0x10 => KeyPress::Up,
@@ -262,6 +265,7 @@ mod tests {
             (b"\x1bOM", KeyPress::Enter),
             (b"\x1b", KeyPress::Esc),
             (b"\x7f", KeyPress::Backspace),
+            (b"\t", KeyPress::Tab),
             (b"\x03", KeyPress::Interrupt),
             ("é".as_bytes(), KeyPress::Char('é')),
             ("本".as_bytes(), KeyPress::Char('本')),

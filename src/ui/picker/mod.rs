@@ -16,8 +16,8 @@ mod stage;
 mod view;
 
 pub use model::{
-    Choice, DetailRequest, FileMark, Model, News, OfferedFile, PartId, PickerGoal, PickerPlan,
-    PickerTurn,
+    Choice, DetailRequest, FileMark, Model, News, OfferedFile, PartId, PickerGoal, PickerPlace,
+    PickerPlan, PickerTurn,
 };
 pub use screen::Waker;
 pub use stage::{End, Picker};

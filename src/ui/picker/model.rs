@@ -2,16 +2,18 @@
 //! state and a request.
 
 mod files;
+mod steps;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 use super::{keys::KeyPress, sheet::Sheet};
 use crate::ui::{LineCounts, count, escape, number};
 
 pub(super) use files::FilesOffer;
 pub use files::{FileMark, OfferedFile, PartId, PickerGoal};
+pub use steps::PickerPlace;
 
-/// One turn in the list. The model makes texts printable when it receives them.
+/// One turn in the list, or a step of one. The model makes texts printable when it receives them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PickerTurn {
     /// As in `beforehand list`: 1 is the newest.
@@ -32,6 +34,8 @@ pub struct PickerTurn {
     pub with_conversation: bool,
     /// Whether a turn began with it, which can be taken back alone.
     pub is_turn: bool,
+    /// Which step of the turn it is, from 1; `None` for the turn itself.
+    pub step: Option<usize>,
 }
 
 /// What can be done with the chosen turn.
@@ -87,11 +91,14 @@ pub enum DetailRequest {
     Offer(u32, usize, PickerGoal),
     /// What can be chosen of a file of that plan.
     Open(u32, usize),
+    /// The steps of this turn.
+    Steps(usize),
     /// What these marks would do, of the files by their position.
     Part(PartId, Vec<(usize, FileMark)>),
 }
 
-/// A result that has arrived. Turns are identified by their position in the list, from 0.
+/// A result that has arrived. Turns are identified by their position in the list, from 0, and steps by
+/// those that follow, in the order in which they arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
     /// What a turn did, in a few words.
@@ -112,6 +119,8 @@ pub enum News {
     Offered(u32, Result<Vec<OfferedFile>, String>),
     /// What can be chosen of a file, each with a first line that names it.
     Opened(u32, usize, Vec<String>),
+    /// The steps of a turn, the first one first, or why there are none.
+    Steps(usize, Result<Vec<PickerTurn>, String>),
     /// What the chosen part would do, by the part's number, or why it cannot be done.
     Parted(u32, Result<String, String>),
     /// A request failed.
@@ -166,7 +175,12 @@ pub(super) enum PickerView {
 #[derive(Debug)]
 pub struct Model {
     pub(super) title: String,
+    /// The turns, and behind them the steps of those that were unfolded.
     pub(super) turns: Vec<PickerTurn>,
+    /// How many of them are turns.
+    pub(super) count: usize,
+    /// The steps of the turns that were unfolded, and whether they are shown.
+    pub(super) steps: BTreeMap<usize, (Range<usize>, bool)>,
     pub(super) step: PickerView,
     /// The search text; `None` while there is no search.
     pub(super) search: Option<String>,
@@ -202,6 +216,8 @@ impl Model {
         Self {
             title: escape(title.as_bytes()).into_owned(),
             fitting: (0..turns.len()).collect(),
+            count: turns.len(),
+            steps: BTreeMap::new(),
             turns,
             step: PickerView::Turns,
             search: None,
@@ -273,6 +289,7 @@ impl Model {
                 PickerEffect::Nothing
             }
             KeyPress::Enter => self.open_choices(),
+            KeyPress::Tab => self.unfold(),
             KeyPress::Esc if self.search.is_some() => self.look_for(None),
             KeyPress::Esc => PickerEffect::Leave,
             KeyPress::Char('j') if self.search.is_none() => self.move_to(self.at + 1),
@@ -339,17 +356,28 @@ impl Model {
 
     /// Narrows the list, and keeps the chosen turn chosen where it fits.
     fn look_for(&mut self, search: Option<String>) -> PickerEffect {
+        self.search = search;
+        self.arrange()
+    }
+
+    /// Makes the list anew: the turns that fit the search, each with its steps if they are shown.
+    fn arrange(&mut self) -> PickerEffect {
         let chosen = self.chosen();
-        let words = search.as_deref().unwrap_or_default().to_lowercase();
+        let words = self.search.as_deref().unwrap_or_default().to_lowercase();
         let words: Vec<&str> = words.split_whitespace().collect();
         let fits = |turn: &PickerTurn| {
             let text = searched(turn).to_lowercase();
             words.iter().all(|word| text.contains(word))
         };
-        let all = self.turns.iter().enumerate();
-        self.fitting = all.filter(|(_, turn)| fits(turn)).map(|(n, _)| n).collect();
-        self.search = search;
-        self.at = self.fitting.iter().position(|n| Some(*n) == chosen).unwrap_or(0);
+        let fitting = (0..self.count).filter(|n| fits(&self.turns[*n]));
+        let steps = |n: usize| match self.steps.get(&n) {
+            Some((steps, true)) => steps.clone(),
+            Some((_, false)) | None => 0..0,
+        };
+        self.fitting = fitting.flat_map(|n| std::iter::once(n).chain(steps(n))).collect();
+        let at = |wanted: Option<usize>| self.fitting.iter().position(|n| Some(*n) == wanted);
+        let turn = chosen.map(|n| self.turn_of(n));
+        self.at = at(chosen).or_else(|| at(turn)).unwrap_or(0);
         if self.chosen() == chosen { PickerEffect::Nothing } else { self.wanted() }
     }
 
@@ -490,6 +518,7 @@ impl Model {
             }
             News::Offered(number, files) => self.learn_files(number, files),
             News::Opened(number, file, pieces) => self.learn_pieces(number, file, &pieces),
+            News::Steps(turn, steps) => self.learn_steps(turn, steps),
             News::Parted(number, text) => self.learn_part(number, text),
             News::Trouble(turn, text) => {
                 let known = self.known_of(turn);
@@ -616,6 +645,7 @@ fn printable(turn: &PickerTurn) -> PickerTurn {
         badges: turn.badges.iter().map(|badge| shown(badge)).collect(),
         with_conversation: turn.with_conversation,
         is_turn: turn.is_turn,
+        step: turn.step,
     }
 }
 

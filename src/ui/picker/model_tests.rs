@@ -14,6 +14,7 @@ fn turn(number: usize, prompt: Option<&str>, trigger: &str) -> PickerTurn {
         badges: Vec::new(),
         with_conversation: true,
         is_turn: true,
+        step: None,
     }
 }
 
@@ -236,6 +237,74 @@ fn what_is_known_of_many_turns_stays_bounded() {
     let with_diff = model.known.values().filter(|known| known.diff.len() > 0).count();
     assert!(with_diff <= DIFFS_MAX + 1, "{with_diff}");
     assert!(model.known.values().all(|known| known.did.is_some()));
+}
+
+fn steps_of(turn: usize, count: usize) -> Vec<PickerTurn> {
+    let step = |step| PickerTurn {
+        number: turn,
+        trigger: format!("Edit {step}"),
+        step: Some(step),
+        ..PickerTurn::default()
+    };
+    (1..=count).map(step).collect()
+}
+
+#[test]
+fn a_turn_unfolds_into_its_steps_and_folds_again() {
+    let mut model = model();
+    model.press(KeyPress::Down);
+    assert_eq!(model.press(KeyPress::Tab), wish(DetailRequest::Steps(1)));
+    model.learn(News::Steps(1, Ok(steps_of(2, 2))));
+    assert_eq!((&model.fitting[..], model.chosen()), (&[0, 1, 3, 4, 2][..], Some(1)));
+    model.press(KeyPress::Down);
+    assert_eq!(model.press(KeyPress::Down), wish(DetailRequest::Look(4)));
+    assert_eq!(model.place(4), PickerPlace { turn: 1, step: Some(2) });
+    assert_eq!(model.choices(), [Choice::Files, Choice::Parts, Choice::Diff, Choice::Cancel]);
+    // Another turn unfolds behind them, and what was known keeps its place.
+    model.press(KeyPress::Home);
+    model.press(KeyPress::Tab);
+    model.learn(News::Steps(0, Ok(steps_of(1, 1))));
+    assert_eq!(model.fitting, [0, 5, 1, 3, 4, 2]);
+    assert_eq!(model.place(5), PickerPlace { turn: 0, step: Some(1) });
+    model.press(KeyPress::End);
+    model.press(KeyPress::Up);
+    assert_eq!(model.press(KeyPress::Tab), wish(DetailRequest::Look(1)), "its turn is chosen then");
+    assert_eq!(model.fitting, [0, 5, 1, 2]);
+    assert_eq!(model.press(KeyPress::Tab), PickerEffect::Nothing, "they are known");
+    assert_eq!(model.fitting, [0, 5, 1, 3, 4, 2]);
+}
+
+#[test]
+fn a_step_is_restored_to_when_that_has_been_shown() {
+    let mut model = model();
+    model.press(KeyPress::Tab);
+    model.learn(News::Steps(0, Ok(steps_of(1, 2))));
+    model.press(KeyPress::Down);
+    model.press(KeyPress::Down);
+    assert_eq!(model.press(KeyPress::Enter), wish(DetailRequest::Plan(4)));
+    model.learn(News::Planned(0, planned("of the turn")));
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Nothing);
+    model.learn(News::Planned(4, planned("restore a")));
+    assert_eq!(model.press(KeyPress::Enter), PickerEffect::Do(4, Choice::Files));
+    let wanted = wish(DetailRequest::Offer(1, 4, PickerGoal::Before));
+    assert_eq!(model.press(KeyPress::Char(' ')), wanted);
+}
+
+#[test]
+fn a_search_has_the_steps_of_the_turns_that_fit() {
+    let mut model = model();
+    model.press(KeyPress::Down);
+    model.press(KeyPress::Tab);
+    model.learn(News::Steps(1, Err("a person asked for it".to_owned())));
+    assert_eq!(model.note.as_deref(), Some("a person asked for it"));
+    model.press(KeyPress::Tab);
+    model.learn(News::Steps(1, Ok(steps_of(2, 2))));
+    type_in(&mut model, "cart");
+    assert_eq!(model.fitting, [1, 3, 4]);
+    type_in(&mut model, "!");
+    assert_eq!((model.chosen(), model.press(KeyPress::Tab)), (None, PickerEffect::Nothing));
+    model.press(KeyPress::Esc);
+    assert_eq!(model.fitting, [0, 1, 3, 4, 2]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::{io, sync::mpsc::Receiver};
 
 use super::{
     keys::Keys,
-    model::{Choice, DetailRequest, Model, News, PartId, PickerEffect},
+    model::{Choice, DetailRequest, Model, News, PartId, PickerEffect, PickerPlace},
     screen::{Screen, Waker, Woken, end_by},
 };
 use crate::{crash, process::Tty, ui::Style};
@@ -15,9 +15,9 @@ pub enum End {
     /// Nothing to do.
     Left,
     /// The choice for a turn.
-    Do(usize, Choice),
+    Do(PickerPlace, Choice),
     /// What was chosen among the files of a plan.
-    DoPart(PartId),
+    DoPart(PickerPlace, PartId),
     /// The thread that computes results is gone.
     Lost,
 }
@@ -99,8 +99,12 @@ fn choose(
             match model.press(key) {
                 PickerEffect::Nothing => (),
                 PickerEffect::Wish(wished) => wish(wished),
-                PickerEffect::Do(turn, choice) => return Ok(Ended::So(End::Do(turn, choice))),
-                PickerEffect::DoPart(part) => return Ok(Ended::So(End::DoPart(part))),
+                PickerEffect::Do(row, choice) => {
+                    return Ok(Ended::So(End::Do(model.place(row), choice)));
+                }
+                PickerEffect::DoPart(part) => {
+                    return Ok(Ended::So(End::DoPart(model.place(part.turn), part)));
+                }
                 PickerEffect::Leave => return Ok(Ended::So(End::Left)),
                 PickerEffect::Suspend => screen.suspend()?,
                 PickerEffect::Redraw => screen.redraw()?,

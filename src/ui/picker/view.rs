@@ -110,16 +110,16 @@ impl Canvas<'_> {
     }
 
     fn title(&mut self, area: Rect, model: &Model) {
-        let turns = count(model.turns.len() as u64, "turn");
+        let turns = count(model.count as u64, "turn");
         self.put_both(area, 0, Paint::Bold, &model.title, &turns);
     }
 
     /// The search text and the cursor.
     fn search(&mut self, area: Rect, model: &Model) -> Option<(u16, u16)> {
         let search = model.search.as_ref()?;
-        let found = match model.fitting.len() {
+        let found = match model.fitting.iter().filter(|n| **n < model.count).count() {
             0 => "none".to_owned(),
-            n => format!("{} of {}", number(n as u64), number(model.turns.len() as u64)),
+            n => format!("{} of {}", number(n as u64), number(model.count as u64)),
         };
         // The end of it is what the user is typing.
         let room = usize::from(area.width).saturating_sub(2 + 2 + cells(&found) + 1);
@@ -171,7 +171,7 @@ impl Canvas<'_> {
             self.put(area, 0, Paint::Plain, "no turn fits the search");
             return;
         }
-        let digits = number(model.turns.len() as u64).len();
+        let digits = number(model.count as u64).len();
         let page = usize::from(area.height / TURN_ROWS);
         let shown = model.fitting.iter().enumerate().skip(model.top).take(page);
         for (row, (n, &turn)) in shown.enumerate() {
@@ -192,11 +192,16 @@ impl Canvas<'_> {
     ) {
         let mark = if is_chosen { "›" } else { " " };
         let paint = if is_chosen { Paint::Bold } else { Paint::Plain };
-        let number = pad(&turn.number.to_string(), digits, Align::Right);
+        // A step stands a little to the right of its turn.
+        let number = match turn.step {
+            None => pad(&turn.number.to_string(), digits, Align::Right),
+            Some(step) => format!("{}  {}.{step}", " ".repeat(digits), turn.number),
+        };
         let did = known.and_then(|known| known.did.as_deref()).unwrap_or_default();
         // The time matters most; the pane names the agent as well.
         let when = format!("{mark} {number}  {}", turn.when);
-        let whole = format!("{when} · {}", turn.who);
+        let whole =
+            if turn.step.is_none() { format!("{when} · {}", turn.who) } else { when.clone() };
         let lines = did.split_once("  ").map_or(did, |(_, lines)| lines);
         let fits = |left: &str, right| cells(left) + 2 + cells(right) <= usize::from(area.width);
         match (fits(&whole, did), fits(&when, did)) {
@@ -204,7 +209,7 @@ impl Canvas<'_> {
             (false, true) => self.put_both(area, 0, paint, &when, did),
             (false, false) => self.put_both(area, 0, paint, &when, lines),
         }
-        let indent = u16::try_from(digits).unwrap_or(1) + 4;
+        let indent = u16::try_from(cells(&number)).unwrap_or(1) + 4;
         let below = Rect {
             x: area.x + indent.min(area.width),
             width: area.width.saturating_sub(indent),
@@ -228,7 +233,11 @@ impl Canvas<'_> {
         let known = model.known.get(&chosen);
         let since = known.map_or_else(|| "looking …".to_owned(), TurnDetails::since);
         let badges = badges(turn, known);
-        self.put_both(area, 0, Paint::Bold, &format!("{} · {}", turn.who, turn.when), &turn.id);
+        let who = match turn.step {
+            None => turn.who.clone(),
+            Some(step) => format!("before step {}.{step}", turn.number),
+        };
+        self.put_both(area, 0, Paint::Bold, &format!("{who} · {}", turn.when), &turn.id);
         let mut row = 1;
         if layout::head_rows(area.height) == layout::HEAD_ROWS {
             let prompt = turn.prompt.as_ref().map(|prompt| format!("\"{prompt}\""));
@@ -261,7 +270,7 @@ impl Canvas<'_> {
         let choices = model.choices();
         let heading = match choices[at] {
             Choice::Revert => format!("Take back turn {}: {}", turn.number, words(turn)),
-            _ => format!("Back to {}: {}", turn.number, turn.trigger),
+            _ => back_to(turn),
         };
         self.put(area, 0, Paint::Bold, &heading);
         let gap = u16::from(area.height > ROOMY_CHOICE_ROWS);
@@ -308,9 +317,11 @@ fn keys_of(model: &Model) -> &'static [&'static str] {
     let is_revert = model.offer.as_ref().is_some_and(|it| it.id.goal == PickerGoal::Turn);
     match (model.step, &model.search) {
         (PickerView::Turns, None) => {
-            &["↑↓ move", "Enter choose", "Esc leave", "→ diff", "type to search"]
+            &["↑↓ move", "Enter choose", "Esc leave", "→ diff", "Tab steps", "type to search"]
         }
-        (PickerView::Turns, Some(_)) => &["↑↓ move", "Enter choose", "Esc end search", "→ diff"],
+        (PickerView::Turns, Some(_)) => {
+            &["↑↓ move", "Enter choose", "Esc end search", "→ diff", "Tab steps"]
+        }
         (PickerView::Diff { .. }, _) => &["↑↓ scroll", "Enter choose", "Esc back", "Space page"],
         (PickerView::Choices { at, .. }, _) if has_files(at) => {
             &["↑↓ move", "Enter do it", "Esc back", "Space choose files", "PgDn more"]
@@ -335,6 +346,14 @@ fn keys_of(model: &Model) -> &'static [&'static str] {
 /// What of an area is below its first rows.
 pub(super) fn under(area: Rect, rows: u16) -> Rect {
     Rect { y: (area.y + rows).min(area.bottom()), height: area.height.saturating_sub(rows), ..area }
+}
+
+/// Where a restore goes.
+pub(super) fn back_to(turn: &PickerTurn) -> String {
+    match turn.step {
+        None => format!("Back to {}: {}", turn.number, turn.trigger),
+        Some(step) => format!("Back to {}.{step}: {}", turn.number, turn.trigger),
+    }
 }
 
 /// The user's message if known, else what the checkpoint was taken before.

@@ -22,6 +22,7 @@ fn turns() -> Vec<PickerTurn> {
         badges: Vec::new(),
         with_conversation: number < 3,
         is_turn: number < 3,
+        step: None,
     };
     let mut turns = vec![
         turn(
@@ -181,6 +182,32 @@ fn files_and_hunks_have_their_marks() {
     let text = "  restore   src/cart.ts   +1 −1\n  recreate  logo.png\n\n2 paths would change\n";
     model.learn(News::Parted(2, Ok(text.to_owned())));
     insta::assert_snapshot!(shown(&mut model, 80, 24));
+}
+
+#[test]
+fn steps_stand_below_their_turn() {
+    let mut model = known();
+    model.press(KeyPress::Tab);
+    let step = |step: usize, trigger: &str, badges: &[&str]| PickerTurn {
+        number: 1,
+        id: "c0e1".to_owned(),
+        when: "2 minutes ago".to_owned(),
+        trigger: trigger.to_owned(),
+        badges: badges.iter().map(|it| (*it).to_owned()).collect(),
+        step: Some(step),
+        ..PickerTurn::default()
+    };
+    let steps = vec![
+        step(1, "Bash rm -rf build && npm i", &[]),
+        step(2, "Edit src/\u{1b}[2Jcart.ts", &[]),
+        step(3, "Bash make", &["1 not held"]),
+    ];
+    model.learn(News::Steps(0, Ok(steps)));
+    model.press(KeyPress::Down);
+    model.press(KeyPress::Down);
+    insta::assert_snapshot!(shown(&mut model, 80, 24));
+    model.press(KeyPress::Enter);
+    insta::assert_snapshot!(shown(&mut model, 40, 10));
 }
 
 #[test]
