@@ -228,9 +228,17 @@ fn only_what_is_named_comes_and_the_rest_later() {
         assert_eq!(read(&root, "text"), six(&[0]));
         let stays = "stays in the fork: a.log: new and ignored";
         assert!(done.stdout.contains(stays) && !root.join("a.log").exists(), "{}", done.stdout);
-        let named = in_fork(&mut world, &["fork", "--keep", "--yes", "--", "a.log"]);
+        world.set("BEFOREHAND_MAX_FILE_SIZE", "1KB");
+        world.set("BEFOREHAND_MAX_VICTIM_SIZE", "2KB");
+        write(&fork.join("large"), vec![7; 40_000]);
+        let large = ours(&mut world, &["fork", "--keep", "--dry-run"], 0).stdout;
+        assert!(large.contains("stays in the fork: large: too large"), "{large}");
+        let named = in_fork(&mut world, &["fork", "--keep", "--yes", "--", "a.log", "large"]);
         assert_eq!(named.exit.code(), 0, "{}", named.stderr);
+        assert_eq!(fs::read(root.join("large")).unwrap().len(), 40_000);
         assert_eq!(read(&root, "a.log"), "log");
+        ours(&mut world, &["undo", "--yes"], 0);
+        assert!(!root.join("a.log").exists() && !root.join("large").exists(), "what was brought");
     }
 }
 

@@ -41,11 +41,14 @@ pub(crate) enum StayReason {
 
 impl StayReason {
     /// A fragment for people.
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> String {
         match self {
-            Self::Ignored => "new and ignored (`-- PATH` brings it)",
-            Self::Repository => "a repository made in the fork",
-            Self::LeftOut(reason) => reason.words(),
+            Self::Ignored => "new and ignored (`-- PATH` brings it)".to_owned(),
+            Self::Repository => "a repository made in the fork".to_owned(),
+            Self::LeftOut(reason @ (SkipReason::TooLarge | SkipReason::Ignored)) => {
+                format!("{} (`-- PATH` brings it)", reason.words())
+            }
+            Self::LeftOut(reason) => reason.words().to_owned(),
         }
     }
 }

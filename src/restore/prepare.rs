@@ -338,7 +338,11 @@ impl Restore<'_> {
         let outside = outside::paths(project, checkpoint, &then);
         let restored = request.of_restore.map(|of| authors::restored(project, of)).transpose()?;
         let restored = restored.flatten();
-        let mut seen = see(process, project, &then, restored.as_ref(), &outside)?;
+        let mut named = outside.clone();
+        if request.of_restore.is_some() {
+            named.extend(merged_files(project, checkpoint.id));
+        }
+        let mut seen = see(process, project, &then, restored.as_ref(), &named)?;
         if request.of_restore.is_none() {
             refuse_unknown(project, &request.picked, &[(checkpoint, &then)])?;
         }
@@ -469,6 +473,14 @@ impl Restore<'_> {
         add_parents(project.root.path(), &mut plan.steps);
         plan
     }
+}
+
+/// The files that a restore has merged, or brought from a fork. They are looked at whatever their size, or that
+/// restore could not be undone.
+fn merged_files(project: &Project, held: CheckpointId) -> Vec<PathBuf> {
+    let merged = attribution::merged(&project.state.root(&project.root), held).into_iter();
+    let places = merged.map(|(path, _)| project.root.join(&path));
+    places.filter(|place| place.symlink_metadata().is_ok_and(|it| !it.is_dir())).collect()
 }
 
 /// What the scan left out in directories that were something else: it stays, and they cannot become

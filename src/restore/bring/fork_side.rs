@@ -47,7 +47,7 @@ impl ForkSide {
     ) -> Result<Self> {
         let fork = &brings.fork;
         let base_tree = fork.tree_of(&brings.base, LaterTurns::Gone)?.tree;
-        let seen = see(process, fork, &base_tree, None, &BTreeSet::new())?;
+        let seen = see(process, fork, &base_tree, None, &named_files(fork, picked))?;
         let brought = in_effect(origin, brings)?;
         let changes = all_changes(fork, &seen, &brought)?;
         refuse_unchanged(picked, &changes)?;
@@ -86,7 +86,8 @@ impl ForkSide {
             }
         }
         let unheld = new_unheld(fork, &seen.scan, &side.base_tree, &brings.base, picked)?;
-        side.stays.extend(unheld.iter().filter_map(stays_unheld));
+        let unheld = unheld.iter().filter_map(stays_unheld);
+        side.stays.extend(unheld.filter(|it| !side.theirs.contains_key(&it.path)));
         side.stays.sort_by(|a, b| a.path.cmp(&b.path));
         keep_outermost(&mut side.stays);
         Ok(side)
@@ -98,6 +99,13 @@ impl ForkSide {
         let is_file = |place: &PathBuf| place.symlink_metadata().is_ok_and(|it| !it.is_dir());
         places.filter(is_file).collect()
     }
+}
+
+/// The files that the user named: they are looked at whatever their size.
+fn named_files(fork: &Project, picked: &Picked) -> BTreeSet<PathBuf> {
+    let Picked::Paths(picks) = picked else { return BTreeSet::new() };
+    let places = picks.iter().filter_map(Pick::literal).map(|path| fork.root.join(path));
+    places.filter(|place| place.symlink_metadata().is_ok_and(|it| !it.is_dir())).collect()
 }
 
 /// Every path that the fork has changed since it began, or since it was brought back, with what it has now.
