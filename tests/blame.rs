@@ -253,3 +253,116 @@ fn blame_is_read_by_what_reads_gits() {
     let id = regex::Regex::new("[a-f][0-9a-f]{15}0{24}").unwrap();
     insta::assert_snapshot!(id.replace_all(&said, "ID-WITH-24-ZEROS"));
 }
+
+/// Takes the checkpoint that a hook has one taken in the background.
+fn warm(world: &mut World, more: &[&str]) {
+    let dir = world.root().to_str().unwrap().to_owned();
+    let args = ["warm", "--agent", "claude-code", "--session", "s", "--dir", &dir];
+    ours(world, &[&args[..], more].concat(), 0);
+}
+
+#[test]
+fn a_file_that_the_user_renamed_between_turns_keeps_its_writers() {
+    let old = "one\ntwo\nthree\n";
+    for mut world in projects() {
+        writes(&mut world, "one", "a", &format!("{old}ONE\n"));
+        warm(&mut world, &["--ended"]);
+        fs::rename(world.root().join("a"), world.root().join("moved")).unwrap();
+        let expected = ["before", "before", "before", "one"];
+        assert_eq!(writers(&mut world, "moved"), expected, "before it was noted");
+        warm(&mut world, &[]);
+        assert_eq!(writers(&mut world, "moved"), expected, "noted at the prompt");
+        world.write("moved", format!("{old}ONE\nmine\n"));
+        let expected = ["before", "before", "before", "one", "you"];
+        assert_eq!(writers(&mut world, "moved"), expected, "changed since");
+        writes(&mut world, "two", "b", "TWO\n");
+        assert_eq!(writers(&mut world, "moved"), expected, "after a call");
+        writes(&mut world, "two", "moved", &format!("{old}ONE\nmine\nTWO\n"));
+        let expected = ["before", "before", "before", "one", "you", "two"];
+        assert_eq!(writers(&mut world, "moved"), expected, "after an edit of it");
+    }
+}
+
+#[test]
+fn a_program_that_was_run_is_called_by_its_name() {
+    for mut world in projects() {
+        world.edits(|text| format!("{text}RUN\n"));
+        let file = world.root().join("a");
+        ours(&mut world, &["run", "--name", "the codemod", "edit", file.to_str().unwrap()], 0);
+        let said = ours(&mut world, &["blame", "a"], 0);
+        let told = said.stdout + &said.stderr;
+        assert!(told.contains("beforehand run, ") && told.contains(": the codemod\n"), "{told}");
+        let porcelain = ours(&mut world, &["blame", "a", "--porcelain"], 0).stdout;
+        assert!(porcelain.contains("author beforehand run\n"), "{porcelain}");
+    }
+}
+
+#[test]
+fn a_line_of_yours_has_the_time_by_which_it_was_there() {
+    for mut world in projects() {
+        writes(&mut world, "one", "b", "ONE\n");
+        let before = world.now;
+        world.wait(600);
+        world.write("a", "one\nmine\ntwo\nthree\n");
+        let time = |world: &mut World| {
+            let told = ours(world, &["blame", "a", "-L", "2,2", "--porcelain"], 0).stdout;
+            let line = told.lines().find_map(|line| line.strip_prefix("author-time ")).unwrap();
+            line.parse::<i64>().unwrap()
+        };
+        assert_eq!(time(&mut world), world.now.timestamp(), "now");
+        writes(&mut world, "two", "b", "TWO\n");
+        let until = world.now.timestamp();
+        world.wait(600);
+        assert!((before.timestamp() + 600..=until).contains(&time(&mut world)));
+        let told = ours(&mut world, &["blame", "a", "-L", "2,2", "--json"], 0).stdout;
+        let told: Value = serde_json::from_str(&told).unwrap();
+        let [since, until] =
+            ["since", "until"].map(|key| told["lines"][0][key].as_str().unwrap().to_owned());
+        assert!(since < until, "{told}");
+    }
+}
+
+#[test]
+fn a_range_of_an_empty_file_is_refused_as_git_does() {
+    let [mut world, _] = projects();
+    world.write("empty", "");
+    let said = ours(&mut world, &["blame", "empty", "-L", "1,1"], 1).stderr;
+    assert!(said.contains("`empty` has only 0 lines"), "{said}");
+    assert_eq!(ours(&mut world, &["blame", "empty"], 0).stdout, "");
+}
+
+/// Two files change places, or one is moved and written anew: the mover wrote none of the lines that moved.
+#[test]
+fn lines_that_moved_to_another_file_are_never_the_movers() {
+    for mut world in projects() {
+        let lines = |word: &str| [1, 2, 3, 4, 5, 6].map(|n| format!("{word} {n}\n")).concat();
+        let [old, other] = ["alpha", "beta"].map(lines);
+        writes(&mut world, "one", "x", &old);
+        writes(&mut world, "two", "y", &other);
+        let root = world.root();
+        let swap = || {
+            for (from, to) in [("x", "z"), ("y", "x"), ("z", "y")] {
+                fs::rename(root.join(from), root.join(to)).unwrap();
+            }
+        };
+        swap();
+        for path in ["x", "y"] {
+            assert!(
+                writers(&mut world, path).iter().all(|it| it == "unknown"),
+                "swapped by the user"
+            );
+        }
+        run(&mut world, "three", "make swap", |_| swap());
+        for path in ["x", "y"] {
+            let found = writers(&mut world, path);
+            assert!(found.iter().all(|it| it != "three" && it != "you"), "{found:?}");
+        }
+        run(&mut world, "four", "make rewrite", |world| {
+            fs::remove_file(root.join("x")).unwrap();
+            world.write("new", format!("{}{}", &old[..16], "written anew\n".repeat(9)));
+        });
+        let found = writers(&mut world, "new");
+        assert_eq!(&found[..2], ["unknown", "unknown"]);
+        assert!(found[2..].iter().all(|it| it == "four"), "{found:?}");
+    }
+}

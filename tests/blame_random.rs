@@ -52,6 +52,8 @@ struct History {
 struct Tally {
     known: usize,
     unknown: usize,
+    /// Of the unknown ones, those that only one can be said to have written.
+    missed: usize,
 }
 
 impl History {
@@ -262,6 +264,7 @@ impl History {
                 }
                 "unknown" => {
                     tally.unknown += 1;
+                    tally.missed += usize::from(writers.len() == 1);
                     continue;
                 }
                 other => other.to_owned(),
@@ -311,12 +314,14 @@ fn no_line_is_said_to_be_anothers() {
     let first = wished("BEFOREHAND_FIRST").unwrap_or(0);
     let cases = wished("BEFOREHAND_CASES").unwrap_or(25);
     (first..first + cases).for_each(|seed| case(seed, &mut tallies));
-    let [rough, calm] = tallies.map(|Tally { known, unknown }| {
+    let missed = tallies[1].missed;
+    let [rough, calm] = tallies.map(|Tally { known, unknown, .. }| {
         let share = unknown * 1000 / (known + unknown).max(1);
         (share, format!("{known} lines with a writer, {unknown} unknown"))
     });
     let told = format!("calm: {}\ncalls at once, or cut off: {}\n", calm.1, rough.1);
     std::io::Write::write_all(&mut std::io::stderr(), told.as_bytes()).unwrap();
     // To say nothing is never wrong, and no answer.
-    assert!(calm.0 <= 20 && rough.0 <= 500, "{told}");
+    assert!(calm.0 <= 60 && rough.0 <= 500, "{told}");
+    assert_eq!(missed, 0, "nothing happened at once: {told}");
 }

@@ -7,6 +7,8 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use chrono::{DateTime, Utc};
+
 use self::reader::{TurnOfSession, read, says_ends};
 use super::{CurrentState, LogEvent, LogLine, PathSide, PathState};
 use crate::model::{Checkpoint, CheckpointId, RelPath};
@@ -244,6 +246,11 @@ impl TurnLog {
     /// How many lines were read.
     pub fn line_count(&self) -> usize {
         self.times.len()
+    }
+
+    /// When the line at a place was noted; `None` behind the last one.
+    pub fn time_at(&self, place: usize) -> Option<DateTime<Utc>> {
+        self.times.get(place).map(|at| DateTime::from_timestamp_nanos(*at))
     }
 
     /// The place of the first line that was noted after a time, in nanoseconds since 1970.

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use chrono::SecondsFormat;
+use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 
 use super::{
@@ -47,8 +47,12 @@ pub(crate) fn run(process: &mut Process<'_>, args: &BlameArgs) -> Result<Exit> {
     let path = path_of(process, &project, &args.file)?;
     let history = FileHistory::of(&project)?;
     let lines = history.blame(&path)?.lines;
-    let range = range.unwrap_or_default().within(lines.len(), &path)?;
-    let shown = BlameView { project: &project, history: &history, path: &path };
+    let range = match range {
+        Some(range) => range.within(lines.len(), &path)?,
+        None => 0..lines.len(),
+    };
+    let (project, history, path, now) = (&project, &history, &path, process.now);
+    let shown = BlameView { project, history, path, now };
     let lines: Vec<(usize, &BlamedLine)> = range.map(|at| (at + 1, &lines[at])).collect();
     if args.json {
         print_json(process, "blame", shown.json(&lines))?;
@@ -78,12 +82,6 @@ struct LineRange {
     to: Option<usize>,
 }
 
-impl Default for LineRange {
-    fn default() -> Self {
-        Self { from: 1, to: None }
-    }
-}
-
 impl LineRange {
     fn parse(text: &str) -> Result<Self> {
         let number = |text: &str| text.parse::<usize>().ok().filter(|number| *number > 0);
@@ -106,7 +104,7 @@ impl LineRange {
 
     /// The same as places among so many lines.
     fn within(self, count: usize, path: &RelPath) -> Result<std::ops::Range<usize>> {
-        if self.from > count.max(1) {
+        if self.from > count {
             let path = ui::escape(path.as_bytes());
             return Err(Error::other(
                 format!("`{path}` has only {}", ui::count(count as u64, "line")),
@@ -123,6 +121,7 @@ struct BlameView<'a> {
     project: &'a Project,
     history: &'a FileHistory<'a>,
     path: &'a RelPath,
+    now: DateTime<Utc>,
 }
 
 impl BlameView<'_> {
@@ -250,6 +249,8 @@ impl BlameView<'_> {
                 "candidates": candidates,
                 "path": text(line.path.as_bytes()),
                 "path_line": line.number,
+                "since": line.since.map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true)),
+                "until": line.until.unwrap_or(self.now).to_rfc3339_opts(SecondsFormat::Secs, true),
                 "text": text(&line.text),
             })
         };
@@ -313,6 +314,8 @@ impl BlameView<'_> {
     }
 
     fn porcelain_head(&self, line: &BlamedLine) -> String {
+        // When it was written is not known, only when it was there.
+        let until = line.until.unwrap_or(self.now);
         let (author, at, summary) = match &line.writer {
             LineWriter::Turn(turn) => {
                 let turn = self.turn(*turn);
@@ -321,13 +324,11 @@ impl BlameView<'_> {
                 let summary = prompt.map_or_else(|| turn_words(turn), on_one_line);
                 (agent, turn.at, summary)
             }
-            LineWriter::User => ("You", self.history.begins(), "by no call of an agent".to_owned()),
+            LineWriter::User => ("You", until, "by no call of an agent".to_owned()),
             LineWriter::Before => {
                 ("Before", self.history.begins(), "before the first checkpoint".to_owned())
             }
-            LineWriter::Unknown(candidates) => {
-                ("Unknown", self.history.begins(), self.candidates(candidates))
-            }
+            LineWriter::Unknown(candidates) => ("Unknown", until, self.candidates(candidates)),
         };
         let mut text = String::new();
         for role in ["author", "committer"] {
@@ -374,6 +375,7 @@ mod tests {
         };
         assert_eq!(within("2,4", 3), Some((1, 3)));
         assert_eq!(within("4,9", 3), None);
-        assert_eq!(within("1,", 0), Some((0, 0)));
+        assert_eq!(within("1,", 0), None, "as in git");
+        assert_eq!(within("2,", 3), Some((1, 3)));
     }
 }

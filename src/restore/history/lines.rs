@@ -5,11 +5,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use chrono::{DateTime, Utc};
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
 use super::{
-    super::version::{Version, VersionEntry},
-    FileHistory, HistoryStep, LineWriter, StepCause, WriterCandidates,
+    super::version::{ALIKE_MIN, Version, VersionEntry, similarity},
+    FileHistory, HistoryStep, Leaving, LineWriter, StepCause, WriterCandidates,
 };
 use crate::{
     error::{Error, Result},
@@ -35,6 +36,10 @@ pub(crate) struct BlamedLine {
     pub(crate) path: RelPath,
     /// Its number there, from 1.
     pub(crate) number: usize,
+    /// When it was not known to be there yet; `None` if that was never seen.
+    pub(crate) since: Option<DateTime<Utc>>,
+    /// When it was seen to be there; `None` for now.
+    pub(crate) until: Option<DateTime<Utc>>,
 }
 
 /// Where a line comes from.
@@ -43,6 +48,8 @@ pub(super) struct LineOrigin {
     writer: LineWriter,
     path: Rc<RelPath>,
     number: usize,
+    /// The places in the log between which it came to be.
+    seen: (usize, usize),
 }
 
 /// The lines of one state.
@@ -50,6 +57,14 @@ pub(super) struct LineOrigin {
 pub(super) struct WrittenText {
     lines: Vec<Vec<u8>>,
     origins: Vec<LineOrigin>,
+}
+
+impl WrittenText {
+    /// Its lines, each with who wrote it.
+    pub(super) fn into_writers(self) -> impl Iterator<Item = (Vec<u8>, LineWriter)> {
+        let writers = self.origins.into_iter().map(|origin| origin.writer);
+        self.lines.into_iter().zip(writers)
+    }
 }
 
 impl FileHistory<'_> {
@@ -83,6 +98,8 @@ impl FileHistory<'_> {
             writer: origin.writer,
             path: RelPath::clone(&origin.path),
             number: origin.number,
+            since: Some(origin.seen.0).filter(|at| *at > 0).and_then(|at| self.log.time_at(at)),
+            until: self.log.time_at(origin.seen.1),
         };
         Ok(Blame { lines: lines.into_iter().zip(origins).map(line).collect() })
     }
@@ -110,20 +127,56 @@ impl FileHistory<'_> {
                 continue;
             };
             let text = match &step.made {
-                StepCause::First => fresh(lines, &path, &LineWriter::Before),
+                StepCause::First => fresh(lines, &path, &LineWriter::Before, (0, step.order)),
                 StepCause::By(writer) => {
                     let is_new = !was_there && unread.is_none();
                     let writer = unread.map_or(writer.clone(), |unread| unread.or(writer));
                     let old = if is_new { self.renamed(name, step, &lines, names) } else { None };
-                    changed(old.as_ref().or(known.last()), lines, &path, &writer)
+                    let before = old.as_ref().or(known.last());
+                    let text = changed(before, lines, &path, (&writer, step));
+                    if old.is_some() {
+                        text
+                    } else {
+                        self.doubted(name, (step, text), before, names)
+                    }
                 }
-                StepCause::Restored => restored(&known, lines, &path),
+                StepCause::Restored => restored(&known, lines, &path, step),
             };
             unread = None;
             was_there = step.there.is_some();
             known.push(text);
         }
         known.pop().unwrap_or_default()
+    }
+
+    /// A file that was made or replaced, and was not renamed: of its lines, those that stood in another file that
+    /// the same writer removed or replaced may have come from there, with another writer.
+    fn doubted(
+        &self,
+        path: &RelPath,
+        (step, mut text): (&HistoryStep, WrittenText),
+        before: Option<&WrittenText>,
+        names: &[&RelPath],
+    ) -> WrittenText {
+        let old = before.map(|before| before.lines.concat()).unwrap_or_default();
+        let is_replaced = !old.is_empty();
+        if is_replaced && similarity(&old, &text.lines.concat()) >= ALIKE_MIN {
+            return text;
+        }
+        let leaving = if is_replaced { Leaving::Changed } else { Leaving::Gone };
+        let taken = self.taken_lines(path, step, names, leaving);
+        let new = step_seen(step);
+        for (line, origin) in text.lines.iter().zip(&mut text.origins) {
+            let unknown = anything();
+            let other = match &taken {
+                Some(taken) => taken.get(line),
+                None => Some(&unknown),
+            };
+            if let Some(other) = other.filter(|_| origin.seen == new) {
+                origin.writer = origin.writer.or(other);
+            }
+        }
+        text
     }
 
     /// The lines of a state; `None` if it cannot be read. What is no file has none.
@@ -139,10 +192,22 @@ fn anything() -> LineWriter {
     LineWriter::Unknown(WriterCandidates { any: true, ..WriterCandidates::default() })
 }
 
+/// Between which places of the log a state came to be.
+fn step_seen(step: &HistoryStep) -> (usize, usize) {
+    (step.known, step.order)
+}
+
 /// Lines that all have one writer.
-fn fresh(lines: Vec<Vec<u8>>, path: &Rc<RelPath>, writer: &LineWriter) -> WrittenText {
-    let origin =
-        |number| LineOrigin { writer: writer.clone(), path: path.clone(), number: number + 1 };
+fn fresh(
+    lines: Vec<Vec<u8>>,
+    path: &Rc<RelPath>,
+    writer: &LineWriter,
+    seen: (usize, usize),
+) -> WrittenText {
+    let origin = |number| {
+        let (writer, path) = (writer.clone(), path.clone());
+        LineOrigin { writer, path, number: number + 1, seen }
+    };
     WrittenText { origins: (0..lines.len()).map(origin).collect(), lines }
 }
 
@@ -151,9 +216,9 @@ fn changed(
     before: Option<&WrittenText>,
     lines: Vec<Vec<u8>>,
     path: &Rc<RelPath>,
-    by: &LineWriter,
+    (by, step): (&LineWriter, &HistoryStep),
 ) -> WrittenText {
-    let mut text = fresh(lines, path, by);
+    let mut text = fresh(lines, path, by, step_seen(step));
     let Some(before) = before else { return text };
     for (old, new) in shared(&before.lines, &text.lines) {
         text.origins[new] = before.origins[old].clone();
@@ -163,8 +228,13 @@ fn changed(
 
 /// Lines that a restore put there: they have the writers that they had when they were there before. Where
 /// they had several, or never were, it cannot be told.
-fn restored(known: &[WrittenText], lines: Vec<Vec<u8>>, path: &Rc<RelPath>) -> WrittenText {
-    let mut text = fresh(lines, path, &anything());
+fn restored(
+    known: &[WrittenText],
+    lines: Vec<Vec<u8>>,
+    path: &Rc<RelPath>,
+    step: &HistoryStep,
+) -> WrittenText {
+    let mut text = fresh(lines, path, &anything(), step_seen(step));
     let is_same: Vec<&WrittenText> = known.iter().filter(|it| it.lines == text.lines).collect();
     let is_whole = !is_same.is_empty();
     let from = if is_whole { is_same } else { known.iter().collect() };

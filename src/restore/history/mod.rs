@@ -89,6 +89,15 @@ impl LineWriter {
     }
 }
 
+/// What became of a file from which lines may have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leaving {
+    /// It is gone.
+    Gone,
+    /// It is gone, or it is another one.
+    Changed,
+}
+
 /// A turn as a history tells it.
 #[derive(Clone, Debug)]
 pub(crate) struct HistoryTurn {
@@ -245,7 +254,10 @@ impl<'a> FileHistory<'a> {
         let last = uses.iter().find(is_its);
         let key = last.and_then(|used| used.by.turn_key());
         let at = DateTime::from_timestamp_nanos(caller.at);
-        self.turn(key, caller.of, at, last.map(|used| &used.by))
+        let of = self.checkpoints.iter().find(|one| one.id == caller.of);
+        let is_its = |by: &&By| attribution::author(by.agent, &by.session) == caller.by;
+        let held = of.and_then(|one| one.cause.by.as_ref()).filter(is_its).cloned();
+        self.turn(key, caller.of, at, last.map(|used| &used.by).or(held.as_ref()))
     }
 
     fn turn(

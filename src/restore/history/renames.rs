@@ -1,21 +1,38 @@
 //! A file that was renamed keeps the writers of its lines: by the same measure by which a revert follows it.
 
-use std::collections::BTreeSet;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use super::{
-    super::version::{ALIKE_MIN, COMPARED_MAX, similarity},
-    FileHistory, HistoryStep, LineWriter, StepCause,
+    super::{
+        content::{bytes_then, small},
+        version::{ALIKE_MIN, COMPARED_MAX, similarity},
+    },
+    FileHistory, HistoryStep, Leaving, LineWriter, StepCause,
     lines::WrittenText,
 };
 use crate::{
     attribution::{AtPath, Doer, Sight},
     fs::stat_path,
-    model::{Checkpoint, Entry, Kind, RelPath},
+    model::{Checkpoint, Entry, Kind, RelPath, Tree},
     store::{self, ContentSource},
 };
 
 /// Of a longer line of names the rest is not followed.
 const NAMES_MAX: usize = 8;
+/// A shorter line, without the blanks around it, is in many files.
+const TELLING_BYTES: usize = 4;
+
+/// A file that was removed or replaced.
+struct LeftFile {
+    path: RelPath,
+    /// Its states until then.
+    steps: Vec<HistoryStep>,
+    /// What the last one had.
+    bytes: Vec<u8>,
+}
 
 impl FileHistory<'_> {
     /// The lines of the file that became one that was made, if that is one, as they were before.
@@ -29,54 +46,116 @@ impl FileHistory<'_> {
         let StepCause::By(writer @ (LineWriter::Turn(_) | LineWriter::User)) = &step.made else {
             return None;
         };
-        let mut gone = self.gone(writer, step);
-        gone.retain(|old| old != path && !names.contains(&old));
-        if gone.len() > COMPARED_MAX || names.len() >= NAMES_MAX {
+        if names.len() >= NAMES_MAX {
             return None;
         }
         let bytes = lines.concat();
-        let mut found: Vec<(usize, &RelPath, Vec<HistoryStep>)> = Vec::new();
-        for old in &gone {
-            let Some(steps) = self.until_gone(old, step) else { continue };
-            let there = steps.last().and_then(|last| last.there.as_ref());
-            let Some(there) = there.filter(|there| there.kind == Kind::File) else { continue };
-            let Some(before) = self.source.read(old, there) else { continue };
-            found.push((similarity(&bytes, &before), old, steps));
-        }
+        let left = self.left_meanwhile(path, (writer, step), names, Leaving::Gone)?;
+        let alike = |LeftFile { path, steps, bytes: before }: LeftFile| {
+            (similarity(&bytes, &before), path, steps)
+        };
+        let mut found: Vec<(usize, RelPath, Vec<HistoryStep>)> =
+            left.into_iter().map(alike).collect();
         let most = found.iter().map(|(alike, ..)| *alike).max().filter(|it| *it >= ALIKE_MIN)?;
         found.retain(|(alike, ..)| *alike == most);
         let [(_, old, steps)] = &found[..] else { return None };
         Some(self.text(old, steps, &[names, &[path]].concat()))
     }
 
-    /// The states of a file until the writer of a step removed it.
-    fn until_gone(&self, path: &RelPath, made: &HistoryStep) -> Option<Vec<HistoryStep>> {
+    /// The lines that a change may have taken from another file, which the same writer removed or replaced, each
+    /// with who may have written it there. `None` if there are too many such files.
+    pub(super) fn taken_lines(
+        &self,
+        path: &RelPath,
+        step: &HistoryStep,
+        names: &[&RelPath],
+        leaving: Leaving,
+    ) -> Option<BTreeMap<Vec<u8>, LineWriter>> {
+        let mut taken: BTreeMap<Vec<u8>, LineWriter> = BTreeMap::new();
+        let StepCause::By(writer @ (LineWriter::Turn(_) | LineWriter::User)) = &step.made else {
+            return Some(taken);
+        };
+        if names.len() >= NAMES_MAX {
+            return None;
+        }
+        let names_since = [names, &[path]].concat();
+        for LeftFile { path, steps, .. } in
+            self.left_meanwhile(path, (writer, step), names, leaving)?
+        {
+            for (line, writer) in self.text(&path, &steps, &names_since).into_writers() {
+                if line.trim_ascii().len() >= TELLING_BYTES {
+                    let known = taken.get(&line).map(|known| known.or(&writer));
+                    taken.insert(line, known.unwrap_or(writer));
+                }
+            }
+        }
+        Some(taken)
+    }
+
+    /// The files that the writer of a step removed or replaced meanwhile: the states until then, and the bytes of
+    /// the last one. `None` if there are too many to be compared.
+    fn left_meanwhile(
+        &self,
+        path: &RelPath,
+        (writer, made): (&LineWriter, &HistoryStep),
+        names: &[&RelPath],
+        leaving: Leaving,
+    ) -> Option<Vec<LeftFile>> {
+        let mut paths = self.touched(writer, made, leaving);
+        paths.retain(|old| old != path && !names.contains(&old));
+        if paths.len() > COMPARED_MAX {
+            return None;
+        }
+        let mut left = Vec::new();
+        for old in paths {
+            let Some(steps) = self.until_left(&old, made, leaving) else { continue };
+            let there = steps.last().and_then(|last| last.there.as_ref());
+            let Some(there) = there.filter(|there| there.kind == Kind::File) else { continue };
+            let Some(before) = self.source.read(&old, there) else { continue };
+            left.push(LeftFile { path: old, steps, bytes: before });
+        }
+        Some(left)
+    }
+
+    /// The states of a file until the writer of a step removed or replaced it.
+    fn until_left(
+        &self,
+        path: &RelPath,
+        made: &HistoryStep,
+        leaving: Leaving,
+    ) -> Option<Vec<HistoryStep>> {
         let mut steps = self.steps(path);
         let is_users = made.made == StepCause::By(LineWriter::User);
         let is_end = |step: &HistoryStep| {
             let is_then = !is_users || step.known <= made.order && made.known <= step.order;
-            step.there.is_none() && step.made == made.made && is_then
+            let is_left = step.there.is_none() || leaving == Leaving::Changed;
+            is_left && step.made == made.made && is_then
         };
         let end = steps.iter().position(is_end)?;
         steps.truncate(end);
         Some(steps)
     }
 
-    /// The files that a writer may have removed when it made another one.
-    fn gone(&self, writer: &LineWriter, step: &HistoryStep) -> Vec<RelPath> {
+    /// The files that a writer may have removed or changed when it made another one.
+    fn touched(&self, writer: &LineWriter, step: &HistoryStep, leaving: Leaving) -> Vec<RelPath> {
         match writer {
-            LineWriter::Turn(turn) => self.removed_by(*turn),
-            LineWriter::User => self.gone_between(step.known, step.order).unwrap_or_default(),
+            LineWriter::Turn(turn) => self.left_by(*turn, leaving),
+            LineWriter::User => {
+                self.left_between((step.known, step.order), leaving).unwrap_or_default()
+            }
             LineWriter::Before | LineWriter::Unknown(_) => Vec::new(),
         }
     }
 
-    /// The paths at which calls of a turn were seen to leave nothing.
-    fn removed_by(&self, turn: usize) -> Vec<RelPath> {
+    /// The paths at which calls of a turn were seen to leave nothing, or anything.
+    fn left_by(&self, turn: usize, leaving: Leaving) -> Vec<RelPath> {
         let of_turn: Vec<Option<usize>> =
             self.calls.iter().filter(|ran| ran.turn == turn).map(|ran| ran.caller).collect();
         let is_removal = |by: Doer, there: &AtPath| match by {
-            Doer::Call(by) => *there == AtPath::Nothing && by.is_some() && of_turn.contains(&by),
+            Doer::Call(by) => {
+                let is_left = *there == AtPath::Nothing || leaving == Leaving::Changed;
+                is_left && by.is_some() && of_turn.contains(&by)
+            }
             Doer::Turn | Doer::Other | Doer::Restore => false,
         };
         let sights = self.log.sights.iter();
@@ -88,17 +167,17 @@ impl FileHistory<'_> {
     /// The files that were there before one place and are not after another: those of the last checkpoint
     /// before it, and those that calls left since. Without a checkpoint after it, those that are not there
     /// now.
-    fn gone_between(&self, from: usize, to: usize) -> Option<Vec<RelPath>> {
+    fn left_between(&self, (from, to): (usize, usize), leaving: Leaving) -> Option<Vec<RelPath>> {
         let order = |one: &&Checkpoint| self.log.look(one).order;
         let whole = || self.checkpoints.iter().filter(|one| !one.partial);
         let before = whole().filter(|one| order(one) <= from).max_by_key(order)?;
-        let after = whole().filter(|one| order(one) >= to).min_by_key(order);
+        // Of those at one place, the others were taken before it, between two calls.
+        let newest_first = |one: &&Checkpoint| (order(one), Reverse(one.sequence));
+        let after = whole().filter(|one| order(one) >= to).min_by_key(newest_first);
         let (store, then) = (self.project.store.as_ref(), self.source.tree(before.id)?);
         let since = order(&before);
         let is_left = |sights: &[Sight]| {
-            sights
-                .iter()
-                .any(|it| (since..=from).contains(&it.order) && it.there != AtPath::Nothing)
+            sights.iter().any(|it| (since..=to).contains(&it.order) && it.there != AtPath::Nothing)
         };
         let left = self.log.sights.iter().filter(|(_, sights)| is_left(sights));
         let left = left.map(|(path, _)| path.clone());
@@ -107,7 +186,10 @@ impl FileHistory<'_> {
             let later = self.source.tree(after.id)?;
             let changes =
                 store::changes(store, &then, &later, ContentSource::Saved).ok()?.into_iter();
-            let gone = changes.filter(|change| change.after.is_none() && is_file(change.before));
+            let gone = changes.filter(|change| {
+                let is_left = change.after.is_none() || leaving == Leaving::Changed;
+                is_left && is_file(change.before)
+            });
             let is_gone = |path: &RelPath| {
                 store::entry_at(store, &later, path).is_ok_and(|entry| entry.is_none())
             };
@@ -115,9 +197,21 @@ impl FileHistory<'_> {
         } else {
             let files = store::manifest(store, &then).ok()?.into_iter();
             let files = files.filter(|(_, entry)| is_file(Some(*entry))).map(|(path, _)| path);
-            let is_gone = |path: &RelPath| stat_path(&self.project.root.join(path)).is_err();
+            let is_gone = |path: &RelPath| {
+                let found = stat_path(&self.project.root.join(path));
+                // It is compared with what is there when its states are.
+                found.is_err() || leaving == Leaving::Changed && self.is_other_now(&then, path)
+            };
             files.chain(left).filter(is_gone).collect()
         };
         Some(gone.into_iter().collect())
+    }
+
+    /// Whether a file has another size now than a checkpoint has of it, or other bytes.
+    fn is_other_now(&self, then: &Tree, path: &RelPath) -> bool {
+        let store = self.project.store.as_ref();
+        let entry = store::entry_at(store, then, path).ok().flatten();
+        let now = small(self.project.root.path(), path, Kind::File);
+        entry.and_then(|entry| bytes_then(self.project, &entry)) != now
     }
 }
