@@ -9,16 +9,6 @@ use super::{
 };
 use crate::process::Process;
 
-impl SettingsBase {
-    /// The directory that is used here, and the usual one if that is another.
-    fn dirs(&self, process: &Process<'_>) -> impl Iterator<Item = PathBuf> {
-        let used = self.dir(process);
-        let default = process.var("HOME").map(|home| Path::new(home).join(self.dir));
-        let other = default.filter(|default| used.as_ref() != Some(default));
-        used.into_iter().chain(other)
-    }
-}
-
 impl InstallRow {
     /// The names of files that can have our hook, each with what it is below.
     fn names(&self) -> impl Iterator<Item = (SettingsBase, &'static str)> {
@@ -36,40 +26,114 @@ impl InstallRow {
 
 /// The files that can have our hook and are at `place`, or, with `can_contain`, below it. A project
 /// that goes as a whole takes its own hooks along, and is asked about as such.
+///
+/// `place` is absolute and without `.` and `..`. Every call that changes a file asks this, so nothing is
+/// allocated for the many files that are elsewhere.
 pub fn registrations_at(
     process: &Process<'_>,
     root: &Path,
     place: &Path,
     can_contain: bool,
 ) -> Vec<PathBuf> {
-    let is_near = |dir: &Path| place.starts_with(dir) || can_contain && dir.starts_with(place);
-    let is_met = |file: &PathBuf| file == place || can_contain && file.starts_with(place);
-    let is_home = process.var("HOME").is_some_and(|home| Path::new(home).starts_with(place));
-    let mut found = Vec::new();
+    let home = process.var("HOME").map(Path::new);
+    let is_home = home.is_some_and(|home| home.starts_with(place));
+    let in_home = home.filter(|_| !is_home).and_then(|home| Some((home, below(place, home)?)));
+    let in_root = below(place, root).filter(|rest| !rest.is_empty());
+    let mut search = HookFileSearch { place, can_contain, found: Vec::new() };
     for row in ROWS {
-        for (base, name) in row.names().filter(|_| !is_home) {
-            found.extend(base.dirs(process).filter(|dir| is_near(dir)).map(|dir| dir.join(name)));
+        if let Some((home, rest)) = in_home {
+            search.by_default(row, home, rest);
         }
-        let listed = row.each_dirs(process).filter(|dir| !is_home && is_near(dir));
-        found.extend(listed.flat_map(|dir| json_files(&dir)));
-        if place != root && place.starts_with(root) {
-            found.extend(row.project_names().map(|name| root.join(name)));
+        if !is_home {
+            search.told(process, row);
         }
-        // Another project, or another home.
-        let is_named = |name: &str| ends_with(place, name);
-        let is_usual = |(base, name): (SettingsBase, &str)| {
-            place.ends_with(name) && ends_with(place, &format!("{}/{name}", base.dir))
-        };
-        if row.project_names().any(is_named) || row.names().any(is_usual) {
-            found.push(place.to_owned());
+        if let Some(rest) = in_root {
+            let met = row.project_names().filter(|name| meets(rest, name, can_contain));
+            search.found.extend(met.map(|name| root.join(name)));
         }
+        search.elsewhere(row);
     }
-    found.retain(is_met);
-    found
+    search.found
 }
 
-/// Whether the last names of `place` are those of `name`.
-fn ends_with(place: &Path, name: &str) -> bool {
-    let above = place.as_os_str().as_encoded_bytes().strip_suffix(name.as_bytes());
-    above.is_some_and(|above| above.is_empty() || above.ends_with(b"/"))
+struct HookFileSearch<'a> {
+    place: &'a Path,
+    can_contain: bool,
+    found: Vec<PathBuf>,
+}
+
+impl HookFileSearch<'_> {
+    /// Files of the default directories. The place is at `rest` below `home`.
+    fn by_default(&mut self, row: &InstallRow, home: &Path, rest: &[u8]) {
+        let is_met = |(base, name): &(SettingsBase, &str)| match inside(rest, base.dir) {
+            Some(rest) => meets(rest, name, self.can_contain),
+            None => meets(rest, base.dir, self.can_contain),
+        };
+        let met = row.names().filter(is_met);
+        self.found.extend(met.map(|(base, name)| home.join(base.dir).join(name)));
+        // What is listed is not known by name.
+        let is_near = |dir: &str| inside(rest, dir).is_some() || meets(rest, dir, self.can_contain);
+        for file in row.each.iter().filter(|file| is_near(file.path)) {
+            let mut there = json_files(&home.join(file.path));
+            there.retain(|file| is_at(self.place, file, self.can_contain));
+            self.found.append(&mut there);
+        }
+    }
+
+    /// Files of the directories that variables tell.
+    fn told(&mut self, process: &Process<'_>, row: &InstallRow) {
+        let is_told =
+            |base: &SettingsBase| base.var.is_some_and(|(name, _)| process.var(name).is_some());
+        for (base, name) in row.names().filter(|(base, _)| is_told(base)) {
+            let file = base.dir(process).map(|dir| dir.join(name));
+            self.found.extend(file.filter(|file| is_at(self.place, file, self.can_contain)));
+        }
+    }
+
+    /// The place itself, if it can be such a file of another project or another home.
+    fn elsewhere(&mut self, row: &InstallRow) {
+        let whole = self.place.as_os_str().as_encoded_bytes();
+        let is_named = |name: &str| without_end(whole, name).is_some();
+        let is_default = |(base, name): (SettingsBase, &str)| {
+            let above = without_end(whole, name).and_then(|above| above.strip_suffix(b"/"));
+            above.is_some_and(|above| without_end(above, base.dir).is_some())
+        };
+        if row.project_names().any(is_named) || row.names().any(is_default) {
+            self.found.push(self.place.to_owned());
+        }
+    }
+}
+
+/// Whether `file` is at `place` or, with `can_contain`, below it.
+fn is_at(place: &Path, file: &Path, can_contain: bool) -> bool {
+    file == place || can_contain && file.starts_with(place)
+}
+
+/// What of `place` is below `dir`; empty if it is that directory.
+fn below<'p>(place: &'p Path, dir: &Path) -> Option<&'p [u8]> {
+    place.strip_prefix(dir).ok().map(|rest| rest.as_os_str().as_encoded_bytes())
+}
+
+/// The same of a path and a directory that are both below another.
+fn inside<'p>(path: &'p [u8], dir: &str) -> Option<&'p [u8]> {
+    match path.strip_prefix(dir.as_bytes())? {
+        [b'/', rest @ ..] => Some(rest),
+        [] => Some(b""),
+        _ => None,
+    }
+}
+
+/// Whether `rest` is `name` or, with `can_contain`, a directory with it.
+fn meets(rest: &[u8], name: &str, can_contain: bool) -> bool {
+    match name.as_bytes().strip_prefix(rest) {
+        Some([]) => true,
+        Some([b'/', ..]) => can_contain,
+        Some(_) => can_contain && rest.is_empty(),
+        None => false,
+    }
+}
+
+/// What comes before the last names of a path, if those are `name`: nothing, or a path with a final slash.
+fn without_end<'p>(path: &'p [u8], name: &str) -> Option<&'p [u8]> {
+    path.strip_suffix(name.as_bytes()).filter(|above| above.is_empty() || above.ends_with(b"/"))
 }
