@@ -386,6 +386,64 @@ fn ten_changed_files_cost_three_files_and_an_object_for_each_change() {
     assert_eq!((objects() - objects_before, files()), (15, [in_git, in_state]));
 }
 
+#[test]
+fn a_checkpoint_waits_for_the_disk_three_times() {
+    let world = settled();
+    (0..10).for_each(|number| world.write(&format!("src/0/{}", number * 4), "other\n"));
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let args = ["hook", "--agent", "claude-code"];
+    let kinds = "trace=fsync,fdatasync,syncfs,rename,renameat,renameat2";
+    let payload = before_unknown(&world.root(), "changed");
+    let Some(trace) = raw_trace(&world, &args, &payload, kinds) else { return };
+    // What is synced or renamed, in order; syncs that nothing is renamed between can wait together.
+    let mut steps: Vec<Vec<String>> = vec![Vec::new()];
+    for line in trace.lines().filter(|line| !line.contains("<... ")) {
+        let is_sync = line.contains("sync(");
+        let Some(path) = line.split(['<', '>', '"']).nth(1) else { continue };
+        let below = Path::new(path).strip_prefix(world.state()).unwrap_or(Path::new(path));
+        match (is_sync, steps.last().is_some_and(Vec::is_empty)) {
+            (true, _) => steps.last_mut().unwrap().push(hidden_of(&below.to_string_lossy())),
+            (false, false) => steps.push(Vec::new()),
+            (false, true) => (),
+        }
+    }
+    steps.retain(|step| !step.is_empty());
+    steps.iter_mut().for_each(|step| step.sort());
+    let steps: Vec<String> = steps.iter().map(|step| step.join(", ")).collect();
+    assert_snapshot!(steps.join("\n"), @r"
+    repositories/HASH/objects/pack/tmp_idx_, repositories/HASH/objects/pack/tmp_pack_
+    repositories/HASH/objects/pack, repositories/HASH/packed-refs.new, roots/HASH/checkpoints/HASH.tmp
+    repositories/HASH, roots/HASH/checkpoints
+    ");
+}
+
+/// The same for names of packs and checkpoints that are not written yet.
+fn hidden_of(path: &str) -> String {
+    let plain = |name: &str| {
+        let name = name.split_once(".tmp-").map_or(name, |(name, _)| name);
+        name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-').to_owned()
+    };
+    hidden(path).split('/').map(plain).collect::<Vec<_>>().join("/")
+}
+
+#[test]
+fn very_many_refs_are_not_looked_at_one_by_one_when_nothing_has_changed() {
+    let world = settled();
+    let head = git(&world, &world.root(), "git rev-parse HEAD");
+    let head = head.trim();
+    let list = (0..2_100).map(|number| format!("create refs/many/{}/{number} {head}", number % 10));
+    fs::write(world.root().join(".git/list"), list.collect::<Vec<_>>().join("\n") + "\n").unwrap();
+    git(&world, &world.root(), "git update-ref --stdin <.git/list && rm .git/list");
+    for turn in ["many", "again", "settled"] {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        hook(&world, &world.root(), &before_unknown(&world.root(), turn));
+    }
+    let Some(calls) = traced(&world, &before_unknown(&world.root(), "next")) else { return };
+    let of_refs = of(&calls, |call| call.contains(" project/.git/refs/many"));
+    // The ten directories, and the one above them.
+    assert_eq!(of_refs.map(|(_, times)| times).sum::<usize>(), 11, "{calls:#?}");
+}
+
 /// How often something below the repository's own object directories was looked at or linked.
 fn of_objects(calls: &BTreeMap<String, usize>, call: &str) -> usize {
     let prefix = format!("{call} project/.git/objects/");

@@ -31,10 +31,11 @@ pub use lock::Lock;
 pub use ownership::{hand_over, is_another_users};
 pub use path_resolver::PathResolver;
 pub use private::{
-    Small, can_make_files, clear_away, create_new_synced, create_private_dirs, exchange, is_gone,
-    is_in_the_way, is_lost, is_own, is_short_of_means, is_unsupported, may_write, open_options,
-    open_regular, overwrite, protect_dir, read_small, read_start, remove_left_beside, remove_tree,
-    rename_exclusive, replace, replace_synced, replace_with, space, sync_dir,
+    PendingFile, Small, can_make_files, clear_away, create_new_synced, create_private_dirs,
+    exchange, is_gone, is_in_the_way, is_lost, is_own, is_short_of_means, is_unsupported,
+    may_write, open_options, open_regular, overwrite, protect_dir, read_small, read_start,
+    remove_left_beside, remove_tree, rename_exclusive, replace, replace_synced, replace_with,
+    space, sync_dir,
 };
 pub(crate) use sync::{all_at_once, two_can_work};
 pub(crate) use system::{SYNCS_FILE_SYSTEMS, is_overlay, is_pseudo, nature, reflink};

@@ -122,16 +122,56 @@ pub fn replace_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     path.parent().map_or(Ok(()), sync_dir)
 }
 
+/// A new file under a temporary name, which is removed unless it gets its own. No process sees a
+/// partial file.
+#[derive(Debug)]
+pub struct PendingFile {
+    file: File,
+    beside: PathBuf,
+    path: PathBuf,
+}
+
+impl PendingFile {
+    /// Writes `bytes` beside `path`, with mode 0600.
+    pub fn write(path: &Path, bytes: &[u8]) -> Result<Self> {
+        let (beside, path) = (beside(path), path.to_owned());
+        match write_new(&beside, bytes, 0o600) {
+            Ok(file) => Ok(Self { file, beside, path }),
+            Err(err) => {
+                let _gone = fs::remove_file(&beside);
+                Err(Error::io("make", &path)(err))
+            }
+        }
+    }
+
+    /// Waits until its bytes are on the disk.
+    pub fn sync(&self) -> Result<()> {
+        self.file.sync_data().map_err(Error::io("make", &self.path))
+    }
+
+    /// Gives it its name, which must not be taken.
+    pub fn publish(mut self) -> Result<()> {
+        rename_new(&self.beside, &self.path).map_err(Error::io("make", &self.path))?;
+        self.beside = PathBuf::new();
+        Ok(())
+    }
+}
+
+impl Drop for PendingFile {
+    fn drop(&mut self) {
+        if !self.beside.as_os_str().is_empty() {
+            // `path` was never touched.
+            let _gone = fs::remove_file(&self.beside);
+        }
+    }
+}
+
 /// Creates the file `path`, which must not exist, with `bytes`; on the disk when it returns. No
 /// process sees a partial file.
 pub fn create_new_synced(path: &Path, bytes: &[u8]) -> Result<()> {
-    let beside = beside(path);
-    let made = write_new(&beside, bytes, true, 0o600).and_then(|()| rename_new(&beside, path));
-    if made.is_err() {
-        // Only our temporary file is removed; `path` was never touched.
-        let _gone = fs::remove_file(&beside);
-    }
-    made.map_err(Error::io("make", path))?;
+    let new = PendingFile::write(path, bytes)?;
+    new.sync()?;
+    new.publish()?;
     path.parent().map_or(Ok(()), sync_dir)
 }
 
@@ -244,7 +284,9 @@ pub fn sync_dir(path: &Path) -> Result<()> {
 
 fn write_beside(path: &Path, bytes: &[u8], sync: bool, permissions: u32) -> Result<()> {
     let beside = beside(path);
-    let written = write_new(&beside, bytes, sync, permissions).and_then(|()| {
+    let new = write_new(&beside, bytes, permissions);
+    let synced = new.and_then(|file| if sync { file.sync_data() } else { Ok(()) });
+    let written = synced.and_then(|()| {
         crate::crash::point("replace-file");
         fs::rename(&beside, path)
     });
@@ -284,17 +326,14 @@ pub fn remove_left_beside(path: &Path) {
     }
 }
 
-fn write_new(path: &Path, bytes: &[u8], sync: bool, permissions: u32) -> io::Result<()> {
+fn write_new(path: &Path, bytes: &[u8], permissions: u32) -> io::Result<File> {
     // A killed process with the same id may have left one.
     let _gone = fs::remove_file(path);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     hand_over(&file, path);
     rustix::fs::fchmod(&file, super::system::mode_of(permissions))?;
     file.write_all(bytes)?;
-    if sync {
-        file.sync_data()?;
-    }
-    Ok(())
+    Ok(file)
 }
 
 /// Reads a small file that another program may have put there: a regular file of at most `size_max`

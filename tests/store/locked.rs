@@ -163,6 +163,7 @@ fn a_ref_of_ours_that_is_a_pipe_is_not_waited_for() {
     save_new(&fixture);
     for name in ["refs/anchors/main", "refs/anchors/administration"] {
         let pipe = fixture.private_dir().join(name);
+        fs::create_dir_all(pipe.parent().unwrap()).unwrap();
         let _none = fs::remove_file(&pipe);
         special(&pipe, rustix::fs::FileType::Fifo, 0o600);
         write(&fixture.root().path().join("a"), name);

@@ -10,6 +10,7 @@ mod unchanged;
 
 use std::{
     collections::HashSet,
+    path::PathBuf,
     sync::{Mutex, PoisonError},
     thread,
     time::Instant,
@@ -42,7 +43,7 @@ use crate::{
             index,
             modes::{Summary, summarize},
             objects::ObjectWriter,
-            refs::own,
+            refs::{NewRefs, own},
             repo::{Odb, Repo, content_id},
             tree::{self, Parts, TreeBuilder},
         },
@@ -171,13 +172,13 @@ impl<'a> Save<'a> {
             record::write_location(state, root, Some(name), taken_at)?;
             private.publish()
         };
-        let (_, _held) = beside(is_much, aside, || writer.finish())?;
+        let (names, _held) = beside(is_much, aside, || writer.publish())?;
         made.settle()?;
         // Reading takes time, and a save without the lock may have been faster.
         if let Some(first) = save::overtaken(self.store, draft)? {
             return Ok(first);
         }
-        self.publish(&record, tree, made.parts.files)?;
+        self.publish(&record, tree, &made, &names)?;
         self.write_cache(&draft.scan, &record.checkpoint, &made);
         Ok(Saved { checkpoint: record.checkpoint, is_new: true })
     }
@@ -405,16 +406,30 @@ impl<'a> Save<'a> {
         writer.add(ObjectKind::Tree, &tree.finish(), odb)
     }
 
-    /// Writes the record and the refs.
-    fn publish(&self, record: &Record, tree: ObjectId, files: Option<ObjectId>) -> Result<()> {
+    /// Writes the record and the refs, once the `names` of new objects are on the disk.
+    fn publish(
+        &self,
+        record: &Record,
+        tree: ObjectId,
+        made: &StoredParts,
+        names: &[PathBuf],
+    ) -> Result<()> {
         let (store, id) = (self.store, record.checkpoint.id);
-        let anchor = files.filter(|_| self.lock.is_some());
+        // Only with the lock are caches written.
+        let is_alone = self.lock.is_some();
+        let own = made.own.as_ref().map(|own| own.held_repository.administration().tree);
+        let new = NewRefs {
+            id,
+            tree,
+            anchor: made.parts.files.filter(|_| is_alone),
+            administration: own.filter(|_| is_alone),
+        };
         let state = &store.state;
-        let note = || record::write(state, record);
-        store.refs.create(&self.repo, id, tree, anchor, note).inspect_err(|_| {
+        let written = (record::unpublished(state, record)?, &*state.checkpoints());
+        store.refs.create(&self.repo, &new, written, names).inspect_err(|_| {
             // One of the two may have been created, and its objects may be freed.
             let _gone = store.refs.remove(&self.repo, &[id], false);
-            let _gone = record::remove(&store.state, id);
+            let _gone = record::remove(state, id);
         })
     }
 

@@ -23,14 +23,14 @@ use gix::{
 };
 
 use super::{
-    files::{Temporary, durable_rename, subdir},
+    files::{Temporary, subdir},
     loose::LooseObjects,
     pack::{Deflater, GitPackWriter, Packed},
     repo::{Odb, Repo, name},
 };
 use crate::{
     error::{Error, Result},
-    fs::all_at_once,
+    fs::{all_at_once, sync_dir},
 };
 
 /// A loose object is one file and one sync; a pack is two of each, whatever is in it. Maintenance
@@ -40,6 +40,8 @@ const LOOSE_MAX: usize = 3;
 const HELD_MAX_BYTES: usize = 4 << 20;
 /// How much of the new trees is remembered: those of some hundred directories.
 const TREES_MAX_BYTES: usize = 256 << 10;
+/// How much of a large file tells whether it can be compressed.
+const SAMPLE_BYTES: u64 = 128 << 10;
 /// Larger files are streamed into a loose object each.
 pub(in crate::store) const LARGE_BYTES: u64 = 4 << 20;
 
@@ -207,23 +209,35 @@ impl ObjectWriter {
         Ok(Some(id))
     }
 
-    /// Syncs everything and returns how many files were created.
+    /// Syncs everything.
     ///
     /// # Errors
     ///
     /// Fails if the repository cannot be written. Nothing refers to what was written by then.
-    pub(in crate::store) fn finish(self) -> Result<usize> {
+    pub(in crate::store) fn finish(self) -> Result<()> {
+        let dirs = self.publish()?;
+        all_at_once(&dirs, |dir| sync_dir(dir))
+    }
+
+    /// Syncs everything but the new names. Returns the directories that they are in: nothing may refer to what
+    /// was written before these are synced.
+    ///
+    /// # Errors
+    ///
+    /// As [`ObjectWriter::finish`].
+    pub(in crate::store) fn publish(self) -> Result<Vec<PathBuf>> {
         let state = std::mem::take(&mut *self.lock());
         let objects = &self.objects;
         let failed = |err| Error::io("add objects to", objects)(err);
-        let pack = state.pack.map(GitPackWriter::finish).transpose().map_err(failed)?;
+        let pack = state.pack.map(GitPackWriter::publish).transpose().map_err(failed)?;
         let mut loose = state.large;
         for (kind, id, body) in &state.held {
             let loosed = self.squeezed(|deflater| write_loose(objects, *kind, *id, body, deflater));
             loose.push(loosed.map_err(failed)?);
         }
-        let new = publish(objects, loose).map_err(failed)?;
-        Ok(new + usize::from(pack.is_some()))
+        let mut dirs = give_names(objects, loose).map_err(failed)?;
+        dirs.extend(pack.as_deref().and_then(Path::parent).map(Path::to_owned));
+        Ok(dirs.into_iter().collect())
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, WriterState> {
@@ -279,21 +293,32 @@ pub(in crate::store) fn name_stream(
 fn write_stream(
     hash: HashKind,
     size: u64,
-    from: impl Read,
+    mut from: impl Read,
     file: File,
 ) -> Result<(File, Option<ObjectId>), Large> {
     let mut hasher = gix::hash::hasher(hash);
-    let mut out = ZlibEncoder::new(BufWriter::new(file), Compression::new(1));
+    let mut sample = Vec::new();
+    from.by_ref().take(SAMPLE_BYTES).read_to_end(&mut sample).map_err(Large::Read)?;
+    let mut out = ZlibEncoder::new(BufWriter::new(file), level_for(&sample));
     let header = blob_header(size);
     hasher.update(header.as_bytes());
     out.write_all(header.as_bytes()).map_err(Large::Write)?;
-    let whole = each_block(size, from, |block| {
+    let whole = each_block(size, sample.chain(from), |block| {
         hasher.update(block);
         out.write_all(block)
     })?;
     let out = out.finish().map_err(Large::Write)?;
     let file = out.into_inner().map_err(|err| Large::Write(err.into_error()))?;
     Ok((file, finished(hasher, whole)?))
+}
+
+/// The level for a large file that begins with `sample`. What is compressed already would take most of the
+/// time of a save and get no smaller: videos, archives, models.
+fn level_for(sample: &[u8]) -> Compression {
+    let mut squeezed = Vec::new();
+    Deflater::new().deflate(&[sample], &mut squeezed);
+    let is_smaller = squeezed.len() < sample.len() - sample.len() / 16;
+    if is_smaller { Compression::new(1) } else { Compression::none() }
 }
 
 fn each_block(
@@ -345,12 +370,15 @@ fn write_loose(
     Ok((id, temporary, file))
 }
 
-/// Syncs all files, then renames them, then syncs their directories: the first sync of each kind
-/// commits the file system's journal for all. Returns how many files there were.
-fn publish(objects: &Path, loose: Vec<(ObjectId, Temporary, File)>) -> io::Result<usize> {
+/// Syncs all files, then renames them. Returns the directories of the new names: the first sync of each
+/// kind commits the file system's journal for all.
+fn give_names(
+    objects: &Path,
+    loose: Vec<(ObjectId, Temporary, File)>,
+) -> io::Result<HashSet<PathBuf>> {
     let files: Vec<_> = loose.iter().map(|(_, _, file)| file).collect();
     all_at_once(&files, |file| file.sync_data())?;
-    let (mut dirs, count) = (HashSet::new(), loose.len());
+    let mut dirs = HashSet::new();
     for (id, temporary, _) in loose {
         let hex = id.to_string();
         let is_new = !objects.join(&hex[..2]).is_dir();
@@ -361,7 +389,45 @@ fn publish(objects: &Path, loose: Vec<(ObjectId, Temporary, File)>) -> io::Resul
             dirs.insert(objects.to_owned());
         }
     }
-    let dirs: Vec<_> = dirs.into_iter().collect();
-    all_at_once(&dirs, |dir| durable_rename(dir))?;
-    Ok(count)
+    Ok(dirs)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Seek;
+
+    use flate2::read::ZlibDecoder;
+
+    use super::*;
+
+    /// Bytes that no compressor makes smaller.
+    fn noise(length: usize) -> Vec<u8> {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state.to_le_bytes()[3]
+        };
+        std::iter::repeat_with(next).take(length).collect()
+    }
+
+    #[test]
+    fn only_what_gets_smaller_is_compressed() {
+        let long = usize::try_from(SAMPLE_BYTES).unwrap() * 3;
+        for (bytes, level) in [(noise(long), 0), (vec![7; long], 1), (Vec::new(), 0)] {
+            assert_eq!(level_for(&bytes).level(), level);
+            let dir = std::env::temp_dir();
+            let (_temporary, file) = Temporary::create(&dir, "beforehand-large-").unwrap();
+            let written = write_stream(HashKind::Sha1, bytes.len() as u64, &bytes[..], file);
+            let Ok((mut file, Some(id))) = written else { panic!("it is not written") };
+            assert_eq!(id, name(HashKind::Sha1, Kind::Blob, &bytes).unwrap());
+            let mut read = Vec::new();
+            file.rewind().unwrap();
+            ZlibDecoder::new(&file).read_to_end(&mut read).unwrap();
+            assert_eq!(read, [blob_header(bytes.len() as u64).as_bytes(), &bytes].concat());
+            let size = usize::try_from(file.metadata().unwrap().len()).unwrap();
+            assert_eq!(size < bytes.len() / 2, level == 1);
+        }
+    }
 }

@@ -166,6 +166,13 @@ impl GitPackWriter {
 
     /// Finishes the pack: pack and index are on the disk under their names when it returns.
     pub(in crate::store) fn finish(self) -> io::Result<PathBuf> {
+        let path = self.publish()?;
+        durable_rename(path.parent().unwrap_or(&path))?;
+        Ok(path)
+    }
+
+    /// The same, but the names are on the disk only when their directory has been synced.
+    pub(in crate::store) fn publish(self) -> io::Result<PathBuf> {
         let Self { dir, file, temporary, mut rows, length, hash } = self;
         let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
         let count = u32::try_from(rows.len()).map_err(|_| too_many())?;
@@ -182,7 +189,6 @@ impl GitPackWriter {
         let path = dir.join(format!("pack-{}.pack", unused_name(&checksum, hash)?));
         temporary.rename(&path)?;
         index.rename(&path.with_extension("idx"))?;
-        durable_rename(&dir)?;
         Ok(path)
     }
 }

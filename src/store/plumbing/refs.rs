@@ -21,7 +21,7 @@ use gix::{ObjectId, bstr::ByteSlice};
 use super::repo::Repo;
 use crate::{
     error::{Error, Result},
-    fs::{Lock, all_at_once, create_private_dirs, hand_over, read_small, sync_dir},
+    fs::{Lock, PendingFile, all_at_once, create_private_dirs, hand_over, read_small, sync_dir},
     model::CheckpointId,
 };
 
@@ -29,6 +29,8 @@ use crate::{
 const CHECKPOINTS: &str = "refs/checkpoints/";
 /// The trees that caches rely on.
 const ANCHORS: &str = "refs/anchors/";
+/// The anchor of the cache of the user's git directory.
+pub(in crate::store) const ADMINISTRATION: &str = "refs/anchors/administration";
 /// Two hashes and a word, with room for the longest symbolic ref.
 const REF_MAX_BYTES: u64 = 8 << 10;
 /// Enough for five million refs.
@@ -129,39 +131,43 @@ impl Refs {
         Ok(found)
     }
 
-    /// Creates the ref of a new checkpoint and points the anchor at `anchor`. Runs `beside` in
-    /// parallel, because all of it waits for the disk. Both refs are renamed into place after that.
+    /// Creates the ref of a new checkpoint and points the anchors at what it tells. `names` are directories
+    /// with new names that the checkpoint needs, and `record` is its record. All of that waits for the disk at
+    /// the same time; only then does the checkpoint get its names, the record first.
     ///
     /// # Errors
     ///
-    /// Fails if a ref cannot be written or `beside` fails. The checkpoint does not exist then.
+    /// Fails if something cannot be written. The checkpoint does not exist then, but the caller removes what
+    /// may have its name already.
     pub(in crate::store) fn create(
         &self,
         repo: &Repo,
-        id: CheckpointId,
-        tree: ObjectId,
-        anchor: Option<ObjectId>,
-        beside: impl Fn() -> Result<()> + Sync,
+        new: &NewRefs,
+        (record, checkpoints): (PendingFile, &Path),
+        names: &[PathBuf],
     ) -> Result<()> {
-        let mut new = vec![(self.name(id), tree)];
-        new.extend(anchor.map(|anchor| (self.anchor_name(), anchor)));
-        let list = PackedList::with(repo, &new);
+        let mut refs = vec![(self.name(new.id), new.tree)];
+        refs.extend(new.anchor.map(|anchor| (self.anchor_name(), anchor)));
+        refs.extend(new.administration.map(|tree| (ADMINISTRATION.to_owned(), tree)));
+        let list = PackedList::with(repo, &refs);
         let written = match &list {
             Some(list) => vec![list.write(repo)?],
-            None => new
+            None => refs
                 .iter()
                 .map(|(name, id)| PendingRef::of(repo, name, *id))
                 .collect::<Result<_>>()?,
         };
-        let waits: Vec<Option<&PendingRef>> =
-            [None].into_iter().chain(written.iter().map(Some)).collect();
-        all_at_once(&waits, |wait| wait.map_or_else(&beside, PendingRef::sync))?;
-        let dirs: BTreeSet<PathBuf> =
+        let waits = names.iter().map(|dir| Wait::Dir(dir)).chain([Wait::Record(&record)]);
+        let waits: Vec<Wait<'_>> = waits.chain(written.iter().map(Wait::Ref)).collect();
+        all_at_once(&waits, Wait::sync)?;
+        let mut dirs: BTreeSet<PathBuf> =
             written.iter().filter_map(|it| it.path.parent().map(Path::to_owned)).collect();
+        dirs.insert(checkpoints.to_owned());
+        record.publish()?;
         written.into_iter().rev().try_for_each(PendingRef::publish)?;
         all_at_once(&dirs.iter().collect::<Vec<_>>(), |dir| sync_dir(dir))?;
         // A file stands before what the list says. An anchor that comes back with a power cut is only not trusted.
-        list.map_or(Ok(()), |_| new.iter().try_for_each(|(name, _)| remove_file(repo, name)))
+        list.map_or(Ok(()), |_| refs.iter().try_for_each(|(name, _)| remove_file(repo, name)))
     }
 
     /// Points the anchor at another tree.
@@ -202,6 +208,33 @@ impl Refs {
             Err(_) => true,
         };
         Ok(names.filter(leads_nowhere).collect())
+    }
+}
+
+/// What the refs of a new checkpoint point at.
+pub(in crate::store) struct NewRefs {
+    pub(in crate::store) id: CheckpointId,
+    pub(in crate::store) tree: ObjectId,
+    /// The tree that the cache of the root relies on, if there will be one.
+    pub(in crate::store) anchor: Option<ObjectId>,
+    /// The same of the git directory.
+    pub(in crate::store) administration: Option<ObjectId>,
+}
+
+/// What a new checkpoint waits for.
+enum Wait<'a> {
+    Dir(&'a Path),
+    Record(&'a PendingFile),
+    Ref(&'a PendingRef),
+}
+
+impl Wait<'_> {
+    fn sync(&self) -> Result<()> {
+        match self {
+            Self::Dir(dir) => sync_dir(dir),
+            Self::Record(record) => record.sync(),
+            Self::Ref(written) => written.sync(),
+        }
     }
 }
 

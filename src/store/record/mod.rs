@@ -40,7 +40,7 @@ use self::{
 use super::{Survey, objects::names_in};
 use crate::{
     error::{Error, Result},
-    fs::{create_new_synced, create_private_dirs, is_short_of_means, now_ns, read_small, sync_dir},
+    fs::{PendingFile, create_private_dirs, is_short_of_means, now_ns, read_small, sync_dir},
     model::{Cause, Checkpoint, CheckpointId, ContentId},
     state::{RootState, StateDir},
 };
@@ -163,10 +163,21 @@ pub(super) fn placeholder(id: CheckpointId, order: (u64, DateTime<Utc>), why: &s
 ///
 /// Fails if a record of that id exists, which is left as it is.
 pub fn write(state: &RootState, record: &Record) -> Result<()> {
-    let dir = state.checkpoints();
-    create_private_dirs(&dir)?;
+    let new = unpublished(state, record)?;
+    new.sync()?;
+    new.publish()?;
+    sync_dir(&state.checkpoints())
+}
+
+/// Writes the record of a new checkpoint, which does not exist before the file has its name.
+///
+/// # Errors
+///
+/// Fails if it cannot be written.
+pub(super) fn unpublished(state: &RootState, record: &Record) -> Result<PendingFile> {
+    create_private_dirs(&state.checkpoints())?;
     let bytes = to_json(&RecordFile::of(record))?;
-    create_new_synced(&path_of(state, record.checkpoint.id), &bytes)
+    PendingFile::write(&path_of(state, record.checkpoint.id), &bytes)
 }
 
 /// Reads the record of a checkpoint.

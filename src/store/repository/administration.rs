@@ -7,10 +7,13 @@
 //! as a tree; the indexes of other worktrees are, without their stat fields, so that a refresh by
 //! `git status` is no change.
 
+mod cache;
+
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
-    ffi::OsStr,
-    io::{self, Read},
+    ffi::{CStr, OsStr},
+    io, mem,
     os::unix::ffi::OsStrExt,
     path::Path,
 };
@@ -21,36 +24,27 @@ use gix::{
 };
 use sha2::{Digest, Sha256};
 
+use self::cache::{Cached, StampedBlob};
 use super::super::plumbing::{
     modes,
     names::{Bearer, escape as escape_name},
     objects::ObjectWriter,
-    refs,
     repo::Repo,
     tree::TreeBuilder,
 };
 use crate::{
     error::Result,
-    fs::{now_ns, open_options, read_small, replace, stat_path},
+    fs::{Dir, FileBuffer, now_ns, stat_path},
     model::{ContentId, Kind, SkipReason, Skipped, Stamp},
     scan::is_racy,
-    store::escape::{escape, unescape},
 };
 
 /// No single file of git's own but an object comes near it.
 const FILE_MAX_BYTES: u64 = 64 << 20;
-/// A hundred thousand refs.
-const CACHE_MAX_BYTES: u64 = 64 << 20;
 /// Refs and worktrees nest less deep.
 const DEPTH_MAX: usize = 100;
-/// More loose refs are not looked at one by one to find that nothing has changed: 3 ms.
-const REFS_MAX: usize = 2000;
 /// For callers that keep no index elsewhere; no file has that name.
 pub(super) const NO_INDEX: &[u8] = b"\0";
-/// The first line of the cache.
-const CACHE_MAGIC: &str = "administration 1";
-/// The ref that says what the cache may rely on: it points at the tree it was written for.
-const ANCHOR: &str = "refs/anchors/administration";
 
 /// What a checkpoint keeps of a git directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,20 +62,6 @@ pub(super) struct Looked {
     pub(super) administration: Administration,
     /// Whether nothing had changed since the last look.
     pub(super) is_unchanged: bool,
-    rows: BTreeMap<Vec<u8>, StampedBlob>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct StampedBlob {
-    stamp: Stamp,
-    racy: bool,
-    /// The blob of a file or link. A directory has none, nor an index that was not asked for.
-    blob: Option<ObjectId>,
-}
-
-/// The cache, as it was left by the last look.
-struct Cached {
-    administration: Administration,
     rows: BTreeMap<Vec<u8>, StampedBlob>,
 }
 
@@ -103,12 +83,12 @@ pub(super) fn look(
     let cached = Cached::load(repo);
     let own_index = own_index.strip_prefix(common_dir).unwrap_or(own_index);
     let own_index = own_index.as_os_str().as_bytes();
-    let stands = |cached: &&Cached| cached.stands(common_dir, own_index, false);
+    let stands = |cached: &&Cached| cached.stands(common_dir, own_index);
     if let Some(cached) = cached.as_ref().filter(stands) {
         let administration = cached.administration.clone();
         return Ok(Looked { administration, is_unchanged: true, rows: BTreeMap::new() });
     }
-    let known = cached.map(|cached| cached.rows).unwrap_or_default();
+    let known = cached.map(|cached| cached.rows()).unwrap_or_default();
     let (rows, now) = (BTreeMap::new(), now_ns());
     let mut walk = AdministrationWalk {
         repo,
@@ -119,9 +99,10 @@ pub(super) fn look(
         left_out,
         known,
         rows,
+        buffer: FileBuffer::default(),
         now,
     };
-    walk.directory(common_dir, b"", 0)?;
+    walk.all()?;
     let rows = walk.rows;
     let administration = build(repo, &rows, own_index, writer)?;
     Ok(Looked { administration, is_unchanged: false, rows })
@@ -134,7 +115,7 @@ pub(super) fn look(
 ///
 /// Fails if the objects of `repo` cannot be opened.
 pub(super) fn files(repo: &Repo, common_dir: &Path) -> Result<BTreeMap<Vec<u8>, ObjectId>> {
-    let known = Cached::load(repo).map(|cached| cached.rows).unwrap_or_default();
+    let known = Cached::load(repo).map(|cached| cached.rows()).unwrap_or_default();
     let (writer, mut left_out) = (ObjectWriter::new(repo), Vec::new());
     let mut walk = AdministrationWalk {
         repo,
@@ -145,9 +126,10 @@ pub(super) fn files(repo: &Repo, common_dir: &Path) -> Result<BTreeMap<Vec<u8>, 
         left_out: &mut left_out,
         known,
         rows: BTreeMap::new(),
+        buffer: FileBuffer::default(),
         now: now_ns(),
     };
-    walk.directory(common_dir, b"", 0)?;
+    walk.all()?;
     let rows = walk.rows.into_iter();
     Ok(rows.filter_map(|(path, row)| Some((path, row.blob?))).collect())
 }
@@ -160,104 +142,17 @@ pub(super) fn unchanged(
     own_index: &Path,
 ) -> Option<Administration> {
     let own_index = own_index.strip_prefix(common_dir).unwrap_or(own_index);
-    let cached = Cached::load(repo)?;
-    let stands = cached.stands(common_dir, own_index.as_os_str().as_bytes(), true);
-    stands.then_some(cached.administration)
-}
-
-fn is_as_it_was(common_dir: &Path, path: &[u8], row: &StampedBlob, own_index: &[u8]) -> bool {
-    if path == own_index {
-        return true;
-    }
-    let is_held = row.blob.is_some() || !row.stamp.kind().is_some_and(Kind::has_content);
-    // A directory of objects: see `AdministrationWalk::objects`.
-    let is_mode_only = row.stamp.inode == 0;
-    let is_same = || {
-        stat_path(&common_dir.join(OsStr::from_bytes(path)))
-            .is_ok_and(|stamp| stamp == row.stamp || is_mode_only && stamp.mode == row.stamp.mode)
-    };
-    is_held && !row.racy && is_same()
+    let cached = Cached::load_start(repo)?;
+    cached.stands(common_dir, own_index.as_os_str().as_bytes()).then_some(cached.administration)
 }
 
 impl Looked {
     /// Lets the next look begin where this one ended. If that fails it is slower, nothing else.
     pub(super) fn write_cache(&self, repo: &Repo) {
-        if self.is_unchanged {
-            return;
+        if !self.is_unchanged {
+            cache::write(repo, &self.administration, &self.rows);
         }
-        let Administration { tree, modes, digest } = &self.administration;
-        let text = |id: &Option<ObjectId>| id.map_or("-".to_owned(), |id| id.to_string());
-        let mut cache = format!("{CACHE_MAGIC}\n{tree} {} {digest}\n", text(modes));
-        for (path, StampedBlob { stamp, racy, blob }) in &self.rows {
-            let Stamp { mtime_ns, ctime_ns, inode, size, mode } = stamp;
-            let (racy, blob) = (u8::from(*racy), text(blob));
-            cache.push_str(&format!(
-                "{mtime_ns} {ctime_ns} {inode} {size} {mode:o} {racy} {blob} {}\n",
-                escape(path)
-            ));
-        }
-        cache.push_str(&format!("{:08x}\n", crc32fast::hash(cache.as_bytes())));
-        // The cache first: without its anchor it is not believed.
-        let _slower = replace(&repo.git_dir.join("administration"), cache.as_bytes())
-            .and_then(|()| refs::set(repo, ANCHOR, *tree));
     }
-}
-
-impl Cached {
-    /// Whether everything is as it was. If `trusts_directories`, the directories speak for very many
-    /// refs: git gives each a new file when it moves.
-    fn stands(&self, common_dir: &Path, own_index: &[u8], trusts_directories: bool) -> bool {
-        let is_ref = |path: &[u8], row: &StampedBlob| {
-            row.blob.is_some() && path.split(|&byte| byte == b'/').any(|name| name == b"refs")
-        };
-        let are_many = trusts_directories
-            && self.rows.iter().filter(|(path, row)| is_ref(path, row)).count() > REFS_MAX;
-        self.rows.iter().all(|(path, row)| {
-            are_many && !row.racy && is_ref(path, row)
-                || is_as_it_was(common_dir, path, row, own_index)
-        })
-    }
-
-    /// Reads the cache of a repository; `None` if there is none that can be believed.
-    fn load(repo: &Repo) -> Option<Self> {
-        let bytes = read_small(&repo.git_dir.join("administration"), CACHE_MAX_BYTES).ok()??;
-        let text = str::from_utf8(&bytes).ok()?.strip_suffix('\n')?;
-        let (body, checksum) = text.rsplit_once('\n')?;
-        let is_whole = checksum == format!("{:08x}", crc32fast::hash(&bytes[..=body.len()]));
-        let mut lines = body.lines();
-        if !is_whole || lines.next()? != CACHE_MAGIC {
-            return None;
-        }
-        let mut head = lines.next()?.split(' ');
-        let tree = parse_id(head.next()?)?;
-        let modes = parse_id(head.next()?);
-        let administration =
-            Administration { tree, modes, digest: ContentId::parse(head.next()?)? };
-        if refs::read(repo, ANCHOR).ok()? != Some(tree) {
-            return None;
-        }
-        let rows = lines.map(parse_row).collect::<Option<_>>()?;
-        Some(Self { administration, rows })
-    }
-}
-
-/// `-`, and no other word, stands where there is none: the checksum says that it was written so.
-fn parse_id(text: &str) -> Option<ObjectId> {
-    ObjectId::from_hex(text.as_bytes()).ok()
-}
-
-fn parse_row(line: &str) -> Option<(Vec<u8>, StampedBlob)> {
-    let mut fields = line.split(' ');
-    let stamp = Stamp {
-        mtime_ns: fields.next()?.parse().ok()?,
-        ctime_ns: fields.next()?.parse().ok()?,
-        inode: fields.next()?.parse().ok()?,
-        size: fields.next()?.parse().ok()?,
-        mode: u32::from_str_radix(fields.next()?, 8).ok()?,
-    };
-    let racy = fields.next()? == "1";
-    let blob = parse_id(fields.next()?);
-    Some((unescape(fields.next()?)?, StampedBlob { stamp, racy, blob }))
 }
 
 struct AdministrationWalk<'a> {
@@ -269,14 +164,32 @@ struct AdministrationWalk<'a> {
     left_out: &'a mut Vec<Skipped>,
     known: BTreeMap<Vec<u8>, StampedBlob>,
     rows: BTreeMap<Vec<u8>, StampedBlob>,
+    buffer: FileBuffer,
     now: i64,
 }
 
 impl AdministrationWalk<'_> {
-    /// Everything in the directory at `dir`, whose path below the git directory is `path`.
-    fn directory(&mut self, dir: &Path, path: &[u8], depth: usize) -> Result<()> {
-        let Ok(stamp) = stat_path(dir) else { return Ok(()) };
-        let Ok(names) = super::names_of(dir) else {
+    /// Everything in the git directory.
+    fn all(&mut self) -> Result<()> {
+        let Ok(stamp) = stat_path(self.common_dir) else { return Ok(()) };
+        self.directory(Dir::open(self.common_dir), stamp, b"", 0)
+    }
+
+    /// Everything in a directory, whose path below the git directory is `path`.
+    fn directory(
+        &mut self,
+        opened: io::Result<Dir>,
+        stamp: Stamp,
+        path: &[u8],
+        depth: usize,
+    ) -> Result<()> {
+        let mut names = Vec::new();
+        let listed = opened.and_then(|dir| {
+            let (stamp, _) = dir.stat()?;
+            dir.list(|entry| names.push(entry))?;
+            Ok((dir, stamp))
+        });
+        let Ok((dir, stamp)) = listed else {
             self.leave_out(path, SkipReason::Unreadable, stamp);
             return Ok(());
         };
@@ -286,21 +199,22 @@ impl AdministrationWalk<'_> {
         }
         let racy = is_racy(&stamp, self.now);
         self.rows.insert(path.to_vec(), StampedBlob { stamp, racy, blob: None });
-        for name in names {
-            let bytes = name.as_bytes();
-            let below = if path.is_empty() { bytes.to_vec() } else { [path, b"/", bytes].concat() };
+        for entry in names {
+            let name = entry.name.to_bytes();
+            let below = if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() };
             if super::is_object_dir(self.common_dir, &below) {
-                self.objects(&dir.join(&name), &below)?;
-            } else if !is_left_to_git(&below, bytes) {
-                self.entry(&dir.join(&name), &below, depth + 1)?;
+                self.objects(&below)?;
+            } else if !is_left_to_git(&below, name) {
+                self.entry(&dir, &entry.name, entry.kind, &below, depth + 1)?;
             }
         }
         Ok(())
     }
 
     /// Of a directory of objects, only what says where else objects are.
-    fn objects(&mut self, dir: &Path, path: &[u8]) -> Result<()> {
-        if let Ok(stamp) = stat_path(dir) {
+    fn objects(&mut self, path: &[u8]) -> Result<()> {
+        let dir = self.common_dir.join(OsStr::from_bytes(path));
+        if let Ok(stamp) = stat_path(&dir) {
             // Objects come and go; only its permissions count.
             let stamp = Stamp { mode: stamp.mode, ..Stamp::default() };
             self.rows.insert(path.to_vec(), StampedBlob { stamp, racy: false, blob: None });
@@ -309,44 +223,94 @@ impl AdministrationWalk<'_> {
         let Ok(stamp) = stat_path(&info) else { return Ok(()) };
         let racy = is_racy(&stamp, self.now);
         self.rows.insert(below.clone(), StampedBlob { stamp, racy, blob: None });
-        self.entry(&info.join("alternates"), &[&below[..], b"/alternates"].concat(), 0)
+        let Ok(info) = Dir::open(&info) else { return Ok(()) };
+        let name = c"alternates";
+        self.entry(&info, name, None, &[&below[..], b"/alternates"].concat(), 0)
     }
 
-    fn entry(&mut self, place: &Path, path: &[u8], depth: usize) -> Result<()> {
-        let Ok(stamp) = stat_path(place) else { return Ok(()) };
+    /// One name in `dir`. `kind` is what the listing says of it.
+    fn entry(
+        &mut self,
+        dir: &Dir,
+        name: &CStr,
+        kind: Option<Kind>,
+        path: &[u8],
+        depth: usize,
+    ) -> Result<()> {
+        // Opening a file tells its stamp.
+        let is_new = path != self.own_index && !self.known.contains_key(path);
+        if kind == Some(Kind::File) && is_new {
+            return self.hold(dir, name, path, None);
+        }
+        let Ok(stamp) = dir.stat_child(name) else { return Ok(()) };
         match stamp.kind() {
-            Some(Kind::Directory) => self.directory(place, path, depth),
+            Some(Kind::Directory) => self.directory(dir.open_child(name), stamp, path, depth),
             Some(Kind::File) if path == self.own_index => {
                 self.rows.insert(path.to_vec(), StampedBlob { stamp, racy: true, blob: None });
                 Ok(())
             }
-            Some(Kind::File | Kind::Link) => self.hold(place, path, stamp),
+            Some(Kind::File | Kind::Link) => self.hold(dir, name, path, Some(stamp)),
             // A daemon's socket is its own.
             Some(Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice) | None => Ok(()),
         }
     }
 
-    fn hold(&mut self, place: &Path, path: &[u8], stamp: Stamp) -> Result<()> {
-        let racy = is_racy(&stamp, self.now);
-        let known = self.known.get(path).filter(|row| row.stamp == stamp && !row.racy);
-        let mut blob = known.and_then(|row| row.blob);
-        if blob.is_none() {
-            let bytes = match bytes_of(self.repo, place, path, stamp) {
-                Ok(bytes) => bytes,
-                Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(()),
-                Err(err) => {
-                    let is_large = err.kind() == io::ErrorKind::FileTooLarge;
-                    let reason =
-                        if is_large { SkipReason::TooLarge } else { SkipReason::Unreadable };
-                    self.leave_out(path, reason, stamp);
-                    return Ok(());
-                }
-            };
-            let odb = self.repo.odb()?;
-            blob = Some(self.writer.add(ObjectKind::Blob, &bytes, odb)?);
+    /// Holds a file or link. Its stamp is unknown if it is certainly new, and a file.
+    fn hold(&mut self, dir: &Dir, name: &CStr, path: &[u8], stamp: Option<Stamp>) -> Result<()> {
+        let known = self.known.get(path).filter(|row| Some(row.stamp) == stamp && !row.racy);
+        if let Some(blob) = known.and_then(|row| row.blob) {
+            self.insert(path, stamp.unwrap_or_default(), blob);
+            return Ok(());
         }
-        self.rows.insert(path.to_vec(), StampedBlob { stamp, racy, blob });
-        Ok(())
+        let mut buffer = mem::take(&mut self.buffer);
+        let held = match self.read(dir, name, path, stamp, &mut buffer) {
+            Ok((bytes, stamp)) => {
+                let odb = self.repo.odb()?;
+                self.writer.add(ObjectKind::Blob, &bytes, odb).map(|blob| {
+                    self.insert(path, stamp, blob);
+                })
+            }
+            Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(err) => {
+                let is_large = err.kind() == io::ErrorKind::FileTooLarge;
+                let reason = if is_large { SkipReason::TooLarge } else { SkipReason::Unreadable };
+                let stamp = stamp.or_else(|| dir.stat_child(name).ok()).unwrap_or_default();
+                self.leave_out(path, reason, stamp);
+                Ok(())
+            }
+        };
+        self.buffer = buffer;
+        held
+    }
+
+    fn insert(&mut self, path: &[u8], stamp: Stamp, blob: ObjectId) {
+        let racy = is_racy(&stamp, self.now);
+        self.rows.insert(path.to_vec(), StampedBlob { stamp, racy, blob: Some(blob) });
+    }
+
+    /// What is held of a file or link, and the stamp from before it was read.
+    fn read<'b>(
+        &self,
+        dir: &Dir,
+        name: &CStr,
+        path: &[u8],
+        stamp: Option<Stamp>,
+        buffer: &'b mut FileBuffer,
+    ) -> io::Result<(Cow<'b, [u8]>, Stamp)> {
+        if let Some(stamp) = stamp.filter(|stamp| stamp.kind() == Some(Kind::Link)) {
+            return Ok((dir.read_link(name)?.into(), stamp));
+        }
+        let (file, stamp) = dir.open_file(name)?;
+        if stamp.size > FILE_MAX_BYTES {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let bytes = buffer.read(&file, stamp.size, FILE_MAX_BYTES)?;
+        if bytes.len() as u64 > FILE_MAX_BYTES {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let place = || self.common_dir.join(OsStr::from_bytes(path));
+        let index = is_index(path).then(|| without_stats(self.repo, &place())).flatten();
+        Ok((index.map_or(bytes.into(), Cow::from), stamp))
     }
 
     /// Names what is not held. As long as it is there every look is a whole one, and names it again.
@@ -364,23 +328,6 @@ impl AdministrationWalk<'_> {
 fn is_left_to_git(path: &[u8], name: &[u8]) -> bool {
     let is_of_process = name == b"gc.pid" || name.starts_with(b"fsmonitor--daemon");
     name.ends_with(b".lock") || is_of_process && !super::is_below_refs(path)
-}
-
-fn bytes_of(repo: &Repo, place: &Path, path: &[u8], stamp: Stamp) -> io::Result<Vec<u8>> {
-    if stamp.kind() == Some(Kind::Link) {
-        return Ok(std::fs::read_link(place)?.into_os_string().into_encoded_bytes());
-    }
-    if stamp.size > FILE_MAX_BYTES {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
-    let file = open_options().read(true).open(place)?;
-    let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).map_or(0, |size| size + 1));
-    file.take(FILE_MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > FILE_MAX_BYTES {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
-    let is_index = is_index(path);
-    Ok(is_index.then(|| without_stats(repo, place)).flatten().unwrap_or(bytes))
 }
 
 fn is_index(path: &[u8]) -> bool {
