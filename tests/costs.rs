@@ -408,7 +408,9 @@ fn a_checkpoint_waits_for_the_disk_three_times() {
         }
     }
     steps.retain(|step| !step.is_empty());
-    steps.iter_mut().for_each(|step| step.sort());
+    for step in &mut steps {
+        step.sort();
+    }
     let steps: Vec<String> = steps.iter().map(|step| step.join(", ")).collect();
     assert_snapshot!(steps.join("\n"), @r"
     repositories/HASH/objects/pack/tmp_idx_, repositories/HASH/objects/pack/tmp_pack_
@@ -432,7 +434,7 @@ fn very_many_refs_are_not_looked_at_one_by_one_when_nothing_has_changed() {
     let head = git(&world, &world.root(), "git rev-parse HEAD");
     let head = head.trim();
     let list = (0..2_100).map(|number| format!("create refs/many/{}/{number} {head}", number % 10));
-    fs::write(world.root().join(".git/list"), list.collect::<Vec<_>>().join("\n") + "\n").unwrap();
+    world.write(".git/list", list.collect::<Vec<_>>().join("\n") + "\n");
     git(&world, &world.root(), "git update-ref --stdin <.git/list && rm .git/list");
     for turn in ["many", "again", "settled"] {
         std::thread::sleep(std::time::Duration::from_millis(50));

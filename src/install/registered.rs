@@ -36,15 +36,15 @@ pub fn registrations_at(
     can_contain: bool,
 ) -> Vec<PathBuf> {
     let home = process.var("HOME").map(Path::new);
-    let is_home = home.is_some_and(|home| home.starts_with(place));
-    let in_home = home.filter(|_| !is_home).and_then(|home| Some((home, below(place, home)?)));
+    let home_goes = home.is_some_and(|home| home.starts_with(place));
+    let in_home = home.filter(|_| !home_goes).and_then(|home| Some((home, below(place, home)?)));
     let in_root = below(place, root).filter(|rest| !rest.is_empty());
     let mut search = HookFileSearch { place, can_contain, found: Vec::new() };
     for row in ROWS {
         if let Some((home, rest)) = in_home {
             search.by_default(row, home, rest);
         }
-        if !is_home {
+        if !home_goes {
             search.told(process, row);
         }
         if let Some(rest) = in_root {

@@ -188,7 +188,7 @@ fn unseal(text: &str) -> Option<&str> {
 }
 
 fn id_text(id: Option<&ObjectId>) -> String {
-    id.map_or("-".to_owned(), |id| id.to_string())
+    id.map_or("-".to_owned(), ToString::to_string)
 }
 
 /// `-`, and no other word, stands where there is none: the checksum says that it was written so.
