@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     evidence::{begins, ends, event, ours, run, writes},
     support::{
+        real::beforehand,
         temp::{noise, write},
         world::World,
     },
@@ -254,5 +255,56 @@ fn what_is_held_between_steps_is_private_and_goes_with_the_checkpoint() {
         assert!(format!("{}{}", said.stdout, said.stderr).contains("attribution/contents/"));
         ours(&mut world, &["check", "--repair"], 0);
         ours(&mut world, &["check"], 0);
+    }
+}
+
+/// Before step 1.4 `a` is what an edit left, `b` is gone, and `c/new` is there; since then all three changed.
+fn for_kills(mut world: World) -> World {
+    write(&world.settings(), "deadline = \"60s\"\n");
+    world.write("a", "one\n");
+    world.write("b", "b\n");
+    run(&mut world, "zero", "make nothing", |_| ());
+    writes(&mut world, "one", "a", "two\n");
+    let input = json!({ "file_path": world.root().join("b"), "content": "" });
+    event(&mut world, "PreToolUse", "one", "Write", &input, "b");
+    fs::remove_file(world.root().join("b")).unwrap();
+    event(&mut world, "PostToolUse", "one", "Write", &input, "b");
+    writes(&mut world, "one", "c/new", "new\n");
+    writes(&mut world, "one", "a", "three\n");
+    writes(&mut world, "one", "b", "again\n");
+    run(&mut world, "one", "rm -r c", |world| {
+        fs::remove_file(world.root().join("c/new")).unwrap();
+        fs::remove_dir(world.root().join("c")).unwrap();
+    });
+    world
+}
+
+#[test]
+fn a_restore_to_a_step_killed_anywhere_is_finished_or_taken_back() {
+    let then = [Some("two\n"), None, Some("new\n")].map(|it| it.map(str::to_owned));
+    let now = [Some("three\n"), Some("again\n"), None].map(|it| it.map(str::to_owned));
+    let files = |world: &World| ["a", "b", "c/new"].map(|path| text(world, path));
+    let points =
+        ["restore-begun", "apply-rename:1", "apply-rename:2", "restore-index", "restore-end"];
+    let is_last = |at: usize| at + 1 == points.len();
+    for (at, point) in points.iter().enumerate() {
+        for goes_on in if is_last(at) { &[true, false][..] } else { &[true] } {
+            let mut world = for_kills(if at % 2 == 0 { World::with_git() } else { World::new() });
+            let command = ["restore", "1.4", "--yes"];
+            let output = beforehand(&world, &world.root(), &command)
+                .env("BEFOREHAND_TEST_CRASH_AT", point)
+                .output()
+                .unwrap();
+            assert!(output.status.code().is_none(), "{point} is never reached: {output:?}");
+            let end = if *goes_on { "--continue" } else { "--abort" };
+            let done = world.run(&["restore", end]);
+            assert_eq!(done.exit.code(), 0, "{point}: {}", done.stderr);
+            assert_eq!(files(&world), if *goes_on { then.clone() } else { now.clone() }, "{point}");
+            if *goes_on {
+                let done = world.run(&["undo", "--yes"]);
+                assert_eq!(done.exit.code(), 0, "{point}: {}{}", done.stdout, done.stderr);
+                assert_eq!(files(&world), now, "{point}: undo is the identity");
+            }
+        }
     }
 }
