@@ -167,7 +167,7 @@ impl History {
         for _ in 0..2 + dice.below(7) {
             match dice.below(10) {
                 0 | 1 => self.command(dice),
-                2 => self.changes(dice, "person"),
+                2 | 3 => self.changes(dice, "person"),
                 _ => self.edits(dice),
             }
         }
