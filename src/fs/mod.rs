@@ -10,7 +10,6 @@ mod dir_cursor;
 mod file_buffer;
 mod holes;
 mod lock;
-mod ownership;
 mod path_resolver;
 mod private;
 mod sync;
@@ -21,14 +20,13 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-pub use attributes::Owner;
+pub use attributes::{Owner, hand_over, is_another_users};
 pub use dir::{Dir, Listed, names_in, stat_path};
 pub(crate) use dir::{c_name, set_permissions, stamp_of};
 pub use dir_cursor::DirCursor;
 pub use file_buffer::FileBuffer;
 pub use holes::Holes;
 pub use lock::Lock;
-pub use ownership::{hand_over, is_another_users};
 pub use path_resolver::PathResolver;
 pub use private::{
     PendingFile, Small, can_make_files, clear_away, create_new_synced, create_private_dirs,

@@ -275,14 +275,14 @@ mod tests {
     #[test]
     fn a_restore_that_an_undo_passed_over_is_not_undone_later() {
         let mut line = vec![turn(1, "a"), turn(2, "b"), restore(3, "restore", 1)];
-        // Somebody had put back by hand what it did.
+        // The user had put back by hand what it did.
         line.push(restore(4, UNDO, 2));
         assert_eq!(next(&mut line, UNDO), Some(1));
         assert_eq!(next(&mut line, UNDO), None);
     }
 
     #[test]
-    fn what_somebody_asked_for_is_not_undone() {
+    fn a_checkpoint_taken_by_hand_is_not_undone() {
         assert_eq!(undo_target(&[checkpoint(1, Cause::asked(None))], &[], None), None);
     }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Restore, RestoreRequest,
+    content::entry_at,
     content::{Present, digest_now},
-    side::entry_at,
 };
 use crate::{
     attribution::{self, AgentHistory, PathSide},

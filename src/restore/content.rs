@@ -1,15 +1,14 @@
 //! Reads current bytes and those of a checkpoint, and compares them with what an agent wrote.
 
-use std::{collections::BTreeMap, io::Read, path::Path};
-
-use super::side::{entry_at, top};
 use crate::{
     attribution::{self, CurrentState, PathSide, PathState},
+    error::Result,
     model::{CheckpointId, Entry, Kind, RelPath, Tree},
     plan::{Action, Choosable, Merged, RestorePlan, Step},
     project::Project,
     store::{self, ContentSource, naming},
 };
+use std::{collections::BTreeMap, io::Read, path::Path};
 
 /// Larger files are not read to find out who made them.
 const READ_MAX_BYTES: u64 = 32 << 20;
@@ -194,5 +193,26 @@ pub(crate) fn is_state(
         }
         (_, _, _, Some(sha)) => bytes().is_some_and(|bytes| attribution::digest(&bytes) == *sha),
         (_, _, _, _) => false,
+    }
+}
+
+/// What a checkpoint holds at a path of one side.
+pub(super) fn entry_at(
+    project: &Project,
+    tree: &Tree,
+    path: &RelPath,
+    side: PathSide,
+) -> Result<Option<Entry>> {
+    match side {
+        PathSide::Root => store::entry_at(project.store.as_ref(), tree, path),
+        PathSide::Outside => Ok(tree.outside.get(&path.at_top()).copied()),
+    }
+}
+
+/// Where the paths of a side begin.
+pub(super) fn top(project: &Project, side: PathSide) -> &Path {
+    match side {
+        PathSide::Root => project.root.path(),
+        PathSide::Outside => Path::new("/"),
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Restore, StepState, announced, head, model_note, prepare::Prepared, repositories::keeps_own,
+    Restore, StepState, head, hold, model_note, prepare::Prepared, repositories::keeps_own,
     unreadable,
 };
 use crate::{
@@ -81,14 +81,14 @@ impl Restore<'_> {
     ) -> Result<CheckpointId> {
         let project = self.project;
         let place = project.state.root(&project.root);
-        announced::announce(project, &place)?;
+        hold::announce(project, &place)?;
         crash::point("restore-announced");
         let held = self.hold(process, prepared, stored_scan);
         crash::point("restore-held");
         let begun = held.and_then(|held| self.log(prepared, held).begin(&place).map(|()| held));
         let held = begun.inspect_err(|_| {
             // The next restore tries it again.
-            let _nothing_was_changed = announced::call_off(project, &place);
+            let _nothing_was_changed = hold::call_off(project, &place);
         })?;
         crash::point("restore-begun");
         Ok(held)

@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     RestoreRequest,
-    announced::drop_announced,
     bring::{Brings, BroughtTree},
     comparison::{seen_by_plan, skipped_now},
     content::digest_now,
     execute::{gone, is_settled, made, make_repositories, note_back, note_merged, records},
-    head, mid_turn, outside,
+    head,
+    hold::drop_announced,
+    mid_turn, outside,
     repositories::keeps_own,
 };
 use crate::{
@@ -210,27 +211,10 @@ fn settle(
     let stages = log.index && keeps_own(project, &steps);
     let git = project.store.git().filter(|_| stages);
     let index = git.map(|git| git.restore_index(to)).transpose()?;
-    let merged: BTreeSet<&RelPath> = log.merged.iter().map(|(path, _)| path).collect();
-    let kept: BTreeSet<&RelPath> = plan.kept().map(|step| &step.path).collect();
-    let is_back = |path: &&RelPath| !merged.contains(path) && !kept.contains(path);
-    let back = log.paths.iter().filter(is_back).map(|path| {
-        let entry = match &brought {
-            Some(brought) if toward == Toward::After => brought.entry(path)?,
-            Some(_) | None => store::entry_at(project.store.as_ref(), &to_tree, path)?,
-        };
-        Ok((PathSide::Root, path, entry))
-    });
-    let back = back.collect::<Result<Vec<_>>>()?;
-    let outside: Vec<_> =
-        log.outside.iter().filter_map(|path| RelPath::from_top(path).ok()).collect();
-    let stays = |path: &&RelPath| {
-        plan.outside.steps.iter().any(|step| step.path == **path && !step.is_deed())
-    };
-    let outside = outside
-        .iter()
-        .filter(|path| !stays(path))
-        .map(|path| (PathSide::Outside, path, to_tree.outside.get(&path.at_top()).copied()));
-    note_back(project, (to, log.held), &outcome, back.into_iter().chain(outside))?;
+    let restored = brought.as_ref().filter(|_| toward == Toward::After);
+    let back = paths_back(project, log, &plan, &to_tree, restored)?;
+    let back = back.iter().map(|(side, path, entry)| (*side, path, *entry));
+    note_back(project, (to, log.held), &outcome, back)?;
     if toward == Toward::After {
         note_merged(project, &log.merged, log.held)?;
     }
@@ -265,86 +249,183 @@ fn brought(process: &Process<'_>, log: &RestoreLog, toward: Toward) -> Result<Op
     }
 }
 
+/// The paths that are back as the wanted end has them, and what is there. `brought` is what was to be brought
+/// from a fork, if that is the wanted end.
+fn paths_back(
+    project: &Project,
+    log: &RestoreLog,
+    plan: &RestorePlan,
+    to: &Tree,
+    brought: Option<&BroughtTree>,
+) -> Result<Vec<(PathSide, RelPath, Option<Entry>)>> {
+    let merged: BTreeSet<&RelPath> = log.merged.iter().map(|(path, _)| path).collect();
+    let kept: BTreeSet<&RelPath> = plan.kept().map(|step| &step.path).collect();
+    let stays = |path: &RelPath| {
+        plan.outside.steps.iter().any(|step| step.path == *path && !step.is_deed())
+    };
+    let mut back = Vec::new();
+    for path in log.paths.iter().filter(|path| !merged.contains(path) && !kept.contains(path)) {
+        let entry = match brought {
+            Some(brought) => brought.entry(path)?,
+            None => store::entry_at(project.store.as_ref(), to, path)?,
+        };
+        back.push((PathSide::Root, path.clone(), entry));
+    }
+    for path in log.outside.iter().filter_map(|path| RelPath::from_top(path).ok()) {
+        if !stays(&path) {
+            let entry = to.outside.get(&path.at_top()).copied();
+            back.push((PathSide::Outside, path, entry));
+        }
+    }
+    Ok(back)
+}
+
 fn plan(
     process: &Process<'_>,
     project: &Project,
     (log, brought): (&RestoreLog, Option<&BroughtTree>),
     toward: Toward,
 ) -> Result<(RestorePlan, Scan, Tree)> {
-    let (to, from) = match toward {
+    let (to_id, from_id) = match toward {
         Toward::Before => (log.held, log.of),
         Toward::After => (log.of, log.held),
     };
-    let store = project.store.as_ref();
-    let id = to;
-    let (to_tree, from_tree) = (project.tree_by_id(to)?, project.tree_by_id(from)?);
+    let (to, from) = (project.tree_by_id(to_id)?, project.tree_by_id(from_id)?);
     let below = log.paths.iter().map(|path| project.root.join(path));
     let files = below.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
     let mut scan = project.look(process, files.chain(log.outside.iter().cloned()).collect())?;
-    let now_tree = store.identify(&mut scan)?;
+    let now = project.store.identify(&mut scan)?;
     // Only now is it known what could not be read.
-    let skipped = skipped_now(&scan);
-    let skipped = plan::ByPath::of(&skipped);
-    let others = match toward {
-        _ if log.brings.is_some() => BTreeMap::new(),
-        Toward::Before => BTreeMap::new(),
-        Toward::After => mid_turn::unfinished(project, log.of, &log.merged)?,
+    refuse_skipped(log, &scan)?;
+    let mid_turn = match toward {
+        Toward::After if log.brings.is_none() => {
+            mid_turn::unfinished(project, log.of, &log.merged)?
+        }
+        Toward::After | Toward::Before => BTreeMap::new(),
     };
-    let digests: BTreeMap<&RelPath, &String> =
-        log.merged.iter().map(|(path, sha)| (path, sha)).collect();
-    let whole: BTreeMap<&RelPath, &Merged> =
-        log.merges.iter().map(|(path, it)| (path, it)).collect();
-    let has_merged_in_it = |dir: &RelPath| {
-        digests.range::<RelPath, _>(dir..).next().is_some_and(|(path, _)| path.is_within(dir))
-    };
+    let digests = log.merged.iter().map(|(path, sha)| (path, sha.as_str())).collect();
+    let merges = log.merges.iter().map(|(path, merged)| (path, merged)).collect();
+    let ends = BothEnds { project, log, brought, toward, to, from, now, mid_turn, digests, merges };
     let (mut paths, mut merges) = (Vec::new(), BTreeMap::new());
     for path in &log.paths {
-        if let Some(lost) = skipped.covering(path) {
-            return Err(Error::CannotHold {
-                path: ui::escape(&lost.path).into_owned(),
-                why: lost.reason.words().to_owned(),
-            });
-        }
-        let mut to = others.get(path).copied().or(store::entry_at(store, &to_tree, path)?);
-        let mut from = store::entry_at(store, &from_tree, path)?;
-        if let Some(brought) = brought {
-            let end = if toward == Toward::After { &mut to } else { &mut from };
-            *end = brought.entry(path)?;
-        }
-        let now = store::entry_at(store, &now_tree, path)?;
-        let named = |now, end| store::named_as(store, path, now, end, ContentSource::Disk);
-        let now = now.map(|now| named(named(now, to), from));
+        paths.extend(ends.unsettled(path, &mut merges)?);
+    }
+    let mut plan = plan::settle(to_id, paths);
+    plan.merges = merges;
+    plan.outside = outside::settle(&ends.to, &ends.from, &ends.now, log);
+    Ok((plan, scan, ends.to))
+}
+
+/// Refuses to go on if a path of the restore cannot be read now: nothing would hold what is there.
+fn refuse_skipped(log: &RestoreLog, scan: &Scan) -> Result<()> {
+    let skipped = skipped_now(scan);
+    let skipped = plan::ByPath::of(&skipped);
+    match log.paths.iter().find_map(|path| skipped.covering(path)) {
+        Some(lost) => Err(Error::CannotHold {
+            path: ui::escape(&lost.path).into_owned(),
+            why: lost.reason.words().to_owned(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// The two ends of an interrupted restore, and what is there now.
+struct BothEnds<'a> {
+    project: &'a Project,
+    log: &'a RestoreLog,
+    brought: Option<&'a BroughtTree>,
+    toward: Toward,
+    /// The end that is wanted.
+    to: Tree,
+    /// The other end.
+    from: Tree,
+    now: Tree,
+    /// The work of others in the middle of the turn, where the restore was to go back to it.
+    mid_turn: BTreeMap<RelPath, Entry>,
+    /// The SHA-256 of the merged files, in hex.
+    digests: BTreeMap<&'a RelPath, &'a str>,
+    /// Their content, where it was written down.
+    merges: BTreeMap<&'a RelPath, &'a Merged>,
+}
+
+impl BothEnds<'_> {
+    /// What there is to settle at a path; `None` for nothing. Adds what is to be merged there to `merges`.
+    fn unsettled(
+        &self,
+        path: &RelPath,
+        merges: &mut BTreeMap<RelPath, Merged>,
+    ) -> Result<Option<Unsettled>> {
+        let (mut to, mut from) = self.ends(path)?;
+        let now = store::entry_at(self.project.store.as_ref(), &self.now, path)?;
+        let now = now.map(|now| self.named(path, self.named(path, now, to), from));
         let is_directory = now.is_some_and(|now| now.kind == Kind::Directory);
-        if is_directory && has_merged_in_it(path) {
-            // Made on the way to what was merged, perhaps.
+        if is_directory && self.leads_to_merged(path) {
+            // It may have been made on the way to a merged file.
             from = from.or(now);
         }
-        if let Some(&sha) = digests.get(path) {
-            let digest = now.and_then(|now| digest_now(project, path, now.kind));
-            let is_ours = digest.is_some_and(|digest| digest == *sha);
+        if let Some(&sha) = self.digests.get(path) {
+            let digest = now.and_then(|now| digest_now(self.project, path, now.kind));
+            let is_ours = digest.is_some_and(|digest| digest == sha);
             from = if is_ours { now } else { from };
-            let is_brought = log.brings.is_some() && !whole.contains_key(path);
-            if toward == Toward::After && !others.contains_key(path) && !is_brought {
-                // Merged already, or by a version that did not write down what comes of it.
-                let Some(&whole) = whole.get(path).filter(|_| !is_ours) else { continue };
+            if self.is_to_be_merged(path) {
+                // It is merged already, or a version wrote the log that did not note the content.
+                let Some(&whole) = self.merges.get(path).filter(|_| !is_ours) else {
+                    return Ok(None);
+                };
                 merges.insert(path.clone(), whole.clone());
                 let (kind, permissions) = (Kind::File, whole.permissions);
                 to = Some(Entry { kind, permissions, content: None, device: 0 });
             }
         }
-        if let Some((_, other)) = log.others.iter().find(|(at, _)| at == path) {
+        if let Some((_, other)) = self.log.others.iter().find(|(at, _)| at == path) {
             let there = other.and_then(entry_of_mode);
-            let end = if toward == Toward::After { &mut to } else { &mut from };
+            let end = self.restored(&mut to, &mut from);
             if there.is_none_or(|there| end.is_none_or(|end| end.kind != there.kind)) {
                 *end = there;
             }
         }
-        paths.push(Unsettled { path: path.clone(), to, from, now });
+        Ok(Some(Unsettled { path: path.clone(), to, from, now }))
     }
-    let mut plan = plan::settle(id, paths);
-    plan.merges = merges;
-    plan.outside = outside::settle(&to_tree, &from_tree, &now_tree, log);
-    Ok((plan, scan, to_tree))
+
+    /// What each end has at a path.
+    fn ends(&self, path: &RelPath) -> Result<(Option<Entry>, Option<Entry>)> {
+        let store = self.project.store.as_ref();
+        let mid_turn = self.mid_turn.get(path).copied();
+        let mut to = mid_turn.or(store::entry_at(store, &self.to, path)?);
+        let mut from = store::entry_at(store, &self.from, path)?;
+        if let Some(brought) = self.brought {
+            *self.restored(&mut to, &mut from) = brought.entry(path)?;
+        }
+        Ok((to, from))
+    }
+
+    /// The end that the restore was to reach.
+    fn restored<'e>(
+        &self,
+        to: &'e mut Option<Entry>,
+        from: &'e mut Option<Entry>,
+    ) -> &'e mut Option<Entry> {
+        match self.toward {
+            Toward::After => to,
+            Toward::Before => from,
+        }
+    }
+
+    fn named(&self, path: &RelPath, now: Entry, end: Option<Entry>) -> Entry {
+        store::named_as(self.project.store.as_ref(), path, now, end, ContentSource::Disk)
+    }
+
+    /// Whether a merged file lies below a path.
+    fn leads_to_merged(&self, dir: &RelPath) -> bool {
+        let mut from_there = self.digests.range::<RelPath, _>(dir..);
+        from_there.next().is_some_and(|(path, _)| path.is_within(dir))
+    }
+
+    /// Whether the wanted end has a merge of both sides at a path of which the digest is known.
+    fn is_to_be_merged(&self, path: &RelPath) -> bool {
+        let is_brought = self.log.brings.is_some() && !self.merges.contains_key(path);
+        self.toward == Toward::After && !self.mid_turn.contains_key(path) && !is_brought
+    }
 }
 
 /// What is no file, by the bits of its type and permissions.

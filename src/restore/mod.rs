@@ -1,11 +1,9 @@
 //! The restore engine: from a request to a plan, and from a plan to files, index, branch and
 //! repositories. It holds everything that it overwrites first, and never prints.
 
-mod announced;
 mod authors;
 mod bring;
 mod brought;
-mod choose;
 mod choose_state;
 mod comparison;
 mod content;
@@ -23,7 +21,6 @@ mod outside;
 mod prepare;
 mod repositories;
 mod revert;
-mod side;
 mod unreadable;
 mod version;
 

@@ -29,7 +29,8 @@ use crate::{
         is_gits_own,
     },
     plan::{
-        self, Action, Change, KeepReason, Merged, OutsidePlan, Past, Picked, RestorePlan, Step,
+        self, Action, Change, Choosable, Chosen, KeepReason, Merged, OutsidePlan, Past, Picked,
+        RestorePlan, Step,
     },
     process::Process,
     project::{LaterTurns, Project, Then, TurnRow, rows},
@@ -604,4 +605,28 @@ fn own_roots(project: &Project, checkpoint: &Checkpoint, scan: &Scan) -> Vec<Rel
         inner.retain(|path| others.iter().any(|used| used.root == project.root.join(path)));
     }
     inner
+}
+
+impl Prepared {
+    /// Leaves everything as it is that is not chosen. Only files can be: branch, index and repositories
+    /// stay as they are. Returns whether one of them would have changed.
+    pub(crate) fn choose(&mut self, chosen: &BTreeMap<Choosable, Chosen>) -> bool {
+        let is_more = self.head.moves.is_some() || self.stages || !self.repositories.is_empty();
+        self.head.moves = None;
+        self.stages = false;
+        self.repositories.clear();
+        self.losing.clear();
+        let parts = chosen.iter().filter(|(_, chosen)| matches!(chosen, Chosen::Part(_)));
+        self.parts = parts.map(|(choosable, _)| choosable.path.clone()).collect();
+        self.plan.choose(chosen);
+        let plan = &self.plan;
+        let deeds: BTreeSet<&RelPath> = plan.deeds().map(|step| &step.path).collect();
+        // What goes back to the work of others is written down with its digest; a part of it has one
+        // of its own.
+        let is_whole = |path: &RelPath| deeds.contains(path) && !plan.merges.contains_key(path);
+        self.mid_turn.retain(|path, _| is_whole(path));
+        self.mid_turn_digests.retain(|path, _| is_whole(path));
+        self.marked.retain(|path| deeds.contains(path));
+        is_more
+    }
 }

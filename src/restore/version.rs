@@ -7,9 +7,9 @@ use std::{
 };
 
 use super::{
+    content::{entry_at, top},
     content::{held_bytes, small},
     merge::merge,
-    side::{entry_at, top},
 };
 use crate::{
     attribution::{self, AtPath, LeftContents, PathSide},

@@ -5,10 +5,8 @@
 
 mod escape;
 mod hunks;
-mod left_out;
 pub mod picker;
 mod question;
-mod quote;
 mod style;
 mod table;
 mod width;
@@ -16,15 +14,13 @@ mod words;
 
 use std::{borrow::Cow, path::Path};
 
-pub use escape::{escape, escape_json, escape_line, escape_path, escape_text};
+pub use escape::{escape, escape_json, escape_line, escape_path, escape_text, literal_pick, quote};
 pub use hunks::{DiffOptions, DiffSide, FileDiff, LineCounts, Patch, Unfit};
-pub use left_out::left_out;
 pub use question::{answer, ask, keys};
-pub use quote::{literal_pick, quote};
 pub use style::{Paint, Style};
 pub use table::{Cell, Column, Table};
 pub use width::{Align, Cut, cells, fit, pad};
-pub use words::{Clock, ago, count, duration, number, size};
+pub use words::{Clock, ago, count, duration, left_out, number, size};
 
 /// A path for display: escaped, and with `~` for the home directory.
 pub fn path<'a>(path: &'a Path, home: Option<&Path>) -> Cow<'a, str> {

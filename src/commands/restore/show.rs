@@ -147,7 +147,7 @@ pub(super) fn lacks_text(project: &Project, step: &RepositoryStep) -> String {
     lacks.map_or_else(String::new, |lacks| format!("; {}", ui::escape(lacks.as_bytes())))
 }
 
-/// Counting lines must not keep anybody waiting for the plan.
+/// How long the plan may wait for the counts of lines.
 const COUNTING: Duration = Duration::from_millis(300);
 
 /// How many lines of which files come and go, as far as they are soon counted.
@@ -363,41 +363,14 @@ fn kept_words(
 pub(super) fn plan_json(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, LineCounts>) -> Value {
     let prepared = shown.prepared;
     let plan = &prepared.plan;
-    let step = |step: &Step| {
-        let (action, why) = words(step, shown);
-        let author = match step.author {
-            _ if shown.brings().is_some() => "unknown",
-            Author::Agent => "agent",
-            Author::Restore => "restore",
-            Author::Session => "session",
-            Author::Other => "other",
-            Author::Unclear | Author::Unknown => "unknown",
-        };
-        let lines = lines.get(&step.path);
-        json!({
-            "path": String::from_utf8_lossy(step.path.as_bytes()),
-            "action": action,
-            "why": why,
-            "author": author,
-            "conflict": step.is_conflict(),
-            "lines": lines.map(|lines| json!({ "added": lines.added, "removed": lines.removed })),
-        })
-    };
+    let step = |step: &Step| step_json(step, shown, lines.get(&step.path));
     let outside = |step: &Step| step.path.at_top().to_string_lossy().into_owned();
     let named = |path: &RelPath| String::from_utf8_lossy(path.as_bytes()).into_owned();
-    let repository = |step: &RepositoryStep| {
-        let (action, why) = match &step.kind {
-            StepKind::Recreate | StepKind::Part(_) | StepKind::Pointer(_) => ("recreate", ""),
-            StepKind::Replace(why) => ("restore", &why[..]),
-            StepKind::Remove(why) => ("remove", *why),
-        };
-        json!({ "path": step.place.to_string_lossy(), "action": action, "why": why })
-    };
     json!({
         "command": shown.restore.request.verb,
         "is_plan": true,
         "checkpoint": plan.of.to_string(),
-        "repositories": prepared.repositories.iter().map(repository).collect::<Vec<_>>(),
+        "repositories": prepared.repositories.iter().map(repository_json).collect::<Vec<_>>(),
         "steps": plan.steps.iter().map(step).collect::<Vec<_>>(),
         "outside": plan.outside.deeds().map(outside).collect::<Vec<_>>(),
         "outside_kept": plan.outside.steps.iter().filter(|step| !step.is_deed()).map(outside).collect::<Vec<_>>(),
@@ -432,6 +405,35 @@ pub(super) fn plan_json(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, Lin
         "commits": shown.head(),
         "nested_commits": shown.nested_heads().collect::<Vec<_>>(),
     })
+}
+
+fn step_json(step: &Step, shown: PlannedRestore<'_>, lines: Option<&LineCounts>) -> Value {
+    let (action, why) = words(step, shown);
+    let author = match step.author {
+        _ if shown.brings().is_some() => "unknown",
+        Author::Agent => "agent",
+        Author::Restore => "restore",
+        Author::Session => "session",
+        Author::Other => "other",
+        Author::Unclear | Author::Unknown => "unknown",
+    };
+    json!({
+        "path": String::from_utf8_lossy(step.path.as_bytes()),
+        "action": action,
+        "why": why,
+        "author": author,
+        "conflict": step.is_conflict(),
+        "lines": lines.map(|lines| json!({ "added": lines.added, "removed": lines.removed })),
+    })
+}
+
+fn repository_json(step: &RepositoryStep) -> Value {
+    let (action, why) = match &step.kind {
+        StepKind::Recreate | StepKind::Part(_) | StepKind::Pointer(_) => ("recreate", ""),
+        StepKind::Replace(why) => ("restore", &why[..]),
+        StepKind::Remove(why) => ("remove", *why),
+    };
+    json!({ "path": step.place.to_string_lossy(), "action": action, "why": why })
 }
 
 pub(super) fn say(process: &mut Process<'_>, text: &str) -> Result<()> {

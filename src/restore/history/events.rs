@@ -2,8 +2,8 @@
 
 use super::{
     super::{
+        content::entry_at,
         content::small,
-        side::entry_at,
         version::{Version, VersionBytes, VersionEntry},
     },
     FileHistory,

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::{
     super::{
         content::bytes_then,
-        side::entry_at,
+        content::entry_at,
         version::{Version, VersionEntry},
     },
     TurnStep, TurnSteps,

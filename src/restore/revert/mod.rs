@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     Restore,
     content::digest_then,
+    content::{entry_at, top},
     merge::Merges,
-    side::{entry_at, top},
     version::{Clash, Version, VersionEntry, VersionSource},
 };
 use crate::{

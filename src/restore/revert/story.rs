@@ -8,7 +8,7 @@ use crate::{
     model::{Checkpoint, RelPath},
     plan::{ByPath, Change},
     restore::{
-        side::entry_at,
+        content::entry_at,
         version::{Version, VersionEntry},
     },
 };
