@@ -446,6 +446,22 @@ fn very_many_refs_are_not_looked_at_one_by_one_when_nothing_has_changed() {
     assert_eq!(of_refs.map(|(_, times)| times).sum::<usize>(), 11, "{calls:#?}");
 }
 
+#[test]
+fn a_restore_reads_no_tree_of_a_repository_that_has_all_that_was_borrowed() {
+    let world = settled();
+    world.write("src/0/0", "other\n");
+    let args = ["restore", "latest", "--yes", "--exact", "--force"];
+    let Some(calls) = traced_of(&world, &args, "") else { return };
+    assert_eq!(world.read("src/0/0"), "0\n".repeat(50));
+    let is_theirs = |call: &str| {
+        call.starts_with("open")
+            && call.contains(" project/.git/objects/")
+            && call.ends_with("HASH")
+    };
+    // The commit at which HEAD stands.
+    assert_eq!(of(&calls, is_theirs).map(|(_, times)| times).sum::<usize>(), 1, "{calls:#?}");
+}
+
 /// How often something below the repository's own object directories was looked at or linked.
 fn of_objects(calls: &BTreeMap<String, usize>, call: &str) -> usize {
     let prefix = format!("{call} project/.git/objects/");

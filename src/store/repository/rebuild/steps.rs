@@ -1,7 +1,7 @@
 //! Plans how to restore the repositories of a checkpoint.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     ffi::{OsStr, OsString},
     fs,
     os::unix::ffi::OsStrExt,
@@ -326,8 +326,8 @@ fn broken(state: &StateDir, place: &Path, held: &Held) -> Option<String> {
         return Some("it has lost tables of its refs".to_owned());
     }
     let repo = Repo::at(place, root::hash_kind_of(place));
-    let ours = PrivateRepository::named(state, &held.store).repo();
-    if let Some(why) = lost_objects(&repo, &ours, held) {
+    let private = PrivateRepository::named(state, &held.store);
+    if let Some(why) = lost_objects(&repo, &private, held) {
         return Some(why);
     }
     damaged_pack(state, place, held)
@@ -335,7 +335,8 @@ fn broken(state: &StateDir, place: &Path, held: &Held) -> Option<String> {
 
 /// A ref that is unreadable or names a missing object, or a missing file of HEAD's commit. Objects
 /// that were already missing when it was held do not count: they would not come back.
-fn lost_objects(repo: &Repo, ours: &Repo, held: &Held) -> Option<String> {
+fn lost_objects(repo: &Repo, private: &PrivateRepository, held: &Held) -> Option<String> {
+    let ours = &private.repo();
     if refs::has_garbage(repo) {
         return Some("its list of packed refs cannot be read".to_owned());
     }
@@ -361,8 +362,25 @@ fn lost_objects(repo: &Repo, ours: &Repo, held: &Held) -> Option<String> {
     if let Some((name, _)) = lost.find(|(name, id)| is_lost(name, id)) {
         return Some(format!("{} leads nowhere", short(name)));
     }
+    // What was borrowed together with the commit is what it needs; so if all of that is there, nothing is lost.
+    let has_all =
+        |commit: &ObjectId| ours.has(commit) && has_every_file(&repo.objects(), &private.linked());
+    let commit = commit.filter(|commit| !has_all(commit));
     let has_lost_files = commit.is_some_and(|commit| has_lost_files(repo, ours, commit));
     has_lost_files.then(|| "it has lost some of the files of HEAD's commit".to_owned())
+}
+
+/// Whether an object directory has every file that was borrowed from it, by name. If others were borrowed
+/// from alternates, they are not compared.
+fn has_every_file(objects: &Path, linked: &Path) -> bool {
+    let ours = linked.join("objects");
+    let alternates = names_of(&linked.join("alternates")).unwrap_or_default();
+    let has_all = |dir: &OsString| {
+        let theirs: HashSet<OsString> =
+            names_of(&objects.join(dir)).unwrap_or_default().into_iter().collect();
+        names_of(&ours.join(dir)).is_ok_and(|names| names.iter().all(|name| theirs.contains(name)))
+    };
+    alternates.is_empty() && names_of(&ours).is_ok_and(|dirs| dirs.iter().all(has_all))
 }
 
 /// Whether the repository lacks an object of a commit's tree that is held. A partial clone lacks
