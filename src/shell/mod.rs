@@ -99,8 +99,7 @@ pub fn is_mention(target: &Target) -> bool {
     target.reason == walk::mentions::REASON
 }
 
-/// Whether this thread is judging a line: a panic of the parser is then an answer, and whoever
-/// prints panics has nothing to print.
+/// Whether this thread is judging a line. A panic of the parser is then an answer, and is not printed.
 pub fn is_judging() -> bool {
     guard::is_judging()
 }

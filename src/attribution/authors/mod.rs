@@ -213,8 +213,8 @@ impl AgentHistory {
         }
     }
 
-    /// What a call left at a path that it named, it left in the directories on the way there, whoever
-    /// sees them next.
+    /// If a call left something at a path that it named, it also made the directories on the way there,
+    /// even if another call is the first to report them.
     fn add_made(&mut self, line: &LogLine, by: Actor) {
         let key = |call: &String| (line.by.clone(), call.clone());
         match &line.what {
