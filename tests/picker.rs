@@ -476,6 +476,7 @@ fn random_keys_leave_the_terminal_as_it_was() {
         }
         // It may have ended by itself; a shell takes it as well.
         tmux.bytes(b"\x03");
+        tmux.until("the prompt", |screen| screen.trim_end().ends_with('$'));
         assert_eq!(stty(&tmux, &format!("R{seed}")), before, "seed {seed}");
         let screen = tmux.screen();
         assert!(!screen.contains("panicked"), "seed {seed}: {screen}");
