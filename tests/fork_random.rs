@@ -274,8 +274,7 @@ impl Case {
             Kept { theirs: self.theirs.clone(), texts: BTreeSet::new(), wholes: BTreeSet::new() };
         for n in 0..NAMES.len() {
             let last = self.kept.iter().rev().find(|kept| !kept.texts.contains(&n));
-            let is_as_began = self.ours.texts[n] == self.began.texts[n];
-            let base = last.filter(|_| !is_as_began).map_or(&self.began, |kept| &kept.theirs);
+            let base = last.map_or(&self.began, |kept| &kept.theirs);
             match three_texts(&base.texts[n], &self.ours.texts[n], &self.theirs.texts[n]) {
                 Some(text) => side.texts[n] = text,
                 None => drop(kept.texts.insert(n)),
@@ -283,8 +282,7 @@ impl Case {
         }
         for n in 0..WHOLES.len() {
             let last = self.kept.iter().rev().find(|kept| !kept.wholes.contains(&n));
-            let is_as_began = self.ours.wholes[n] == self.began.wholes[n];
-            let base = last.filter(|_| !is_as_began).map_or(&self.began, |kept| &kept.theirs);
+            let base = last.map_or(&self.began, |kept| &kept.theirs);
             match three(&base.wholes[n], &self.ours.wholes[n], &self.theirs.wholes[n]) {
                 Some(whole) => side.wholes[n] = whole,
                 None => drop(kept.wholes.insert(n)),

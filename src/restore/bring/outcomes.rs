@@ -83,7 +83,7 @@ impl<'a> Bring<'a> {
         let theirs = theirs.map(VersionEntry::fork_here);
         let ours = self.ours(path)?;
         let here = ours.map(VersionEntry::here);
-        let base = self.base(path, &here)?;
+        let base = self.base(path)?;
         let merged = if ours.is_none() && stat_path(&self.project.root.join(path)).is_ok() {
             // Something is there, and cannot be looked at.
             Err(Clash::Unheld)
@@ -101,13 +101,9 @@ impl<'a> Bring<'a> {
         store::entry_at(self.project.store.as_ref(), &self.here.now, path)
     }
 
-    /// From where both went on at a path: the fork's beginning, or what was brought of it last, unless
-    /// the project has there what the fork began with.
-    fn base(&self, path: &RelPath, here: &Version) -> Result<Version> {
+    /// From where both went on at a path: what was brought of the fork last, or else its beginning.
+    fn base(&self, path: &RelPath) -> Result<Version> {
         let began = self.side.base.get(path).copied().flatten().map(VersionEntry::fork_held);
-        if self.source.is_same(path, here, &began) {
-            return Ok(began);
-        }
         let last = self.side.brought.iter().find(|(it, _)| !it.stayed.contains(path));
         match last {
             Some((_, tree)) => {
