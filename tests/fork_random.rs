@@ -47,6 +47,8 @@ const NAMES: [[&str; 3]; 3] =
 const WHOLES: [&str; 6] = ["w0", "w1", "d/w2", "new/dir/w3", "ignored.env", "d/w5"];
 /// A change of everything at once is less likely to show what is wrong than a few.
 const CHANGES: usize = 3;
+/// Which of the wholes is ignored.
+const IGNORED: usize = 4;
 /// More of them tell no more.
 const FAULTS_MAX: usize = 3;
 
@@ -281,6 +283,10 @@ impl Case {
             }
         }
         for n in 0..WHOLES.len() {
+            // What is new and ignored stays in the fork.
+            if n == IGNORED && self.began.wholes[n] == Whole::Nothing {
+                continue;
+            }
             let last = self.kept.iter().rev().find(|kept| !kept.wholes.contains(&n));
             let base = last.map_or(&self.began, |kept| &kept.theirs);
             match three(&base.wholes[n], &self.ours.wholes[n], &self.theirs.wholes[n]) {

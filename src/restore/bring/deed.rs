@@ -29,7 +29,10 @@ impl Restore<'_> {
         was_asked: bool,
         brings: &Brings,
     ) -> Result<RestoreReport> {
-        let Some(mut brought) = prepared.brought.take().filter(|_| !prepared.is_empty()) else {
+        if prepared.is_empty() {
+            return self.execute_plan(process, prepared, was_asked);
+        }
+        let Some(mut brought) = prepared.brought.take() else {
             return self.execute_plan(process, prepared, was_asked);
         };
         let name = brings.entry.name();
