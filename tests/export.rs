@@ -290,7 +290,7 @@ fn history(seed: u64) {
     world.write("plain", "one\ntwo\n");
     (0..dice.below(8)).for_each(|_| change(&world, &mut dice));
     let root = world.root();
-    git(&world, &root, "git add -A && git commit -qm first");
+    git(&world, &root, "git add -A && git commit -q --allow-empty -m first");
     (0..dice.below(3)).for_each(|_| change(&world, &mut dice));
     run(&mut world, "zero", "make nothing", |_| ());
     let mut truth: BTreeMap<String, Truth> = BTreeMap::new();

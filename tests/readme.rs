@@ -50,6 +50,7 @@ fn project() -> World {
     write(&world.home().join(".gitconfig"), user);
     world.write("src/cart.ts", "// TODO\n");
     world.write("notes.md", "mine\n");
+    world.write("check.sh", "! grep -q two src/list.ts\n");
     git(&world, &temp, "git add -A && git commit -qm one");
     for (turn, path) in [("one", "src/cart.ts"), ("two", "src/list.ts")] {
         world.agent_writes(turn, path, &format!("// TODO {turn}\n"));

@@ -164,7 +164,9 @@ impl History {
         self.turns += 1;
         self.before.clear();
         self.script.push(format!("turn {}", self.turns));
-        for _ in 0..2 + dice.below(7) {
+        // A turn in which an agent does nothing is in no list.
+        self.edits(dice);
+        for _ in 0..1 + dice.below(7) {
             match dice.below(10) {
                 0 | 1 => self.command(dice),
                 2 | 3 => self.changes(dice, "person"),

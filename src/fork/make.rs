@@ -234,10 +234,14 @@ pub(crate) fn place(process: &Process<'_>, project: &Project, dir: &Path) -> Res
     }
     refuse_full(project, &dir)?;
     if ForkEntry::read(&project.state.root_at(&dir)).is_ok_and(|fork| fork.is_some()) {
-        let name = ui::escape_path(dir.file_name().unwrap_or_default().as_ref()).into_owned();
+        let name = dir.file_name().unwrap_or_default();
+        let quoted = ui::quote(name.as_encoded_bytes());
         return Err(Error::other(
-            format!("there is a fork `{name}` that is gone or unfinished"),
-            format!("`beforehand fork --drop {name}` drops it"),
+            format!(
+                "there is a fork `{}` that is gone or unfinished",
+                ui::escape_path(name.as_ref())
+            ),
+            format!("`beforehand fork --drop {quoted}` drops it"),
         ));
     }
     Ok(dir)

@@ -29,7 +29,7 @@ pub(super) fn run(
     if args.dry_run {
         return tell_plan(process, &fork, &dir, args.json);
     }
-    if !args.yes && !ui::ask(process, &format!("Hold what is in {dir}, and remove it?")) {
+    if !args.yes && !asks(process, &fork, &dir)? {
         say(process, "nothing was changed; --yes does it without asking");
         return Ok(Exit::Failed);
     }
@@ -56,6 +56,16 @@ pub(super) fn run(
         "the fork is still there; run this again when nothing works in it any more, or with --force",
     );
     Ok(Exit::Failed)
+}
+
+/// Names what would be gone for good, and asks.
+fn asks(process: &mut Process<'_>, fork: &ForkEntry, dir: &str) -> Result<bool> {
+    let (unheld, _) = Dropping::look(process, fork)?;
+    for line in ui::left_out(&unheld).iter().take(NAMED_MAX) {
+        say(process, &format!("warning: would be removed, and is not held: {line}"));
+    }
+    let what = if unheld.is_empty() { "what is in" } else { "the rest of" };
+    Ok(ui::ask(process, &format!("Hold {what} {dir}, and remove it?")))
 }
 
 /// What would be done: what is not held, and what stays.

@@ -248,8 +248,7 @@ impl ForkWish<'_> {
         } else {
             text.push_str(&format!("go on there with: cd {}\n", quoted(&made.fork.dir)));
         }
-        let name =
-            ui::escape_path(Path::new(made.fork.dir.file_name().unwrap_or_default())).into_owned();
+        let name = quoted(Path::new(made.fork.name()));
         text.push_str(&format!("remove it again with: beforehand fork --drop {name}\n"));
         print(process, &text)
     }

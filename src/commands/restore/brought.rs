@@ -27,6 +27,12 @@ impl<'a> PlannedRestore<'a> {
         ui::escape(name.as_encoded_bytes()).into_owned()
     }
 
+    /// The same as an argument of a command.
+    pub(super) fn quoted_fork_name(self) -> String {
+        let name = self.brings().map(|brings| brings.entry.name()).unwrap_or_default();
+        ui::quote(name.as_encoded_bytes()).to_string()
+    }
+
     /// What is said where both have changed something.
     pub(super) fn both_changed_words(self, step: &Step) -> String {
         let is_file = |entry: Option<Entry>| entry.is_none_or(|it| it.kind == Kind::File);

@@ -137,7 +137,7 @@ fn came_text(came: &Came<'_>, index: Option<&str>, way_there: &str) -> String {
         let back = came.way_back;
         text.push_str(&format!("{back} with: {way_there}beforehand {back}\n"));
         if came.shown.brings().is_some() {
-            let name = came.shown.fork_name();
+            let name = came.shown.quoted_fork_name();
             let drop = format!("{way_there}beforehand fork --drop {name}");
             text.push_str(&format!("the fork is still there; remove it with: {drop}\n"));
         }

@@ -53,7 +53,7 @@ impl Brings {
     /// Fails if it is gone or unfinished, or if its first checkpoint cannot be read.
     pub(crate) fn open(process: &Process<'_>, entry: ForkEntry, own: RootState) -> Result<Self> {
         let dir = ui::escape_path(&entry.dir).into_owned();
-        let name = ui::escape_path(entry.name().as_ref()).into_owned();
+        let name = ui::quote(entry.name().as_encoded_bytes());
         let drops = || format!("nothing was changed; `beforehand fork --drop {name}` drops it");
         if !entry.is_there() {
             return Err(Error::other(format!("the fork `{dir}` is gone"), drops()));
