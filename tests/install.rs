@@ -587,12 +587,12 @@ fn install_begins_with_a_line_for_each_agent() {
     let (summary, diffs) = output.stdout.split_once("\n\n").unwrap();
     assert_eq!(
         summary,
-        "Claude Code  write ~/.claude/settings.json and 3 commands, but not 1 command, see below\n\
+        "Claude Code  write ~/.claude/settings.json and 4 commands, but not 1 command, see below\n\
          Codex        write ~/.codex/hooks.json and 1 command\n\
-         Gemini CLI   write ~/.gemini/settings.json and 4 commands\n\
+         Gemini CLI   write ~/.gemini/settings.json and 5 commands\n\
          Qwen Code    nothing: ~/.qwen/settings.json is refused, see below\n\
          Copilot CLI  write ~/.copilot/hooks/beforehand.json\n\
-         OpenCode     write ~/.config/opencode/plugins/beforehand.js and 3 commands\n\
+         OpenCode     write ~/.config/opencode/plugins/beforehand.js and 4 commands\n\
          Cline        write 5 files in ~/.cline/hooks\n\
          Hermes       write ~/.hermes/config.yaml\n\
          Cursor       write ~/.cursor/hooks.json and 1 command"

@@ -158,7 +158,14 @@ fn what_is_no_step_is_refused_and_changes_nothing() {
             (&["restore", "1.2", "--yes"], "error: 1 is no turn: a person asked for it"),
             (&["list", "--steps", "1"], "error: 1 is no turn: a person asked for it"),
             (&["fork", "2.2", "--yes"], "error: step 2.2 has no checkpoint of its own\n"),
-            (&["restore", "2.2", "--yes", "--outside"], "error: step 2.2 holds nothing outside"),
+            (
+                &["restore", "2.2", "--yes", "--outside"],
+                "error: step 2.2 has no checkpoint of its own, and so nothing outside",
+            ),
+            (
+                &["restore", "2.2", "--yes", "--head"],
+                "error: step 2.2 has no checkpoint of its own, and so no place of HEAD",
+            ),
             (&["diff", "2", "--step"], "error: --step is about one step of a turn"),
         ] {
             world.wait(1);

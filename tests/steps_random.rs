@@ -166,7 +166,7 @@ impl History {
         self.script.push(format!("turn {}", self.turns));
         // A turn in which an agent does nothing is in no list.
         self.edits(dice);
-        for _ in 0..1 + dice.below(7) {
+        for _ in 0..=dice.below(7) {
             match dice.below(10) {
                 0 | 1 => self.command(dice),
                 2 | 3 => self.changes(dice, "person"),

@@ -85,7 +85,9 @@ pub(crate) fn run(process: &mut Process<'_>, args: &DiffArgs) -> Result<Exit> {
         let _ignored =
             writeln!(process.stderr, "note: {}: {}", ui::escape(path.as_bytes()), why.words());
     }
-    let commits = args.to.is_none().then(|| restore::commits(&project, &from.checkpoint, &picked));
+    // Where HEAD was before a step between two checkpoints is not known.
+    let has_head = args.to.is_none() && from.step.is_none();
+    let commits = has_head.then(|| restore::commits(&project, &from.checkpoint, &picked));
     for line in commits.into_iter().flatten() {
         let _ignored = writeln!(process.stderr, "{line}");
     }

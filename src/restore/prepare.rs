@@ -320,7 +320,8 @@ impl Restore<'_> {
         repositories: &Repositories,
     ) -> Option<HeadSince> {
         let stays = moves.is_none() && repositories.steps.is_empty();
-        let stays = stays && self.request.reverts.is_none();
+        // Where HEAD was before a step between two checkpoints is not known.
+        let stays = stays && self.request.reverts.is_none() && self.request.step.is_none();
         stays.then(|| head::since(self.project, self.checkpoint)).flatten()
     }
 

@@ -30,7 +30,7 @@ impl<'a> PlannedRestore<'a> {
     /// The same as an argument of a command.
     pub(super) fn quoted_fork_name(self) -> String {
         let name = self.brings().map(|brings| brings.entry.name()).unwrap_or_default();
-        ui::quote(name.as_encoded_bytes()).to_string()
+        ui::quote(name.as_encoded_bytes())
     }
 
     /// What is said where both have changed something.

@@ -152,8 +152,10 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RestoreArgs) -> Result<Exit>
         }
     }
     let picked = picked(process, &project, &args.paths)?;
-    let request = RestoreRequest { step, ..request(args, picked) };
-    refuse_outside(&request)?;
+    let mut request = RestoreRequest { step, ..request(args, picked) };
+    refuse_beyond_files(&request)?;
+    // The index of the step's checkpoint is that of an earlier time.
+    request.index &= request.step.is_none();
     let restore = Restore { project: &project, checkpoint: &checkpoint, request: &request };
     if let Some(dir) = &args.into {
         let how = into::IntoOptions { is_dry: args.dry_run, is_json: args.json };
@@ -193,13 +195,21 @@ fn elsewhere(
     Err(none)
 }
 
-/// What lies outside the project is put back by turns.
-fn refuse_outside(request: &RestoreRequest) -> Result<()> {
-    let Some(step) = request.step.as_ref().filter(|_| request.outside) else { return Ok(()) };
+/// A step between two checkpoints has the files of the project alone: the rest is put back by turns.
+fn refuse_beyond_files(request: &RestoreRequest) -> Result<()> {
+    let Some(step) = &request.step else { return Ok(()) };
+    let asked = [
+        (request.outside, "--outside", "nothing outside the project"),
+        (request.head, "--head", "no place of HEAD"),
+        (request.repository, "--repository", "no repository"),
+    ];
+    let Some((_, option, lacks)) = asked.into_iter().find(|(is_asked, ..)| *is_asked) else {
+        return Ok(());
+    };
     let (turn, number) = step.number;
     Err(Error::other(
-        format!("step {turn}.{number} holds nothing outside the project"),
-        format!("`beforehand restore {turn} --outside` goes back to before the turn"),
+        format!("step {turn}.{number} has no checkpoint of its own, and so {lacks}"),
+        format!("`beforehand restore {turn} {option}` goes back to before the turn"),
     ))
 }
 
