@@ -86,8 +86,7 @@ fn what_the_user_broke_since_the_last_turn_is_said_of_that_turn_and_what_followe
     world.write("a", "mine\n");
     let (code, told, said) = bisect(&world, &["--", "grep", "-q", "[0-9]", "a"]);
     assert_eq!(code, 0, "{said}");
-    let expected =
-        "broken by turn 1: go on (Claude Code)\nor by what was done after it until now\n";
+    let expected = "broken by turn 1: go on (Claude Code)\nor by what else was done until now\n";
     let told = told.replace("before Write a", "go on");
     assert!(told.starts_with(expected), "{told}");
     assert!(told.contains("-1\n+mine\n") || told.contains("+mine"), "{told}");

@@ -290,9 +290,9 @@ impl BisectSearch<'_> {
             None => "until now".to_owned(),
         };
         match &lines[..] {
-            [one] => format!("broken by {one}\nor by what was done after it {until}\n"),
+            [one] => format!("broken by {one}\nor by what else was done {until}\n"),
             more => format!(
-                "broken by one of these, or by what was done between them {until}:\n  {}\n",
+                "broken by one of these, or by what else was done {until}:\n  {}\n",
                 more.join("\n  ")
             ),
         }

@@ -25,7 +25,8 @@ impl CommitMessage {
     ) -> Self {
         let Some(turn) = turn else {
             let subject = format!("Between turns: {}", lower(&changes_in_words(files)));
-            let body = "By hand, or not known to be by a turn.\n".to_owned();
+            let body =
+                "By hand, by turns before these or at the same time, or by an undo.\n".to_owned();
             return Self { subject, body };
         };
         let prompt = turn.by.as_ref().and_then(|by| by.prompt.as_deref());

@@ -104,11 +104,11 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ForkArgs) -> Result<Exit> {
     wish.carry_out(process, args)
 }
 
-/// The checkpoint as its newest turn uses it, and the number of that turn in the list.
+/// The checkpoint as its newest turn uses it, and the number of the turn in the list that it is the beginning of.
 fn turn_of(project: &Project, checkpoint: Checkpoint) -> Result<(Checkpoint, Option<usize>)> {
     let uses = ledger::uses(&project.state);
     let rows = rows(project.store.list()?, &uses);
-    let has = |row: &super::TurnRow| row.steps.iter().any(|step| step.id == checkpoint.id);
+    let has = |row: &super::TurnRow| row.steps[0].id == checkpoint.id;
     let number = rows.iter().position(has).map(|row| row + 1);
     let mut adopted = [checkpoint];
     ledger::adopt(&mut adopted, &uses);
