@@ -106,6 +106,17 @@ fn what_nobody_touched_since_goes_back_as_a_whole() {
 }
 
 #[test]
+fn a_later_turn_is_not_named_for_what_you_changed_before_it() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", &lines(&[(3, "THREE")]));
+        world.write("a", lines(&[(3, "mine")]));
+        writes(&mut world, "two", "a", &lines(&[(3, "mine"), (9, "NINE")]));
+        let plan = ours(&mut world, &["revert", "2", "--dry-run"], 0).stdout;
+        assert!(plan.contains("keep      a   changed since, and conflicts"), "{plan}");
+    }
+}
+
+#[test]
 fn what_a_later_turn_builds_on_stays_and_the_turn_is_named() {
     for mut world in projects() {
         run(&mut world, "one", "make", |world| {

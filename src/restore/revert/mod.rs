@@ -20,7 +20,7 @@ use crate::{
     attribution::{self, Caller, Doer, PathSide, TurnCalls, TurnLog},
     error::{Error, Result},
     fs::stat_path,
-    model::{Checkpoint, Entry, Kind, RelPath, Tree},
+    model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Tree},
     plan::{Author, Change, KeepReason, Merged},
     store,
 };
@@ -274,16 +274,24 @@ impl Revert<'_> {
 
     /// The later call that touched what the turn did at a path, if one was seen to.
     fn built_on(&self, path: &RelPath, deeds: &[Deed]) -> Option<Caller> {
+        let clashes = |there: &Version| self.take_back(path, deeds, there, false).is_err();
         let sights = self.log.sights.get(path)?;
         let last = sights.iter().rposition(|sight| sight.by == Doer::Turn)?;
-        sights[last + 1..].iter().find_map(|sight| match sight.by {
-            Doer::Call(caller) => {
-                let there = VersionEntry::seen(&sight.there);
-                let clashes = self.take_back(path, deeds, &there, false).is_err();
-                caller.filter(|_| clashes).map(|caller| self.log.callers[caller].clone())
-            }
-            Doer::Turn | Doer::Other | Doer::Restore => None,
-        })
+        let first =
+            sights[last + 1..].iter().find(|sight| clashes(&VersionEntry::seen(&sight.there)))?;
+        let Doer::Call(Some(caller)) = first.by else { return None };
+        let caller = &self.log.callers[caller];
+        // What clashed before the call began is another author's, and was not seen.
+        let was = self.held_at(path, caller.of);
+        (!was.is_some_and(|was| clashes(&was))).then(|| caller.clone())
+    }
+
+    /// What a checkpoint has at a path; `None` if that cannot be read.
+    fn held_at(&self, path: &RelPath, checkpoint: CheckpointId) -> Option<Version> {
+        let project = self.restore.project;
+        let tree = project.tree_by_id(checkpoint).ok()?;
+        let entry = entry_at(project, &tree, path, self.side).ok()?;
+        Some(entry.map(VersionEntry::held))
     }
 }
 
