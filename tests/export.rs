@@ -8,7 +8,7 @@ use std::{
 };
 
 use beforehand::{fs::remove_tree, model::Kind};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     evidence::{begins, ends, event, ours, run, writes},
@@ -64,6 +64,26 @@ fn taken(world: &World, dir: &Path, base: &str) -> String {
 
 fn log(world: &World, dir: &Path, range: &str) -> String {
     git(world, dir, &format!("git log --format='%T %an <%ae> %ad %B' {range}"))
+}
+
+#[test]
+fn a_file_that_you_renamed_stays_in_the_series_by_its_new_name() {
+    let mut world = project();
+    let root = world.root();
+    writes(&mut world, "one", "b", "of the agent\nand more\n");
+    fs::rename(root.join("b"), root.join("c")).unwrap();
+    writes(&mut world, "two", "a", "two\n");
+    fs::rename(root.join("c"), root.join("d")).unwrap();
+    world.write("mine", "mine\n");
+    writes(&mut world, "three", "a", "three\n");
+    let told = exported(&mut world, &["3..1", "--branch", "turns"]);
+    let files = git(&world, &root, "git ls-tree -r --name-only turns");
+    assert_eq!(files, ".gitignore\na\nd", "{told:#}");
+    assert_eq!(git(&world, &root, "git show turns:d"), "of the agent\nand more");
+    let files = git(&world, &root, "git ls-tree -r --name-only turns");
+    assert_eq!(files, ".gitignore\na\nd");
+    let left = &told["left_out"];
+    assert_eq!((&left[0]["path"], &left[1]), (&json!("mine"), &Value::Null));
 }
 
 #[test]

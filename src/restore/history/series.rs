@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use chrono::{DateTime, Utc};
 
 use super::{
-    super::version::{Clash, Version, VersionEntry},
+    super::version::{ALIKE_MIN, Clash, Version, VersionEntry, similarity},
     FileHistory, HistoryStep, LineWriter, StepCause,
 };
 use crate::{
@@ -51,6 +51,8 @@ pub(crate) struct GitFile {
     pub(crate) bytes: Vec<u8>,
 }
 
+/// So many pairs of files are compared, to tell a new name from a new file.
+const RENAMES_MAX: usize = 10_000;
 /// The mode of a symlink in a tree.
 pub(crate) const LINK_MODE: u32 = 0o120_000;
 const EXECUTABLE_MODE: u32 = 0o100_755;
@@ -68,6 +70,24 @@ enum PartOwner {
 struct FileCourse {
     here: Option<GitFile>,
     next: VecDeque<(PartOwner, Option<GitFile>)>,
+}
+
+impl FileCourse {
+    /// What others removed, or gave another name.
+    fn left_by_others(&self) -> impl Iterator<Item = GitFile> {
+        let states = std::iter::once(&self.here).chain(self.next.iter().map(|(_, file)| file));
+        let pairs = states.zip(&self.next);
+        pairs.filter_map(|(before, (owner, after))| {
+            let is_others = matches!(owner, PartOwner::Before(_));
+            before.clone().filter(|_| is_others && after.is_none())
+        })
+    }
+
+    /// What was there first, if nothing was there before.
+    fn made(&self) -> Option<&GitFile> {
+        let first = self.next.iter().find_map(|(_, file)| file.as_ref());
+        first.filter(|_| self.here.is_none())
+    }
 }
 
 /// Which part of the log a series is about.
@@ -128,8 +148,45 @@ impl FileHistory<'_> {
                 None => drop(series.unheld.insert(path)),
             }
         }
+        while self.follow_renames(&mut series, &mut courses, &span, files)? > 0 {}
         self.take_parts(&mut series, courses, turns);
         Ok(series)
+    }
+
+    /// Adds the files that others made of files of the series, by another name: else half of a rename would be in
+    /// it. Returns how many.
+    fn follow_renames(
+        &self,
+        series: &mut TurnSeries,
+        courses: &mut BTreeMap<RelPath, FileCourse>,
+        span: &SeriesSpan<'_>,
+        files: &mut dyn SeriesFiles,
+    ) -> Result<usize> {
+        let gone: Vec<GitFile> = courses.values().flat_map(FileCourse::left_by_others).collect();
+        if gone.is_empty() || gone.len().saturating_mul(series.by_others.len()) > RENAMES_MAX {
+            return Ok(0);
+        }
+        let is_of = |file: &GitFile| {
+            let is_same = |gone: &GitFile| {
+                let is_equal = file.bytes == gone.bytes && !file.bytes.is_empty();
+                is_equal || similarity(&file.bytes, &gone.bytes) >= ALIKE_MIN
+            };
+            gone.iter().any(is_same)
+        };
+        let mut found = Vec::new();
+        for path in &series.by_others {
+            let Some(course) = self.course(path, &self.steps(path), span) else { continue };
+            if course.made().is_some_and(is_of) {
+                found.push((path.clone(), course));
+            }
+        }
+        let count = found.len();
+        for (path, course) in found {
+            let base = files.begins_with(&path, None)?;
+            series.by_others.remove(&path);
+            courses.insert(path, from_base(course, base));
+        }
+        Ok(count)
     }
 
     fn span<'t>(&self, turns: &'t [usize]) -> SeriesSpan<'t> {
