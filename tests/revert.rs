@@ -106,6 +106,20 @@ fn what_nobody_touched_since_goes_back_as_a_whole() {
 }
 
 #[test]
+fn of_a_turn_that_was_undone_nothing_is_left() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", &lines(&[(3, "THREE"), (4, "FOUR")]));
+        ours(&mut world, &["undo", "--yes"], 0);
+        world.write("a", lines(&[(3, "mine")]));
+        writes(&mut world, "two", "b", "two");
+        let told = ours(&mut world, &["revert", "2", "--yes"], 0).stdout;
+        assert_eq!(told, "nothing that turn 2 changed in files is left to take back\n");
+        ours(&mut world, &["revert", "1", "--yes"], 0);
+        assert_eq!([world.read("a"), world.read("b")], [lines(&[(3, "mine")]), lines(&[])]);
+    }
+}
+
+#[test]
 fn a_later_turn_is_not_named_for_what_you_changed_before_it() {
     for mut world in projects() {
         writes(&mut world, "one", "a", &lines(&[(3, "THREE")]));

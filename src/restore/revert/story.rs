@@ -105,7 +105,21 @@ impl Revert<'_> {
         // What the turn took back itself is none of its deeds.
         let is_none = |deed: &Deed| self.source.is_same(path, &deed.before, &deed.after);
         teller.story.deeds.retain(|deed| !is_none(deed));
+        if self.is_taken_back(path, &teller.story.deeds) {
+            teller.story.deeds.clear();
+        }
         Ok(teller.story)
+    }
+
+    /// Whether a restore has put back what was there before the turn, and none since what the turn made.
+    fn is_taken_back(&self, path: &RelPath, deeds: &[Deed]) -> bool {
+        let sights = self.log.sights.get(path).map(Vec::as_slice).unwrap_or_default();
+        let since = sights.iter().rposition(|sight| sight.by == Doer::Turn).map_or(0, |at| at + 1);
+        let back = sights[since..].iter().rfind(|sight| sight.by == Doer::Restore);
+        let is_before = |deed: &Deed, sight: &Sight| {
+            self.source.is_same(path, &deed.before, &VersionEntry::seen(&sight.there))
+        };
+        deeds.first().zip(back).is_some_and(|(first, sight)| is_before(first, sight))
     }
 
     /// What was seen at a path until its turn was over, oldest first.
