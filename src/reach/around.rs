@@ -52,7 +52,7 @@ pub fn look_around_real(
     Some((Root::new(path, kind), scope, dirs))
 }
 
-/// The path of the root that [`root_around_real`] finds. Nothing of its repository is opened.
+/// The path of the root that `root_around_real` finds. Nothing of its repository is opened.
 pub fn path_around(start: &Path, surroundings: &Surroundings<'_>) -> Option<PathBuf> {
     Some(around(start, surroundings)?.0)
 }
