@@ -73,3 +73,13 @@ fn what_is_in_no_repository_stays_when_the_repository_is_replaced() {
         assert!(world.root().join(stray).exists(), "{stray}");
     }
 }
+
+#[test]
+fn a_directory_whose_name_has_another_case_is_like_any_other() {
+    let mut world = repository();
+    world.write(".GIT/config", "mine");
+    world.hook("t", "Bash", &json!({ "command": "rm -rf .GIT" }));
+    git(&world, &world.root(), "rm -rf .GIT");
+    runs(&mut world, &["restore", "1", "--yes"]);
+    assert_eq!(world.read(".GIT/config"), "mine");
+}

@@ -3,7 +3,7 @@
 /// The names of a path, below the outermost git directory on it; `None` if the path leads into none.
 pub fn names_in_git(path: &[u8]) -> Option<Vec<&[u8]>> {
     let mut names = path.split(|&byte| byte == b'/');
-    names.find(|name| name.eq_ignore_ascii_case(b".git"))?;
+    names.find(|name| *name == b".git")?;
     Some(names.collect())
 }
 
@@ -106,5 +106,6 @@ mod tests {
         }
         assert_eq!(names_in_git(b"objects/notes"), None);
         assert_eq!(names_in_git(b"a.git/objects/notes"), None);
+        assert_eq!(names_in_git(b".GIT/config"), None, "that is a directory like any other");
     }
 }
