@@ -141,23 +141,10 @@ pub(crate) fn agent_name(agent: Agent) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Cause;
 
     #[test]
     fn an_id_is_shown_as_long_as_it_takes() {
-        let checkpoint = |bits| Checkpoint {
-            id: CheckpointId::from_bits(bits),
-            sequence: 1,
-            taken_at: DateTime::UNIX_EPOCH,
-            cause: Cause::asked(None),
-            top: None,
-            files: 0,
-            partial: false,
-            skipped: Vec::new(),
-            outside: Vec::new(),
-            head: None,
-            staged: None,
-        };
+        let checkpoint = |bits| Checkpoint::sample(bits, 1, DateTime::UNIX_EPOCH);
         let shown =
             |bits: &[u64]| digits(&bits.iter().copied().map(checkpoint).collect::<Vec<_>>());
         assert_eq!(shown(&[]), 4);

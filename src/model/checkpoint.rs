@@ -256,6 +256,26 @@ pub struct Checkpoint {
 }
 
 #[cfg(test)]
+impl Checkpoint {
+    /// One that holds nothing, for a test.
+    pub fn sample(bits: u64, sequence: u64, taken_at: DateTime<Utc>) -> Self {
+        Self {
+            id: CheckpointId::from_bits(bits),
+            sequence,
+            taken_at,
+            cause: Cause::asked(None),
+            top: None,
+            files: 0,
+            partial: false,
+            skipped: Vec::new(),
+            outside: Vec::new(),
+            head: None,
+            staged: None,
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -143,19 +143,7 @@ mod tests {
     }
 
     fn checkpoint(sequence: u64, cause: Cause) -> Checkpoint {
-        Checkpoint {
-            id: id(sequence),
-            sequence,
-            taken_at: DateTime::UNIX_EPOCH,
-            cause,
-            top: None,
-            files: 0,
-            partial: false,
-            skipped: Vec::new(),
-            outside: Vec::new(),
-            head: None,
-            staged: None,
-        }
+        Checkpoint { cause, ..Checkpoint::sample(sequence, sequence, DateTime::UNIX_EPOCH) }
     }
 
     fn turn(sequence: u64, turn: &str) -> Checkpoint {

@@ -258,19 +258,8 @@ mod tests {
     const DAY: u64 = 24 * 60 * 60;
 
     fn checkpoint(sequence: u64, days: u64, cause: Cause) -> Checkpoint {
-        Checkpoint {
-            id: CheckpointId::from_bits(sequence),
-            sequence,
-            taken_at: now() - Duration::from_secs(days * DAY),
-            cause,
-            top: None,
-            files: 0,
-            partial: false,
-            skipped: Vec::new(),
-            outside: Vec::new(),
-            head: None,
-            staged: None,
-        }
+        let taken_at = now() - Duration::from_secs(days * DAY);
+        Checkpoint { cause, ..Checkpoint::sample(sequence, sequence, taken_at) }
     }
 
     fn asked(sequence: u64, days: u64) -> Checkpoint {

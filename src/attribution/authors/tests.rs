@@ -3,7 +3,6 @@
 use chrono::DateTime;
 
 use super::*;
-use crate::model::Cause;
 
 struct Is(&'static str);
 
@@ -26,19 +25,7 @@ impl CurrentState for Is {
 }
 
 fn checkpoint() -> Checkpoint {
-    Checkpoint {
-        id: CheckpointId::from_bits(1),
-        sequence: 1,
-        taken_at: DateTime::from_timestamp_nanos(100),
-        cause: Cause::asked(None),
-        top: None,
-        files: 0,
-        partial: false,
-        skipped: Vec::new(),
-        outside: Vec::new(),
-        head: None,
-        staged: None,
-    }
+    Checkpoint::sample(1, 1, DateTime::from_timestamp_nanos(100))
 }
 
 fn line(by: &str, what: LogEvent) -> LogLine {

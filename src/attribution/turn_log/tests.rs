@@ -3,26 +3,13 @@
 use chrono::DateTime;
 
 use super::*;
-use crate::model::Cause;
 
 fn id(bits: u64) -> CheckpointId {
     CheckpointId::from_bits(bits)
 }
 
 fn checkpoint(bits: u64, at: i64) -> Checkpoint {
-    Checkpoint {
-        id: id(bits),
-        sequence: bits,
-        taken_at: DateTime::from_timestamp_nanos(at),
-        cause: Cause::asked(None),
-        top: None,
-        files: 0,
-        partial: false,
-        skipped: Vec::new(),
-        outside: Vec::new(),
-        head: None,
-        staged: None,
-    }
+    Checkpoint::sample(bits, bits, DateTime::from_timestamp_nanos(at))
 }
 
 fn line(at: i64, by: &str, what: LogEvent) -> LogLine {
