@@ -14,7 +14,9 @@ use crate::{
     plan::{Options, Picked},
     process::{Exit, Process},
     project::{TurnRow, rows},
-    restore::{Restore, RestoreRequest, RevertedTurn, find_checkpoint, step_numbers},
+    restore::{
+        Restore, RestoreRequest, RestoreSource, RevertedTurn, find_checkpoint, step_numbers,
+    },
 };
 
 /// Take back what one turn did, and keep everything done since.
@@ -88,18 +90,10 @@ fn request(args: &RevertArgs, picked: Picked, turn: RevertedTurn) -> RestoreRequ
     // Who names it means it.
     let outside = args.outside || picked.names_outside();
     RestoreRequest {
-        verb: "revert",
         options: Options { merge: true, ..Options::default() },
         markers: args.merge,
-        picked,
-        index: false,
         outside,
-        head: false,
-        repository: false,
-        of_restore: None,
-        step: None,
-        reverts: Some(turn),
-        brings: None,
+        ..RestoreRequest::of("revert", RestoreSource::Turn(turn), picked)
     }
 }
 

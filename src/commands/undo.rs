@@ -12,7 +12,7 @@ use crate::{
     model::{By, Checkpoint, Reason},
     plan::{self, Options, Picked},
     process::{Exit, Process},
-    restore::{Restore, RestoreRequest, is_interrupted, retain_steps},
+    restore::{Restore, RestoreRequest, RestoreSource, is_interrupted, retain_steps},
     ui,
 };
 
@@ -180,18 +180,12 @@ fn step(
 
 fn request(target: &Checkpoint, verb: &'static str, how: &UndoOptions) -> RestoreRequest {
     let is_restore = target.cause.reason == Reason::BeforeRestore;
+    let undone = target.cause.of.filter(|_| is_restore);
+    let source = undone.map_or(RestoreSource::Checkpoint, RestoreSource::Undone);
     RestoreRequest {
-        verb,
         options: Options { force: how.force, ..Options::default() },
-        markers: false,
-        picked: Picked::All,
         index: true,
         outside: true,
-        head: false,
-        repository: false,
-        of_restore: target.cause.of.filter(|_| is_restore),
-        step: None,
-        reverts: None,
-        brings: None,
+        ..RestoreRequest::of(verb, source, Picked::All)
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Restore, RestoreRequest,
+    Restore,
     content::entry_at,
     content::{Present, digest_now},
 };
@@ -23,6 +23,8 @@ pub(super) struct Authorship {
     pub(super) authors: BTreeMap<RelPath, Author>,
     /// What was made since and then changed by another author.
     pub(super) edited: BTreeSet<RelPath>,
+    /// What another author changed and the agent of the turn was never seen to touch.
+    pub(super) others: BTreeSet<RelPath>,
 }
 
 impl Authorship {
@@ -38,7 +40,7 @@ impl Authorship {
             |change: &&Change| authors.get(&change.path).is_some_and(|author| author.is_another());
         let theirs = changes.iter().filter(is_new_file).filter(is_theirs);
         let edited = theirs.filter(|it| was_made(it)).map(|change| change.path.clone()).collect();
-        Self { authors, edited }
+        Self { authors, edited, others: BTreeSet::new() }
     }
 }
 
@@ -69,11 +71,8 @@ impl Authors {
         then: &Tree,
         side: PathSide,
     ) -> Result<Self> {
-        let Restore { project, checkpoint, request } = restore;
-        let lines = match request.of_restore {
-            Some(_) => Vec::new(),
-            None => attribution::read(&project.state.root(&project.root)),
-        };
+        let Restore { project, checkpoint, .. } = restore;
+        let lines = attribution::read(&project.state.root(&project.root));
         let knowledge = knowledge(checkpoint, &lines, side);
         let mut likely = BTreeMap::new();
         if let Some(tree) = knowledge.likely.and_then(|id| project.store.tree(id).ok()) {
@@ -97,9 +96,25 @@ impl Authors {
         Ok(Self { knowledge, likely, looks, side })
     }
 
+    /// Who made the changes. An undo of the turn drops those that are not its own to take back.
+    pub(super) fn attribute(
+        &self,
+        restore: Restore<'_>,
+        changes: &mut Vec<Change>,
+        unscanned: &BTreeSet<RelPath>,
+        skipped: &[Skipped],
+    ) -> Authorship {
+        let mut authorship = self.by_path(restore.project, changes, unscanned, skipped);
+        if restore.request.verb == "undo" {
+            self.drop_restored(&mut authorship, changes);
+        }
+        authorship.others = self.others(&authorship.authors);
+        authorship
+    }
+
     /// Drops what a restore to an older checkpoint put back since: an undo of this turn is not about what
     /// another undo took back.
-    pub(super) fn drop_restored(&self, authorship: &mut Authorship, changes: &mut Vec<Change>) {
+    fn drop_restored(&self, authorship: &mut Authorship, changes: &mut Vec<Change>) {
         let authors = &mut authorship.authors;
         changes.retain(|change| {
             let path = &change.path;
@@ -115,16 +130,11 @@ impl Authors {
     }
 
     /// What another author changed and the agent of the turn was never seen to touch.
-    pub(super) fn others(
-        &self,
-        authorship: &Authorship,
-        request: &RestoreRequest,
-    ) -> BTreeSet<RelPath> {
+    fn others(&self, authors: &BTreeMap<RelPath, Author>) -> BTreeSet<RelPath> {
         let is_others = |(path, author): &(&RelPath, &Author)| {
-            let is_theirs = author.is_another() && request.of_restore.is_none();
-            is_theirs && !self.knowledge.was_left(path)
+            author.is_another() && !self.knowledge.was_left(path)
         };
-        authorship.authors.iter().filter(is_others).map(|(path, _)| path.clone()).collect()
+        authors.iter().filter(is_others).map(|(path, _)| path.clone()).collect()
     }
 
     /// What is there now at a path that changed.
@@ -135,7 +145,7 @@ impl Authors {
         Present { project, path, side: *side, now, likely, looks }
     }
 
-    pub(super) fn by_path(
+    fn by_path(
         &self,
         project: &Project,
         changes: &[Change],

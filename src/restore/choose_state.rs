@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{StepGap, StepState, TurnSteps};
+use super::{RestoreSource, StepGap, StepState, TurnSteps};
 use crate::{
     error::{Error, Result},
     model::{Checkpoint, ContentId, RelPath, Selector, Tree},
@@ -50,6 +50,12 @@ impl NamedState {
             Some(state) => Ok(state.then.tree.clone()),
             None => project.tree_of(&self.checkpoint, LaterTurns::Gone).map(|then| then.tree),
         }
+    }
+
+    /// The checkpoint, and where a restore of this state takes the files from.
+    pub(crate) fn into_source(self) -> (Checkpoint, RestoreSource) {
+        let step = self.step.map(|step| RestoreSource::Step(Box::new(step)));
+        (self.checkpoint, step.unwrap_or(RestoreSource::Checkpoint))
     }
 
     /// The bytes that no checkpoint holds, for [`Project::holding`].

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Restore, StepState, head, hold, model_note, prepare::Prepared, repositories::keeps_own,
+    Restore, StepState, head, hold, model_note, prepared::Prepared, repositories::keeps_own,
     unreadable,
 };
 use crate::{
@@ -123,7 +123,7 @@ impl Restore<'_> {
         let ends = (checkpoint.id, held);
         note_back(project, ends, &outcome, below.chain(outside))?;
         note_parts(project, prepared, (checkpoint, held), &outcome)?;
-        if let Some(step) = &request.step {
+        if let Some(step) = request.step() {
             note_files(project, &prepared.of_step, (step.at, held), &outcome)?;
         }
         note_merged(project, &merged(prepared), held)?;
@@ -167,7 +167,7 @@ impl Restore<'_> {
             paths: plan.deeds().map(|step| step.path.clone()).collect(),
             merged: merged(prepared),
             merges: plan.merges.clone().into_iter().chain(prepared.of_step.clone()).collect(),
-            others: request.step.as_ref().map(StepState::others).unwrap_or_default(),
+            others: request.step().map(StepState::others).unwrap_or_default(),
             outside: plan.outside.deeds().map(|step| step.path.at_top()).collect(),
             closed: apply::closed(&project.root, plan),
             head: prepared.head.moves.clone().map(|head| [head.branch, head.from, head.to]),

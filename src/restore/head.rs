@@ -71,7 +71,7 @@ pub(super) fn moves(restore: Restore<'_>) -> Result<Option<HeadMove>> {
             git.ok_or_else(|| refuse("these checkpoints are not kept in a git repository"))?;
         return git.plan_head(then).map_err(|why| refuse(&why));
     }
-    if request.of_restore.is_none() {
+    if request.undone().is_none() {
         return Ok(None);
     }
     let moved = attribution::head_moved(&project.state.root(&project.root), checkpoint.id);

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Restore, prepare::Prepared};
+use super::{Restore, prepared::Prepared};
 use crate::{
     crash,
     error::{Error, Result},

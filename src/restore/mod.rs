@@ -19,6 +19,7 @@ mod mid_turn;
 mod model_note;
 mod outside;
 mod prepare;
+mod prepared;
 mod repositories;
 mod revert;
 mod unreadable;
@@ -40,7 +41,7 @@ pub(crate) use interrupted::{
 };
 pub(crate) use left_out::{left_out, left_out_now, moved, refuse_unknown};
 pub(crate) use outside::paths as outside_paths;
-pub(crate) use prepare::Prepared;
+pub(crate) use prepared::Prepared;
 pub(crate) use repositories::is_ref;
 
 use std::io::Read;
@@ -68,20 +69,7 @@ pub(crate) struct Restore<'a> {
 impl Restore<'_> {
     /// The number of the turn that is reverted.
     pub(crate) fn turn_number(self) -> usize {
-        self.request.reverts.as_ref().map_or(0, |turn| turn.number)
-    }
-
-    /// Plans a restore of what is there now.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the checkpoint or the root cannot be read, and where the request asks for what
-    /// cannot be.
-    pub(crate) fn prepare(self, process: &Process<'_>) -> Result<Prepared> {
-        match &self.request.brings {
-            Some(brings) => self.prepare_brought(process, brings),
-            None => self.prepare_restore(process),
-        }
+        self.request.turn().map_or(0, |turn| turn.number)
     }
 
     /// Carries out what was prepared. The restore lock of the root must be held.
@@ -100,7 +88,7 @@ impl Restore<'_> {
         prepared: &mut Prepared,
         was_asked: bool,
     ) -> Result<RestoreReport> {
-        match &self.request.brings {
+        match self.request.fork() {
             Some(brings) => self.bring(process, prepared, was_asked, brings),
             None => self.execute_plan(process, prepared, was_asked),
         }
@@ -108,7 +96,7 @@ impl Restore<'_> {
 
     /// Opens a content that its plan puts back.
     fn open_content(self, content: &Content) -> Result<Box<dyn Read>> {
-        match &self.request.brings {
+        match self.request.fork() {
             Some(brings) => brings.open_content(self.project, content),
             None => self.project.store.open(content),
         }
@@ -141,14 +129,23 @@ pub(crate) struct RestoreRequest {
     /// Whether the repository is made as it was, though it is whole. One that is gone, broken or
     /// another one is in any case.
     pub(crate) repository: bool,
-    /// When a restore is taken back: the checkpoint it went to. What that restore created goes.
-    pub(crate) of_restore: Option<CheckpointId>,
-    /// The files right before a step, when it goes there and not to the checkpoint.
-    pub(crate) step: Option<StepState>,
-    /// The turn that is taken back, when what came after it stays.
-    pub(crate) reverts: Option<RevertedTurn>,
-    /// The fork that is brought back.
-    pub(crate) brings: Option<Brings>,
+    /// Where it takes the files from.
+    pub(crate) source: RestoreSource,
+}
+
+/// Where a restore takes the files from.
+pub(crate) enum RestoreSource {
+    /// The checkpoint.
+    Checkpoint,
+    /// The state right before a step of a turn, told from the checkpoint.
+    Step(Box<StepState>),
+    /// The checkpoint from before another restore, which is taken back. That one went to the checkpoint
+    /// named here, and what it created goes.
+    Undone(CheckpointId),
+    /// The current state without what a turn did, which the checkpoint begins. What came later stays.
+    Turn(RevertedTurn),
+    /// A fork, which is brought back. The checkpoint is the one it began with.
+    Fork(Box<Brings>),
 }
 
 /// A turn that is reverted.
@@ -160,13 +157,42 @@ pub(crate) struct RevertedTurn {
 }
 
 impl RestoreRequest {
-    /// Whether a turn is taken back, and nothing but what was done in it.
-    fn is_of_turn(&self) -> bool {
-        self.verb == "undo" && self.of_restore.is_none()
+    /// A request for `picked`, with every option off.
+    pub(crate) fn of(verb: &'static str, source: RestoreSource, picked: Picked) -> Self {
+        Self {
+            verb,
+            options: Options::default(),
+            markers: false,
+            picked,
+            index: false,
+            outside: false,
+            head: false,
+            repository: false,
+            source,
+        }
     }
 
-    /// Whether all of the root goes back to what a turn or a person left, not to before a restore.
-    fn is_of_all(&self) -> bool {
-        self.picked == Picked::All && self.of_restore.is_none()
+    /// The step, if the files right before one are restored.
+    pub(crate) fn step(&self) -> Option<&StepState> {
+        let RestoreSource::Step(step) = &self.source else { return None };
+        Some(step)
+    }
+
+    /// Where a restore went that is taken back.
+    pub(crate) fn undone(&self) -> Option<CheckpointId> {
+        let RestoreSource::Undone(of) = self.source else { return None };
+        Some(of)
+    }
+
+    /// The turn, if one is reverted.
+    pub(crate) fn turn(&self) -> Option<&RevertedTurn> {
+        let RestoreSource::Turn(turn) = &self.source else { return None };
+        Some(turn)
+    }
+
+    /// The fork, if one is brought back.
+    pub(crate) fn fork(&self) -> Option<&Brings> {
+        let RestoreSource::Fork(brings) = &self.source else { return None };
+        Some(brings)
     }
 }

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Restore, RestoreRequest, prepare::Prepared};
+use super::{Restore, RestoreRequest, RestoreSource, prepared::Prepared};
 use crate::{
     agent::by_agent,
     apply::ApplyOutcome,
@@ -55,12 +55,16 @@ pub(super) fn leave(
 
 /// What the user has done, and what that did to files.
 fn what(request: &RestoreRequest) -> [&'static str; 2] {
-    if request.brings.is_some() {
-        ["brought what a fork of this project has changed back into it", "Changed"]
-    } else if request.reverts.is_some() {
-        ["taken back what an earlier turn did to files of this project", "Changed"]
-    } else {
-        ["restored files of this project to an earlier state", "Put back as they were"]
+    match request.source {
+        RestoreSource::Fork(_) => {
+            ["brought what a fork of this project has changed back into it", "Changed"]
+        }
+        RestoreSource::Turn(_) => {
+            ["taken back what an earlier turn did to files of this project", "Changed"]
+        }
+        RestoreSource::Checkpoint | RestoreSource::Step(_) | RestoreSource::Undone(_) => {
+            ["restored files of this project to an earlier state", "Put back as they were"]
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    Restore,
+    Restore, RestoreSource,
     authors::{self, Authors, Authorship},
     comparison::{RootComparison, add_parents},
     repositories::keep_in_git_dirs,
@@ -73,31 +73,24 @@ pub(super) fn plan(
         return Ok(PlannedOutside::default());
     }
     let (skipped_then, skipped_now) = (from_top(skipped), skipped_now(&seen.scan));
-    let knowledge = Authors::of(restore, &changes, then, PathSide::Outside)?;
+    let side = PathSide::Outside;
     let mut kept = BTreeMap::new();
-    let authorship = match (request.of_restore, &request.reverts) {
-        (_, Some(turn)) => {
-            let reverted = revert::revert(
-                restore,
-                &turn.calls,
-                &changes,
-                (then, &seen.now),
-                PathSide::Outside,
-            )?;
+    let authorship = match &request.source {
+        RestoreSource::Checkpoint | RestoreSource::Step(_) => {
+            let log = Authors::of(restore, &changes, then, side)?;
+            log.attribute(restore, &mut changes, &BTreeSet::new(), &skipped_now)
+        }
+        RestoreSource::Undone(of) => {
+            authors::of_restore(restore, *of, side, &changes, &skipped_now)?
+        }
+        RestoreSource::Turn(turn) => {
+            let ends = (then, &seen.now);
+            let reverted = revert::revert(restore, &turn.calls, &changes, ends, side)?;
             (changes, kept) = (reverted.changes, reverted.kept);
-            Authorship { authors: reverted.authors, edited: BTreeSet::new() }
+            Authorship { authors: reverted.authors, ..Authorship::default() }
         }
-        (Some(of), None) => {
-            authors::of_restore(restore, of, PathSide::Outside, &changes, &skipped_now)?
-        }
-        (None, None) => {
-            let none = BTreeSet::new();
-            let mut authorship = knowledge.by_path(project, &changes, &none, &skipped_now);
-            if request.is_of_turn() {
-                knowledge.drop_restored(&mut authorship, &mut changes);
-            }
-            authorship
-        }
+        // Nothing outside the project comes from a fork.
+        RestoreSource::Fork(_) => return Ok(PlannedOutside::default()),
     };
     let past = Past {
         authors: &authorship.authors,
@@ -118,8 +111,7 @@ pub(super) fn plan(
     keep_in_git_dirs(Path::new("/"), own.as_ref(), request.repository, &mut steps);
     keep_below_others(&mut steps);
     add_parents(Path::new("/"), &mut steps);
-    let others = knowledge.others(&authorship, request);
-    Ok(PlannedOutside { plan: with_stamps(steps), others })
+    Ok(PlannedOutside { plan: with_stamps(steps), others: authorship.others })
 }
 
 /// Plans to go to one end of an interrupted restore.

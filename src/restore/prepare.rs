@@ -1,5 +1,5 @@
-//! Makes the plan: from the checkpoint's tree, the current tree, and what is known of the changes between
-//! them.
+//! Makes the plan of a restore: from what is to be, the current tree, and what is known of the changes
+//! between them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,183 +8,37 @@ use std::{
 };
 
 use super::{
-    Restore, StepState,
+    Restore, RestoreSource, RevertedTurn, StepState,
     authors::{self, Authors, Authorship},
-    brought::Brought,
     comparison::{RootComparison, add_parents, see, seen_by_plan, skipped},
-    head::{self, HeadPlan, HeadSince, NestedHead},
+    head::{self, HeadPlan},
     left_out::{left_out, moved, new_unheld, refuse_unknown},
     merge::{self, Merges},
     mid_turn::{self, MidTurn},
     outside,
+    prepared::{BuiltOn, Prepared},
     repositories::{Repositories, keep_in_git_dirs},
     revert::{self, Reverted},
 };
 use crate::{
-    attribution::{self, Caller, PathSide, TurnCalls},
+    attribution::{self, Caller, PathSide},
     error::Result,
     ledger,
     model::{
-        Checkpoint, CheckpointId, Entry, Kind, RelPath, RootKind, SkipReason, Skipped, Stamp, Tree,
+        Checkpoint, CheckpointId, Entry, Kind, RelPath, RootKind, SkipReason, Skipped, Tree,
         is_gits_own,
     },
-    plan::{
-        self, Action, Change, Choosable, Chosen, KeepReason, Merged, OutsidePlan, Past, Picked,
-        RestorePlan, Step,
-    },
+    plan::{self, Action, Change, KeepReason, OutsidePlan, Past, Picked, RestorePlan, Step},
     process::Process,
     project::{LaterTurns, Project, Then, TurnRow, rows},
     scan::Scan,
-    store::{HeadMove, RepositoryStep, repository},
+    store::{HeadMove, RepositoryStep},
 };
-
-/// A plan, and what it was made from.
-pub(crate) struct Prepared {
-    pub(crate) plan: RestorePlan,
-    /// What the system said about each path when it was looked at.
-    pub(crate) seen: BTreeMap<RelPath, Stamp>,
-    /// The scan it was made from, with nothing named that is not stored.
-    pub(crate) stored_scan: Scan,
-    /// What becomes of the branch HEAD is on, and became of it since.
-    pub(crate) head: HeadPlan,
-    /// What became of HEAD in repositories nested in the root.
-    pub(crate) nested_heads: Vec<NestedHead>,
-    /// What differs outside the root and is held, but stays as it is without `--outside`.
-    pub(crate) outside_left: Vec<PathBuf>,
-    /// Repositories that are gone or others, and that a revert leaves so.
-    pub(crate) repositories_left: Vec<PathBuf>,
-    /// Repositories that are made again.
-    pub(crate) repositories: Vec<RepositoryStep>,
-    /// What of repositories is gone and stays so without `--repository`.
-    pub(crate) lost: Vec<repository::LostRepository>,
-    /// What goes with repositories that are replaced.
-    pub(crate) losing: Vec<repository::Losing>,
-    /// What another author changed and the agent of the turn was never seen to touch.
-    pub(crate) others: BTreeSet<RelPath>,
-    /// The same outside the root.
-    pub(crate) outside_others: BTreeSet<RelPath>,
-    /// What was made since and is not held, for its size or number. It stays.
-    pub(crate) new_unheld: Vec<Skipped>,
-    /// Where what the checkpoint did not hold seems to be now, if it is gone from its place.
-    pub(crate) moved: BTreeMap<Vec<u8>, PathBuf>,
-    /// Roots of their own below this one in which something differs, and stays.
-    pub(crate) inner_roots: BTreeSet<RelPath>,
-    /// The user's work in the middle of the turn, to which it goes back, with the steps that hold it.
-    pub(crate) mid_turn: BTreeMap<RelPath, CheckpointId>,
-    /// The SHA-256 of its content, in hex.
-    pub(crate) mid_turn_digests: BTreeMap<RelPath, String>,
-    /// The user's work that only inner steps of the turn hold, and that does not come back.
-    pub(crate) inner_steps: BTreeMap<RelPath, CheckpointId>,
-    /// Later checkpoints that may hold more of what was there, and are damaged.
-    pub(crate) damaged: BTreeSet<CheckpointId>,
-    /// Merged files in which conflicts are marked.
-    pub(crate) marked: BTreeSet<RelPath>,
-    /// Files that go back to before a step of a turn, and are not what its checkpoint has there.
-    pub(crate) of_step: BTreeMap<RelPath, Merged>,
-    /// Files that become what the user chose of the plan.
-    pub(crate) parts: BTreeSet<RelPath>,
-    /// What builds on a turn that is reverted, where that is known.
-    pub(crate) built_on: BTreeMap<RelPath, BuiltOn>,
-    /// Whether git's index is staged otherwise, and goes back.
-    pub(crate) stages: bool,
-    /// What of a fork is brought back.
-    pub(crate) brought: Option<Brought>,
-}
-
-/// A turn that builds on one that is reverted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BuiltOn {
-    /// The checkpoint before its call.
-    pub(crate) checkpoint: CheckpointId,
-    /// Its number in the list; `None` if it is not there any more.
-    pub(crate) turn: Option<usize>,
-}
-
-impl Prepared {
-    /// A plan for files, and nothing else.
-    pub(super) fn of(plan: RestorePlan, stored_scan: Scan) -> Self {
-        Self {
-            plan,
-            stored_scan,
-            seen: BTreeMap::new(),
-            head: HeadPlan { moves: None, since: None },
-            nested_heads: Vec::new(),
-            outside_left: Vec::new(),
-            repositories_left: Vec::new(),
-            repositories: Vec::new(),
-            lost: Vec::new(),
-            losing: Vec::new(),
-            others: BTreeSet::new(),
-            outside_others: BTreeSet::new(),
-            new_unheld: Vec::new(),
-            moved: BTreeMap::new(),
-            inner_roots: BTreeSet::new(),
-            mid_turn: BTreeMap::new(),
-            mid_turn_digests: BTreeMap::new(),
-            inner_steps: BTreeMap::new(),
-            damaged: BTreeSet::new(),
-            marked: BTreeSet::new(),
-            of_step: BTreeMap::new(),
-            parts: BTreeSet::new(),
-            built_on: BTreeMap::new(),
-            stages: false,
-            brought: None,
-        }
-    }
-
-    /// How many paths would change, as they are listed.
-    pub(crate) fn count(&self) -> usize {
-        self.count_but(&BTreeSet::new(), Path::new(""))
-    }
-
-    /// How many of them did change, below `root`, but for those that were `missed`: paths below the
-    /// root are relative to it.
-    pub(crate) fn count_but(&self, missed: &BTreeSet<&Path>, root: &Path) -> usize {
-        let missed: BTreeSet<PathBuf> = missed.iter().map(|path| root.join(path)).collect();
-        let steps = self.plan.listed().map(|step| root.join(step.path.as_path()));
-        let outside = self.plan.outside.deeds().map(|step| step.path.at_top());
-        let repositories = self.repositories.iter().map(RepositoryStep::target);
-        let all = steps.chain(outside).chain(repositories);
-        all.filter(|path| !missed.contains(path)).count()
-    }
-
-    /// Whether anything would change, or is kept that a person may want changed after all. What
-    /// another author made since is neither.
-    pub(crate) fn is_any(&self) -> bool {
-        let is_others = |step: &Step, others: &BTreeSet<RelPath>| match step.action {
-            Action::Keep(
-                KeepReason::New
-                | KeepReason::Ignored
-                | KeepReason::GitPrivate
-                | KeepReason::Repository
-                | KeepReason::Moved,
-            ) => true,
-            // What does not come back for it is worth a word.
-            Action::Keep(KeepReason::InTheWay) => step.then.is_none(),
-            // A log that grows, a person's own work: an undo of this turn would never do anything.
-            Action::Keep(KeepReason::Edited) => others.contains(&step.path),
-            _ => false,
-        };
-        let is_quiet = self.plan.is_empty()
-            && self.plan.steps.iter().all(|step| is_others(step, &self.others))
-            && self.plan.outside.steps.iter().all(|step| is_others(step, &self.outside_others))
-            && self.head.moves.is_none()
-            && self.repositories.is_empty()
-            && !self.stages;
-        !is_quiet
-    }
-
-    /// Whether nothing is to be done.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.plan.is_empty()
-            && self.head.moves.is_none()
-            && self.repositories.is_empty()
-            && !self.stages
-    }
-}
 
 /// What was and what is.
 struct View {
+    /// How the branch HEAD is on moves.
+    head_move: Option<HeadMove>,
     then: Tree,
     /// Later checkpoints that may hold more of it, and are damaged.
     damaged: BTreeSet<CheckpointId>,
@@ -196,15 +50,14 @@ struct View {
 }
 
 /// What is known of the changes since.
+#[derive(Default)]
 struct ChangeFacts {
     authorship: Authorship,
-    /// What another author changed and the agent of the turn was never seen to touch.
-    others: BTreeSet<RelPath>,
     merges: Merges,
     inner: MidTurn,
-    /// What stays of what a reverted turn changed, and why.
+    /// What stays of what is to be restored, and why.
     kept: BTreeMap<RelPath, KeepReason>,
-    /// What builds on it.
+    /// What builds on a reverted turn.
     built_on: BTreeMap<RelPath, BuiltOn>,
     /// What a reverted turn was seen to change. `None` if no turn is reverted.
     touched: Option<BTreeSet<RelPath>>,
@@ -220,137 +73,82 @@ impl ChangeFacts {
     }
 }
 
+/// The way from a request to a plan, one for each source.
 impl Restore<'_> {
-    /// Plans a restore to a checkpoint, or a revert.
-    pub(super) fn prepare_restore(self, process: &Process<'_>) -> Result<Prepared> {
+    /// Plans a restore of what is there now.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the checkpoint or the root cannot be read, and where the request asks for what
+    /// cannot be.
+    pub(crate) fn prepare(self, process: &Process<'_>) -> Result<Prepared> {
+        match &self.request.source {
+            RestoreSource::Checkpoint => self.prepare_checkpoint(process),
+            RestoreSource::Step(step) => self.prepare_step(process, step),
+            RestoreSource::Undone(of) => self.prepare_undone(process, *of),
+            RestoreSource::Turn(turn) => self.prepare_revert(process, turn),
+            RestoreSource::Fork(brings) => self.prepare_brought(process, brings),
+        }
+    }
+
+    fn prepare_checkpoint(self, process: &Process<'_>) -> Result<Prepared> {
+        let mut view = self.view(process, self.checkpoint_tree()?)?;
+        let facts = self.facts(&mut view)?;
+        self.plan_all(view, facts, Repositories::of(self)?)
+    }
+
+    fn prepare_step(self, process: &Process<'_>, step: &StepState) -> Result<Prepared> {
+        let mut view = self.view(process, step.then.clone())?;
+        let facts = ChangeFacts { kept: step.kept(), ..self.facts(&mut view)? };
+        step.add_gaps(self.project, &view.seen.now, &mut view.seen.changes);
+        let mut prepared = self.plan_all(view, facts, Repositories::of(self)?)?;
+        prepared.of_step = step.files(self.project, &prepared.plan);
+        // Where HEAD was before a step between two checkpoints is not known.
+        prepared.head.since = None;
+        Ok(prepared)
+    }
+
+    /// Takes back a restore to `of`.
+    fn prepare_undone(self, process: &Process<'_>, of: CheckpointId) -> Result<Prepared> {
+        let view = self.view_of_undone(process, of)?;
+        let RootComparison { changes, skipped, .. } = &view.seen;
+        let authorship = authors::of_restore(self, of, PathSide::Root, changes, skipped)?;
+        let facts = ChangeFacts { authorship, ..ChangeFacts::default() };
+        self.plan_all(view, facts, Repositories::of(self)?)
+    }
+
+    /// Takes a turn back, while what came after it stays.
+    fn prepare_revert(self, process: &Process<'_>, turn: &RevertedTurn) -> Result<Prepared> {
+        let mut view = self.view(process, self.checkpoint_tree()?)?;
+        let facts = self.facts_of_revert(&mut view, turn)?;
+        let mut prepared = self.plan_all(view, facts, Repositories::none())?;
+        // Repositories and HEAD stay as they are, and that is said.
+        let stay = Repositories::of(self).unwrap_or_else(|_| Repositories::none());
+        prepared.nested_heads = stay.nested_heads(self);
+        prepared.lost = stay.lost(self);
+        prepared.repositories_left = stay.places();
+        prepared.head.since = None;
+        Ok(prepared)
+    }
+}
+
+/// What was and what is.
+impl Restore<'_> {
+    /// What the checkpoint and later calls of its turn hold.
+    fn checkpoint_tree(self) -> Result<Then> {
+        self.project.tree_of(self.checkpoint, LaterTurns::Gone)
+    }
+
+    /// Compares what was with what is now.
+    fn view(self, process: &Process<'_>, then: Then) -> Result<View> {
         let Self { project, checkpoint, request } = self;
         let head_move = head::moves(self)?;
-        let mut view = self.view(process)?;
-        let known = self.known(&mut view)?;
-        let mut repositories = Repositories::of(self)?;
-        let mut plan = self.plan(&mut view, &known, &mut repositories);
-        let elsewhere = outside::plan(self, &view.then, &view.seen, &view.outside)?;
-        let mut outside_left = self.add_outside(&mut plan, elsewhere.plan, &mut repositories);
-        leave_missing(project, &mut plan.steps);
-        leave_missing(project, &mut plan.outside.steps);
-        leave_to_repositories(project, &mut plan, &repositories.steps);
-        plan.not_covered.retain(|out| known.concerns(out));
-        let moved = moved(project, &view.seen.scan, (checkpoint, &view.then), &plan.not_covered);
-        keep_moved(&mut plan, &moved);
-        outside_left.retain(|left| moved.values().all(|to| to != left));
-        let new_unheld = self.new_unheld(&view, &known, &plan, &moved)?;
-        let ChangeFacts { mut inner, merges, others, built_on, .. } = known;
-        inner.retain_in(project, &plan);
-        // A revert leaves repositories as they are, and says so.
-        let stay = request.reverts.as_ref().map(|_| Repositories::left(self));
-        let told = stay.as_ref().unwrap_or(&repositories);
-        Ok(Prepared {
-            nested_heads: told.nested_heads(self),
-            lost: told.lost(self),
-            repositories_left: stay.as_ref().map_or_else(Vec::new, Repositories::places),
-            seen: seen_by_plan(project, &plan, &view.seen.scan),
-            head: HeadPlan {
-                since: self.head_since(head_move.as_ref(), &repositories),
-                moves: head_move,
-            },
-            outside_left,
-            losing: repositories.losing(project),
-            repositories: repositories.steps,
-            others,
-            outside_others: elsewhere.others,
-            new_unheld,
-            moved,
-            inner_roots: view.inner_roots,
-            mid_turn: inner.back_to,
-            mid_turn_digests: inner.digests,
-            inner_steps: inner.left,
-            damaged: view.damaged.union(&inner.damaged).copied().collect(),
-            marked: merges.marked,
-            of_step: request.step.as_ref().map(|it| it.files(project, &plan)).unwrap_or_default(),
-            parts: BTreeSet::new(),
-            built_on,
-            stages: self.stages()?,
-            brought: None,
-            stored_scan: view.seen.stored_scan,
-            plan,
-        })
-    }
-
-    /// Takes what is to be done outside the root into the plan, if that was asked for. Returns what
-    /// differs there and stays as it is.
-    fn add_outside(
-        self,
-        plan: &mut RestorePlan,
-        outside: OutsidePlan,
-        repositories: &mut Repositories,
-    ) -> Vec<PathBuf> {
-        let mut left = Vec::new();
-        if self.request.outside {
-            plan.outside = outside;
-        } else if self.request.picked == Picked::All {
-            left.extend(outside::not_put_back(&outside));
-            left.extend(std::mem::take(&mut repositories.elsewhere));
-        }
-        left
-    }
-
-    /// What is new since the checkpoint, and neither held nor changed by the plan.
-    fn new_unheld(
-        self,
-        view: &View,
-        known: &ChangeFacts,
-        plan: &RestorePlan,
-        moved: &BTreeMap<Vec<u8>, PathBuf>,
-    ) -> Result<Vec<Skipped>> {
-        let Self { project, checkpoint, request } = self;
-        let View { then, seen, .. } = view;
-        let mut new = new_unheld(project, &seen.scan, then, checkpoint, &request.picked)?;
-        let is_done = |new: &Skipped| plan.deeds().any(|step| step.path.as_bytes() == new.path);
-        let is_moved =
-            |new: &Skipped| moved.values().any(|path| path.as_os_str().as_bytes() == new.path);
-        new.retain(|new| known.concerns(new) && !is_done(new) && !is_moved(new));
-        Ok(new)
-    }
-
-    /// What became of HEAD since the checkpoint, where it stays where it is. Where HEAD stands now says
-    /// nothing of a repository that is made again.
-    fn head_since(
-        self,
-        moves: Option<&HeadMove>,
-        repositories: &Repositories,
-    ) -> Option<HeadSince> {
-        let stays = moves.is_none() && repositories.steps.is_empty();
-        // Where HEAD was before a step between two checkpoints is not known.
-        let stays = stays && self.request.reverts.is_none() && self.request.step.is_none();
-        stays.then(|| head::since(self.project, self.checkpoint)).flatten()
-    }
-
-    /// Whether the index would change.
-    fn stages(self) -> Result<bool> {
-        let git = self.project.store.git().filter(|_| self.request.index);
-        git.map_or(Ok(false), |git| git.index_differs(self.checkpoint.id))
-    }
-
-    fn view(self, process: &Process<'_>) -> Result<View> {
-        let Self { project, checkpoint, request } = self;
-        let Then { tree: then, damaged } = match &request.step {
-            Some(step) => step.then.clone(),
-            None => project.tree_of(checkpoint, LaterTurns::Gone)?,
-        };
+        let Then { tree: then, damaged } = then;
         let outside = outside::paths(project, checkpoint, &then);
-        let restored = request.of_restore.map(|of| authors::restored(project, of)).transpose()?;
-        let restored = restored.flatten();
-        let mut named = outside.clone();
-        if request.of_restore.is_some() {
-            named.extend(merged_files(project, checkpoint.id));
-        }
-        let mut seen = see(process, project, &then, restored.as_ref(), &named)?;
-        if request.of_restore.is_none() {
-            refuse_unknown(project, &request.picked, &[(checkpoint, &then)])?;
-        }
+        let mut seen = see(process, project, &then, None, &outside)?;
+        refuse_unknown(project, &request.picked, &[(checkpoint, &then)])?;
         let mut inner_roots = BTreeSet::new();
-        // A restore that is taken back left them alone, or made them.
-        if request.is_of_all() {
+        if request.picked == Picked::All {
             let inner = own_roots(project, checkpoint, &seen.scan);
             seen.changes.retain(|change| {
                 let other = inner.iter().find(|inner| change.path.is_within(inner));
@@ -358,27 +156,34 @@ impl Restore<'_> {
                 other.is_none()
             });
         }
-        Ok(View { then, damaged, outside, seen, inner_roots })
+        Ok(View { head_move, then, damaged, outside, seen, inner_roots })
     }
 
+    /// The same before a restore to `of`. What that put there is looked at too, and other roots below this
+    /// one: it left them alone, or made them.
+    fn view_of_undone(self, process: &Process<'_>, of: CheckpointId) -> Result<View> {
+        let Self { project, checkpoint, .. } = self;
+        let head_move = head::moves(self)?;
+        let Then { tree: then, damaged } = self.checkpoint_tree()?;
+        let outside = outside::paths(project, checkpoint, &then);
+        let restored = authors::restored(project, of)?;
+        let mut named = outside.clone();
+        named.extend(merged_files(project, checkpoint.id));
+        let seen = see(process, project, &then, restored.as_ref(), &named)?;
+        Ok(View { head_move, then, damaged, outside, seen, inner_roots: BTreeSet::new() })
+    }
+}
+
+/// What is known of the changes.
+impl Restore<'_> {
     /// Finds out who made the changes, and merges them where that is asked for. Drops those that are
     /// not this restore's to take back.
-    fn known(self, view: &mut View) -> Result<ChangeFacts> {
+    fn facts(self, view: &mut View) -> Result<ChangeFacts> {
         let Self { project, request, .. } = self;
-        if let Some(turn) = &request.reverts {
-            return self.reverted(view, &turn.calls);
-        }
         let RootComparison { now, changes, skipped, unscanned, .. } = &mut view.seen;
         let log = Authors::of(self, changes, &view.then, PathSide::Root)?;
-        let mut authorship = match request.of_restore {
-            Some(of) => authors::of_restore(self, of, PathSide::Root, changes, skipped)?,
-            None => log.by_path(project, changes, unscanned, skipped),
-        };
-        if request.is_of_turn() {
-            log.drop_restored(&mut authorship, changes);
-        }
-        let others = log.others(&authorship, request);
-        let inner = if request.is_of_all() {
+        let authorship = log.attribute(self, changes, unscanned, skipped);
+        let inner = if request.picked == Picked::All {
             mid_turn::go_to(self, changes, (&log, &authorship), (&view.then, now))?
         } else {
             MidTurn::default()
@@ -388,22 +193,23 @@ impl Restore<'_> {
         } else {
             Merges::default()
         };
-        let kept = request.step.as_ref().map(StepState::kept).unwrap_or_default();
-        let (built_on, touched) = Default::default();
-        Ok(ChangeFacts { authorship, others, merges, inner, kept, built_on, touched })
+        Ok(ChangeFacts { authorship, merges, inner, ..ChangeFacts::default() })
     }
 
     /// The same where a turn is taken back and what came after it stays.
-    fn reverted(self, view: &mut View, turn: &TurnCalls) -> Result<ChangeFacts> {
+    fn facts_of_revert(self, view: &mut View, turn: &RevertedTurn) -> Result<ChangeFacts> {
         let ends = (&view.then, &view.seen.now);
         let Reverted { changes, authors, merges, digests, kept, built_on, touched } =
-            revert::revert(self, turn, &view.seen.changes, ends, PathSide::Root)?;
+            revert::revert(self, &turn.calls, &view.seen.changes, ends, PathSide::Root)?;
         view.seen.changes = changes;
-        let built_on = self.turns_of(&built_on)?;
-        let authorship = Authorship { authors, edited: BTreeSet::new() };
-        let (others, touched) = (BTreeSet::new(), Some(touched));
-        let inner = MidTurn { digests, ..MidTurn::default() };
-        Ok(ChangeFacts { authorship, others, merges, inner, kept, built_on, touched })
+        Ok(ChangeFacts {
+            authorship: Authorship { authors, ..Authorship::default() },
+            merges,
+            inner: MidTurn { digests, ..MidTurn::default() },
+            kept,
+            built_on: self.turns_of(&built_on)?,
+            touched: Some(touched),
+        })
     }
 
     /// Which turns some later calls belong to.
@@ -430,36 +236,81 @@ impl Restore<'_> {
         };
         Ok(built_on.iter().map(|(path, caller)| (path.clone(), turn(caller))).collect())
     }
+}
+
+/// The plan.
+impl Restore<'_> {
+    /// Plans all that a restore does.
+    fn plan_all(
+        self,
+        mut view: View,
+        facts: ChangeFacts,
+        mut repositories: Repositories,
+    ) -> Result<Prepared> {
+        let Self { project, checkpoint, .. } = self;
+        let mut plan = self.plan_files(&mut view, &facts, &mut repositories);
+        let elsewhere = outside::plan(self, &view.then, &view.seen, &view.outside)?;
+        let mut outside_left = self.add_outside(&mut plan, elsewhere.plan, &mut repositories);
+        leave_missing(project, &mut plan.steps);
+        leave_missing(project, &mut plan.outside.steps);
+        leave_to_repositories(project, &mut plan, &repositories.steps);
+        plan.not_covered.retain(|out| facts.concerns(out));
+        let moved = moved(project, &view.seen.scan, (checkpoint, &view.then), &plan.not_covered);
+        keep_moved(&mut plan, &moved);
+        outside_left.retain(|left| moved.values().all(|to| to != left));
+        let new_unheld = self.new_unheld(&view, &facts, &plan, &moved)?;
+        let ChangeFacts { authorship, merges, mut inner, built_on, .. } = facts;
+        inner.retain_in(project, &plan);
+        Ok(Prepared {
+            seen: seen_by_plan(project, &plan, &view.seen.scan),
+            nested_heads: repositories.nested_heads(self),
+            lost: repositories.lost(self),
+            losing: repositories.losing(project),
+            head: self.head_plan(view.head_move, &repositories),
+            repositories: repositories.steps,
+            outside_left,
+            others: authorship.others,
+            outside_others: elsewhere.others,
+            new_unheld,
+            moved,
+            inner_roots: view.inner_roots,
+            mid_turn: inner.back_to,
+            mid_turn_digests: inner.digests,
+            inner_steps: inner.left,
+            damaged: view.damaged.union(&inner.damaged).copied().collect(),
+            marked: merges.marked,
+            built_on,
+            stages: self.stages()?,
+            ..Prepared::of(plan, view.seen.stored_scan)
+        })
+    }
 
     /// Decides what happens to each path below the root that differs.
-    fn plan(
+    fn plan_files(
         self,
         view: &mut View,
-        known: &ChangeFacts,
+        facts: &ChangeFacts,
         repositories: &mut Repositories,
     ) -> RestorePlan {
         let Self { project, checkpoint, request } = self;
-        let mut changes = std::mem::take(&mut view.seen.changes);
-        if let Some(step) = &request.step {
-            step.add_gaps(project, &view.seen.now, &mut changes);
-        }
+        let changes = std::mem::take(&mut view.seen.changes);
         let scan = &view.seen.scan;
         let mut skipped_now = view.seen.skipped.clone();
         skipped_now.extend(left_in_replaced(&changes, scan));
         let past = Past {
-            authors: &known.authorship.authors,
-            edited: &known.authorship.edited,
-            merges: &known.merges.files,
+            authors: &facts.authorship.authors,
+            edited: &facts.authorship.edited,
+            merges: &facts.merges.files,
             ignored: &ignored_now(&changes, scan),
             skipped_then: &left_out(checkpoint, &view.then),
             skipped_now: &skipped_now,
             repositories: &repositories.made_since(project, scan),
-            kept: &known.kept,
+            kept: &facts.kept,
         };
         let (options, picked) = (request.options, &request.picked);
         let mut plan = plan::restore(checkpoint.id, changes, options, picked, &past);
         for step in &mut plan.steps {
-            if step.is_conflict() && known.merges.without.contains(&step.path) {
+            if step.is_conflict() && facts.merges.without.contains(&step.path) {
                 step.action = Action::Keep(KeepReason::Merged);
             }
         }
@@ -474,6 +325,56 @@ impl Restore<'_> {
         plan.not_covered.retain(|skipped| project.has_changed(checkpoint, skipped));
         add_parents(project.root.path(), &mut plan.steps);
         plan
+    }
+
+    /// Takes what is to be done outside the root into the plan, if that was asked for. Returns what
+    /// differs there and stays as it is.
+    fn add_outside(
+        self,
+        plan: &mut RestorePlan,
+        outside: OutsidePlan,
+        repositories: &mut Repositories,
+    ) -> Vec<PathBuf> {
+        let mut left = Vec::new();
+        if self.request.outside {
+            plan.outside = outside;
+        } else if self.request.picked == Picked::All {
+            left.extend(outside::not_put_back(&outside));
+            left.extend(std::mem::take(&mut repositories.elsewhere));
+        }
+        left
+    }
+
+    /// What is new since the checkpoint, and neither held nor changed by the plan.
+    fn new_unheld(
+        self,
+        view: &View,
+        facts: &ChangeFacts,
+        plan: &RestorePlan,
+        moved: &BTreeMap<Vec<u8>, PathBuf>,
+    ) -> Result<Vec<Skipped>> {
+        let Self { project, checkpoint, request } = self;
+        let View { then, seen, .. } = view;
+        let mut new = new_unheld(project, &seen.scan, then, checkpoint, &request.picked)?;
+        let is_done = |new: &Skipped| plan.deeds().any(|step| step.path.as_bytes() == new.path);
+        let is_moved =
+            |new: &Skipped| moved.values().any(|path| path.as_os_str().as_bytes() == new.path);
+        new.retain(|new| facts.concerns(new) && !is_done(new) && !is_moved(new));
+        Ok(new)
+    }
+
+    /// How the branch HEAD is on moves. Where it stays, what became of it since the checkpoint: where HEAD
+    /// stands now says nothing of a repository that is made again.
+    fn head_plan(self, moves: Option<HeadMove>, repositories: &Repositories) -> HeadPlan {
+        let stays = moves.is_none() && repositories.steps.is_empty();
+        let since = stays.then(|| head::since(self.project, self.checkpoint)).flatten();
+        HeadPlan { moves, since }
+    }
+
+    /// Whether the index would change.
+    fn stages(self) -> Result<bool> {
+        let git = self.project.store.git().filter(|_| self.request.index);
+        git.map_or(Ok(false), |git| git.index_differs(self.checkpoint.id))
     }
 }
 
@@ -606,28 +507,4 @@ fn own_roots(project: &Project, checkpoint: &Checkpoint, scan: &Scan) -> Vec<Rel
         inner.retain(|path| others.iter().any(|used| used.root == project.root.join(path)));
     }
     inner
-}
-
-impl Prepared {
-    /// Leaves everything as it is that is not chosen. Only files can be: branch, index and repositories
-    /// stay as they are. Returns whether one of them would have changed.
-    pub(crate) fn choose(&mut self, chosen: &BTreeMap<Choosable, Chosen>) -> bool {
-        let is_more = self.head.moves.is_some() || self.stages || !self.repositories.is_empty();
-        self.head.moves = None;
-        self.stages = false;
-        self.repositories.clear();
-        self.losing.clear();
-        let parts = chosen.iter().filter(|(_, chosen)| matches!(chosen, Chosen::Part(_)));
-        self.parts = parts.map(|(choosable, _)| choosable.path.clone()).collect();
-        self.plan.choose(chosen);
-        let plan = &self.plan;
-        let deeds: BTreeSet<&RelPath> = plan.deeds().map(|step| &step.path).collect();
-        // What goes back to the work of others is written down with its digest; a part of it has one
-        // of its own.
-        let is_whole = |path: &RelPath| deeds.contains(path) && !plan.merges.contains_key(path);
-        self.mid_turn.retain(|path, _| is_whole(path));
-        self.mid_turn_digests.retain(|path, _| is_whole(path));
-        self.marked.retain(|path| deeds.contains(path));
-        is_more
-    }
 }

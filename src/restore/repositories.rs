@@ -48,15 +48,6 @@ impl Repositories {
     ///
     /// Fails where one that works would be replaced by one that may be held in part only.
     pub(super) fn of(restore: Restore<'_>) -> Result<Self> {
-        if restore.request.reverts.is_some() { Ok(Self::none()) } else { Self::found(restore) }
-    }
-
-    /// The same where they stay as they are: to name them.
-    pub(super) fn left(restore: Restore<'_>) -> Self {
-        Self::found(restore).unwrap_or_else(|_| Self::none())
-    }
-
-    fn found(restore: Restore<'_>) -> Result<Self> {
         let Restore { project, checkpoint, request } = restore;
         let Ok(record) = project.record_of(checkpoint.id) else {
             return Ok(Self::none());
@@ -290,7 +281,7 @@ pub(super) fn keeps_own(project: &Project, steps: &[RepositoryStep]) -> bool {
 /// gone on with since: like a file, they stay unless the user says otherwise.
 fn of_others(restore: Restore<'_>, steps: &[RepositoryStep]) -> BTreeSet<PathBuf> {
     let Restore { project, request, .. } = restore;
-    let of = request.of_restore.filter(|_| !request.options.force);
+    let of = request.undone().filter(|_| !request.options.force);
     let Some(of) = of.and_then(|of| project.record_of(of).ok()) else { return BTreeSet::new() };
     let root = project.root.path();
     let kept = steps.iter().filter(|step| {

@@ -12,7 +12,7 @@ use crate::{
     forked::{self, ForkEntry},
     plan::Options,
     process::{Exit, Process},
-    restore::{Brings, Restore, RestoreRequest},
+    restore::{Brings, Restore, RestoreRequest, RestoreSource},
     state::RootState,
     ui,
 };
@@ -29,18 +29,9 @@ pub(super) fn run(
     let brings = Brings::open(process, entry, own)?;
     let base = brings.base().clone();
     let request = RestoreRequest {
-        verb: "keep",
         options: Options { merge: true, ..Options::default() },
         markers: args.merge,
-        picked,
-        index: false,
-        outside: false,
-        head: false,
-        repository: false,
-        of_restore: None,
-        step: None,
-        reverts: None,
-        brings: Some(brings),
+        ..RestoreRequest::of("keep", RestoreSource::Fork(Box::new(brings)), picked)
     };
     let restore = Restore { project: &project, checkpoint: &base, request: &request };
     let consent = Consent { dry_run: args.dry_run, yes: args.yes, json: args.json, patch: false };

@@ -18,7 +18,7 @@ const NAMED_MAX: usize = 10;
 impl<'a> PlannedRestore<'a> {
     /// The fork that is brought back, if one is.
     pub(super) fn brings(self) -> Option<&'a Brings> {
-        self.restore.request.brings.as_ref()
+        self.restore.request.fork()
     }
 
     /// What the fork is called.

@@ -52,7 +52,7 @@ pub(super) fn run(
         print(process, &told)?;
     }
     say_missing(process, &written.missing)?;
-    for (path, why) in request.step.iter().flat_map(|step| &step.gaps) {
+    for (path, why) in request.step().into_iter().flat_map(|step| &step.gaps) {
         let path = ui::escape(path.as_bytes());
         show::say(process, &format!("note: {path} left out: {}", why.words()))?;
     }
@@ -83,13 +83,13 @@ impl WrittenCopies {
     fn of(process: &Process<'_>, restore: Restore<'_>, dir: &Path, is_dry: bool) -> Result<Self> {
         let Restore { project, checkpoint, request } = restore;
         let place = elsewhere::place(process, project, dir)?;
-        let Then { tree: then, damaged } = match &request.step {
+        let Then { tree: then, damaged } = match request.step() {
             Some(step) => step.then.clone(),
             None => project.tree_of(checkpoint, LaterTurns::All)?,
         };
         refuse_unknown(project, &request.picked, &[(checkpoint, &then)])?;
         let mut files = store::manifest(project.store.as_ref(), &then)?;
-        files.retain(|path, _| request.step.as_ref().is_none_or(|it| !it.gaps.contains_key(path)));
+        files.retain(|path, _| request.step().is_none_or(|it| !it.gaps.contains_key(path)));
         let plan = elsewhere::plan(checkpoint.id, &request.picked, &files);
         let mut missing = left_out(checkpoint, &then);
         missing.retain(|skipped| match RelPath::from_bytes(&skipped.path) {

@@ -31,7 +31,7 @@ use crate::{
     plan::{Options, Picked},
     process::{Exit, Process},
     project::real_cwd,
-    restore::{NamedState, Prepared, Restore, RestoreRequest, Toward},
+    restore::{NamedState, Prepared, Restore, RestoreRequest, RestoreSource, Toward},
     restore_log, ui,
 };
 
@@ -135,7 +135,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RestoreArgs) -> Result<Exit>
     };
     origin::say_if_swapped(process, &project);
     project = project.holding(found.contents());
-    let NamedState { checkpoint, step } = found;
+    let (checkpoint, source) = found.into_source();
     let mut adopted = [checkpoint];
     ledger::adopt(&mut adopted, &ledger::uses(&project.state));
     let [checkpoint] = adopted;
@@ -152,10 +152,10 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RestoreArgs) -> Result<Exit>
         }
     }
     let picked = picked(process, &project, &args.paths)?;
-    let mut request = RestoreRequest { step, ..request(args, picked) };
+    let mut request = RestoreRequest { source, ..request(args, picked) };
     refuse_beyond_files(&request)?;
     // The index of the step's checkpoint is that of an earlier time.
-    request.index &= request.step.is_none();
+    request.index &= request.step().is_none();
     let restore = Restore { project: &project, checkpoint: &checkpoint, request: &request };
     if let Some(dir) = &args.into {
         let how = into::IntoOptions { is_dry: args.dry_run, is_json: args.json };
@@ -197,7 +197,7 @@ fn elsewhere(
 
 /// A step between two checkpoints has the files of the project alone: the rest is put back by turns.
 fn refuse_beyond_files(request: &RestoreRequest) -> Result<()> {
-    let Some(step) = &request.step else { return Ok(()) };
+    let Some(step) = request.step() else { return Ok(()) };
     let asked = [
         (request.outside, "--outside", "nothing outside the project"),
         (request.head, "--head", "no place of HEAD"),
@@ -218,7 +218,6 @@ fn request(args: &RestoreArgs, picked: Picked) -> RestoreRequest {
     // Who names it means it.
     let outside = args.outside || picked.names_outside();
     RestoreRequest {
-        verb: "restore",
         options: Options {
             exact: args.exact,
             keep_new: args.keep_new,
@@ -226,15 +225,11 @@ fn request(args: &RestoreArgs, picked: Picked) -> RestoreRequest {
             merge: args.merge,
         },
         markers: args.markers,
-        picked,
         index: !args.no_index && !args.patch && args.paths.is_empty(),
         outside,
         head: args.head,
         repository: args.repository,
-        of_restore: None,
-        step: None,
-        reverts: None,
-        brings: None,
+        ..RestoreRequest::of("restore", RestoreSource::Checkpoint, picked)
     }
 }
 

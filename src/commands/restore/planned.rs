@@ -61,7 +61,7 @@ impl PlannedRestore<'_> {
 
     /// Whether one turn is taken back, and what came after it stays.
     pub(super) fn is_revert(self) -> bool {
-        self.restore.request.reverts.is_some()
+        self.restore.request.turn().is_some()
     }
 
     /// What is said where a reverted turn, or a fork that is brought back, leaves nothing to do.
@@ -123,7 +123,7 @@ impl PlannedRestore<'_> {
 
     /// What is said of something new that stays.
     pub(super) fn made_words(self, author: Author) -> String {
-        match (self.restore.request.of_restore, author) {
+        match (self.restore.request.undone(), author) {
             _ if self.brings().is_some() => "not in the fork".to_owned(),
             (_, Author::Unknown | Author::Unclear) => "not known who made it".to_owned(),
             (_, Author::Restore) => "put there by a restore".to_owned(),
@@ -139,7 +139,7 @@ impl PlannedRestore<'_> {
     /// taken back no more is known.
     pub(super) fn not_by(self, author: Author) -> String {
         let Restore { checkpoint, request, .. } = self.restore;
-        match (request.of_restore, author) {
+        match (request.undone(), author) {
             (Some(_), _) => {
                 let verb = checkpoint.cause.tool.as_deref().unwrap_or("restore");
                 format!(" the {}", ui::escape(verb.as_bytes()))

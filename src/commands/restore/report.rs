@@ -148,7 +148,7 @@ fn came_text(came: &Came<'_>, index: Option<&str>, way_there: &str) -> String {
 /// What was done, and whether everything is as it was. `is_same` if nothing stays that should not.
 fn headline(shown: PlannedRestore<'_>, done: usize, is_same: bool) -> String {
     let PlannedRestore { restore, prepared } = shown;
-    let id = match &restore.request.step {
+    let id = match restore.request.step() {
         Some(step) => format!("before step {}.{}", step.number.0, step.number.1),
         None => restore.checkpoint.id.short(),
     };

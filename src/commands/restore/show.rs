@@ -38,7 +38,7 @@ pub(super) fn heading(process: &Process<'_>, restore: Restore<'_>) -> String {
         ),
         "keep" => format!("bringing what {} has changed into {root}", shown_name(restore)),
         "redo" => format!("redoing: forward to checkpoint {id} ({when}) in {root}"),
-        _ => match &request.step {
+        _ => match request.step() {
             Some(step) => {
                 let (turn, number) = step.number;
                 let when =
@@ -59,7 +59,7 @@ pub(super) fn heading(process: &Process<'_>, restore: Restore<'_>) -> String {
 
 /// What the fork is called that is brought back.
 fn shown_name(restore: Restore<'_>) -> String {
-    let name = restore.request.brings.as_ref().map(|brings| brings.entry.name());
+    let name = restore.request.fork().map(|brings| brings.entry.name());
     ui::escape(name.unwrap_or_default().as_encoded_bytes()).into_owned()
 }
 
@@ -393,10 +393,10 @@ pub(super) fn plan_json(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, Lin
             json!({ "path": named(path), "checkpoint": id.to_string() })
         }).collect::<Vec<_>>(),
         "damaged": prepared.damaged.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "step": shown.restore.request.step.as_ref().map(|step| {
+        "step": shown.restore.request.step().map(|step| {
             format!("{}.{}", step.number.0, step.number.1)
         }),
-        "reverts": shown.restore.request.reverts.as_ref().map(|turn| turn.number),
+        "reverts": shown.restore.request.turn().map(|turn| turn.number),
         "fork": shown.fork_json(),
         "built_on": prepared.built_on.iter().map(|(path, by)| {
             json!({ "path": named(path), "turn": by.turn, "checkpoint": by.checkpoint.to_string() })

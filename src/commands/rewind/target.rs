@@ -70,11 +70,11 @@ impl RewindTarget {
         }
         let found = NamedState::find(process, project, &row.name(project)?)?;
         let holding = holding(process, &found)?;
-        let NamedState { checkpoint, step } = found;
+        let (checkpoint, source) = found.into_source();
         let mut adopted = [checkpoint];
         ledger::adopt(&mut adopted, &ledger::uses(&project.state));
         let [checkpoint] = adopted;
-        let request = RestoreRequest { step, ..restore::plain_request(is_part) };
+        let request = RestoreRequest { source, ..restore::plain_request(is_part) };
         Ok(Self { holding, checkpoint, request })
     }
 

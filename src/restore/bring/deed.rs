@@ -15,7 +15,7 @@ use crate::{
     plan::{Action, KeepReason, Step},
     process::Process,
     project::Project,
-    restore::{Restore, RestoreReport, brought::Brought, prepare::Prepared},
+    restore::{Restore, RestoreReport, brought::Brought, prepared::Prepared},
     store::{self, ContentSource, Draft},
     ui,
 };

@@ -16,7 +16,8 @@ use super::{
     Restore,
     brought::Brought,
     comparison::{CurrentRoot, add_parents, seen_by_plan},
-    prepare::{Prepared, keep_around_skipped, left_in_replaced},
+    prepare::{keep_around_skipped, left_in_replaced},
+    prepared::Prepared,
     repositories::keep_in_git_dirs,
 };
 use crate::{

@@ -1,0 +1,184 @@
+//! A plan with all that is known of it: what is shown, chosen from and carried out.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use super::{
+    brought::Brought,
+    head::{HeadPlan, NestedHead},
+};
+use crate::{
+    model::{CheckpointId, RelPath, Skipped, Stamp},
+    plan::{Action, Choosable, Chosen, KeepReason, Merged, RestorePlan, Step},
+    scan::Scan,
+    store::{RepositoryStep, repository},
+};
+
+/// A plan, and what it was made from.
+pub(crate) struct Prepared {
+    pub(crate) plan: RestorePlan,
+    /// What the system said about each path when it was looked at.
+    pub(crate) seen: BTreeMap<RelPath, Stamp>,
+    /// The scan it was made from, with nothing named that is not stored.
+    pub(crate) stored_scan: Scan,
+    /// What becomes of the branch HEAD is on, and became of it since.
+    pub(crate) head: HeadPlan,
+    /// What became of HEAD in repositories nested in the root.
+    pub(crate) nested_heads: Vec<NestedHead>,
+    /// What differs outside the root and is held, but stays as it is without `--outside`.
+    pub(crate) outside_left: Vec<PathBuf>,
+    /// Repositories that are gone or others, and that a revert leaves so.
+    pub(crate) repositories_left: Vec<PathBuf>,
+    /// Repositories that are made again.
+    pub(crate) repositories: Vec<RepositoryStep>,
+    /// What of repositories is gone and stays so without `--repository`.
+    pub(crate) lost: Vec<repository::LostRepository>,
+    /// What goes with repositories that are replaced.
+    pub(crate) losing: Vec<repository::Losing>,
+    /// What another author changed and the agent of the turn was never seen to touch.
+    pub(crate) others: BTreeSet<RelPath>,
+    /// The same outside the root.
+    pub(crate) outside_others: BTreeSet<RelPath>,
+    /// What was made since and is not held, for its size or number. It stays.
+    pub(crate) new_unheld: Vec<Skipped>,
+    /// Where what the checkpoint did not hold seems to be now, if it is gone from its place.
+    pub(crate) moved: BTreeMap<Vec<u8>, PathBuf>,
+    /// Roots of their own below this one in which something differs, and stays.
+    pub(crate) inner_roots: BTreeSet<RelPath>,
+    /// The user's work in the middle of the turn, to which it goes back, with the steps that hold it.
+    pub(crate) mid_turn: BTreeMap<RelPath, CheckpointId>,
+    /// The SHA-256 of its content, in hex.
+    pub(crate) mid_turn_digests: BTreeMap<RelPath, String>,
+    /// The user's work that only inner steps of the turn hold, and that does not come back.
+    pub(crate) inner_steps: BTreeMap<RelPath, CheckpointId>,
+    /// Later checkpoints that may hold more of what was there, and are damaged.
+    pub(crate) damaged: BTreeSet<CheckpointId>,
+    /// Merged files in which conflicts are marked.
+    pub(crate) marked: BTreeSet<RelPath>,
+    /// Files that go back to before a step of a turn, and are not what its checkpoint has there.
+    pub(crate) of_step: BTreeMap<RelPath, Merged>,
+    /// Files that become what the user chose of the plan.
+    pub(crate) parts: BTreeSet<RelPath>,
+    /// What builds on a turn that is reverted, where that is known.
+    pub(crate) built_on: BTreeMap<RelPath, BuiltOn>,
+    /// Whether git's index is staged otherwise, and goes back.
+    pub(crate) stages: bool,
+    /// What of a fork is brought back.
+    pub(crate) brought: Option<Brought>,
+}
+
+/// A turn that builds on one that is reverted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BuiltOn {
+    /// The checkpoint before its call.
+    pub(crate) checkpoint: CheckpointId,
+    /// Its number in the list; `None` if it is not there any more.
+    pub(crate) turn: Option<usize>,
+}
+
+impl Prepared {
+    /// A plan for files, and nothing else.
+    pub(super) fn of(plan: RestorePlan, stored_scan: Scan) -> Self {
+        Self {
+            plan,
+            stored_scan,
+            seen: BTreeMap::new(),
+            head: HeadPlan { moves: None, since: None },
+            nested_heads: Vec::new(),
+            outside_left: Vec::new(),
+            repositories_left: Vec::new(),
+            repositories: Vec::new(),
+            lost: Vec::new(),
+            losing: Vec::new(),
+            others: BTreeSet::new(),
+            outside_others: BTreeSet::new(),
+            new_unheld: Vec::new(),
+            moved: BTreeMap::new(),
+            inner_roots: BTreeSet::new(),
+            mid_turn: BTreeMap::new(),
+            mid_turn_digests: BTreeMap::new(),
+            inner_steps: BTreeMap::new(),
+            damaged: BTreeSet::new(),
+            marked: BTreeSet::new(),
+            of_step: BTreeMap::new(),
+            parts: BTreeSet::new(),
+            built_on: BTreeMap::new(),
+            stages: false,
+            brought: None,
+        }
+    }
+
+    /// How many paths would change, as they are listed.
+    pub(crate) fn count(&self) -> usize {
+        self.count_but(&BTreeSet::new(), Path::new(""))
+    }
+
+    /// How many of them did change, below `root`, but for those that were `missed`: paths below the
+    /// root are relative to it.
+    pub(crate) fn count_but(&self, missed: &BTreeSet<&Path>, root: &Path) -> usize {
+        let missed: BTreeSet<PathBuf> = missed.iter().map(|path| root.join(path)).collect();
+        let steps = self.plan.listed().map(|step| root.join(step.path.as_path()));
+        let outside = self.plan.outside.deeds().map(|step| step.path.at_top());
+        let repositories = self.repositories.iter().map(RepositoryStep::target);
+        let all = steps.chain(outside).chain(repositories);
+        all.filter(|path| !missed.contains(path)).count()
+    }
+
+    /// Whether anything would change, or is kept that a person may want changed after all. What
+    /// another author made since is neither.
+    pub(crate) fn is_any(&self) -> bool {
+        let is_others = |step: &Step, others: &BTreeSet<RelPath>| match step.action {
+            Action::Keep(
+                KeepReason::New
+                | KeepReason::Ignored
+                | KeepReason::GitPrivate
+                | KeepReason::Repository
+                | KeepReason::Moved,
+            ) => true,
+            // What does not come back for it is worth a word.
+            Action::Keep(KeepReason::InTheWay) => step.then.is_none(),
+            // A log that grows, a person's own work: an undo of this turn would never do anything.
+            Action::Keep(KeepReason::Edited) => others.contains(&step.path),
+            _ => false,
+        };
+        let is_quiet = self.plan.is_empty()
+            && self.plan.steps.iter().all(|step| is_others(step, &self.others))
+            && self.plan.outside.steps.iter().all(|step| is_others(step, &self.outside_others))
+            && self.head.moves.is_none()
+            && self.repositories.is_empty()
+            && !self.stages;
+        !is_quiet
+    }
+
+    /// Whether nothing is to be done.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.plan.is_empty()
+            && self.head.moves.is_none()
+            && self.repositories.is_empty()
+            && !self.stages
+    }
+
+    /// Leaves everything as it is that is not chosen. Only files can be: branch, index and repositories
+    /// stay as they are. Returns whether one of them would have changed.
+    pub(crate) fn choose(&mut self, chosen: &BTreeMap<Choosable, Chosen>) -> bool {
+        let is_more = self.head.moves.is_some() || self.stages || !self.repositories.is_empty();
+        self.head.moves = None;
+        self.stages = false;
+        self.repositories.clear();
+        self.losing.clear();
+        let parts = chosen.iter().filter(|(_, chosen)| matches!(chosen, Chosen::Part(_)));
+        self.parts = parts.map(|(choosable, _)| choosable.path.clone()).collect();
+        self.plan.choose(chosen);
+        let plan = &self.plan;
+        let deeds: BTreeSet<&RelPath> = plan.deeds().map(|step| &step.path).collect();
+        // What goes back to the work of others is written down with its digest; a part of it has one
+        // of its own.
+        let is_whole = |path: &RelPath| deeds.contains(path) && !plan.merges.contains_key(path);
+        self.mid_turn.retain(|path, _| is_whole(path));
+        self.mid_turn_digests.retain(|path, _| is_whole(path));
+        self.marked.retain(|path| deeds.contains(path));
+        is_more
+    }
+}
