@@ -76,7 +76,7 @@ class Build:
         self.target = target
         package, = json.loads(output("cargo", "metadata", "--format-version=1", "--locked", "--no-deps"))["packages"]
         self.name, self.version = package["name"], package["version"]
-        self.about, self.licence = package["description"], package["license"]
+        self.about, self.licence, self.repository = package["description"], package["license"], package["repository"]
         self.directory = pathlib.Path(json.loads(
             output("cargo", "metadata", "--format-version=1", "--locked", "--no-deps"))["target_directory"])
 

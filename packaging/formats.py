@@ -138,6 +138,9 @@ def rpm(made, work, out):
 def npm(made, work, out):
     os_name, cpu = made.machine["npm"]
     common = {"version": made.build.version, "description": made.build.about, "license": made.build.licence}
+    if made.build.repository:
+        # npm attests only packages that name the repository they are built in.
+        common["repository"] = {"type": "git", "url": f"git+{made.build.repository}.git"}
     platforms = ["-".join(machine["npm"]) for machine in MACHINES.values()]
     main, own = work / "beforehand", work / f"beforehand-{os_name}-{cpu}"
     write(main / "package.json", as_json({
