@@ -10,7 +10,7 @@ use beforehand::process::Terminal;
 
 use crate::support::{
     real::bound_by_permissions,
-    temp::{on_disk, write},
+    temp::{on_disk, special, write},
     tmux::Tmux,
     world::{Output, World},
 };
@@ -166,14 +166,7 @@ fn what_is_no_conversation_keeps_no_file_from_coming_back() {
         }),
         ("not a regular file", |path| {
             fs::remove_file(path).unwrap();
-            rustix::fs::mknodat(
-                rustix::fs::CWD,
-                path,
-                rustix::fs::FileType::Fifo,
-                rustix::fs::Mode::from_raw_mode(0o600),
-                0,
-            )
-            .unwrap();
+            special(path, rustix::fs::FileType::Fifo, 0o600);
         }),
         ("not a regular file", |path| {
             fs::remove_file(path).unwrap();

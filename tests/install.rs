@@ -12,7 +12,7 @@ use beforehand::process::{Exit, Terminal};
 use serde_json::{Value, json};
 
 use crate::support::{
-    temp::{chmod, write},
+    temp::{chmod, special, write},
     world::World,
 };
 
@@ -171,14 +171,7 @@ fn a_file_that_cannot_be_read_is_never_touched() {
     write(&home.join(".gemini/settings.json"), b"{\"a\":\n\"\xff\"}");
     write(&home.join(".qwen/settings.json"), b"{\"a\0\": 1}");
     write(&home.join(".cline/hooks/PreToolUse"), "#!/bin/sh\nmine\n");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        home.join(".cursor/hooks.json"),
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::RUSR,
-        0,
-    )
-    .unwrap();
+    special(&home.join(".cursor/hooks.json"), rustix::fs::FileType::Fifo, 0o400);
     symlink("/dev/zero", home.join(".codex/hooks.json")).unwrap();
     let huge = fs::File::create(home.join(".copilot/settings.json")).unwrap();
     huge.set_len(1 << 30).unwrap();

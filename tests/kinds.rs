@@ -5,6 +5,7 @@ use std::{
     os::unix::fs::{MetadataExt, lchown},
 };
 
+use beforehand::fs::{Dir, own_bytes};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 
 use crate::support::{
@@ -33,10 +34,8 @@ fn a_sparse_file_counts_with_its_room_and_comes_back_with_its_holes() {
         let before = fs::read(&path).unwrap();
         let created = world.run(&["create"]);
         assert_eq!(created.exit.code(), 0, "{}", created.stderr);
-        File::open(world.state())
-            .and_then(|dir| rustix::fs::syncfs(dir).map_err(Into::into))
-            .unwrap();
-        let stored = beforehand::fs::own_bytes(&world.state());
+        Dir::open(&world.state()).and_then(|dir| dir.sync_below()).unwrap();
+        let stored = own_bytes(&world.state());
         assert!(stored < 2 << 20, "{stored} bytes in the store");
         fs::remove_file(&path).unwrap();
         restore(&mut world);

@@ -9,7 +9,7 @@ use crate::{
     evidence::{begins, ends, event, ours, project, run, writes},
     support::{
         real::git,
-        temp::{noise, write},
+        temp::{noise, special, write},
         world::{Output, World},
     },
 };
@@ -472,9 +472,7 @@ fn a_pipe_that_the_agent_made_and_removed_again_is_not_the_users_work() {
     let mut world = repository();
     let pipe = world.root().join("pipe");
     run(&mut world, "one", "mkfifo pipe", |_| {
-        let mode = rustix::fs::Mode::from_raw_mode(0o644);
-        let (kind, at) = (rustix::fs::FileType::Fifo, rustix::fs::CWD);
-        rustix::fs::mknodat(at, &pipe, kind, mode, 0).unwrap();
+        special(&pipe, rustix::fs::FileType::Fifo, 0o644);
     });
     run(&mut world, "one", "echo x > a; rm pipe", |world| {
         world.write("a", "the agent's");

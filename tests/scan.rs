@@ -15,9 +15,9 @@ use beforehand::{
     model::{ContentId, DirPath, RelPath, Root, RootKind, ScanScope, SkipReason},
     scan::{Named, Scan, ScanLimits, ScanRequest, UserDirs, VictimPath, walk},
 };
-use rustix::fs::{CWD, FileType, Mode, Timespec, Timestamps, mknodat, utimensat};
+use rustix::fs::{CWD, FileType, Timespec, Timestamps, utimensat};
 
-use crate::support::temp::{TempDir, link, write};
+use crate::support::temp::{TempDir, link, special, write};
 
 /// Long enough after anything a test did that no stamp is racy.
 const LATER_NS: i64 = 3_000_000_000;
@@ -503,7 +503,7 @@ fn what_was_not_read_in_time_is_read_by_the_next_scan() {
 fn a_pipe_for_an_ignore_file_is_neither_opened_nor_waited_for() {
     let place = Place::git();
     place.write("a", "a");
-    mknodat(CWD, place.at(".gitignore"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    special(&place.at(".gitignore"), FileType::Fifo, 0o600);
     assert_eq!(place.held(), [".gitignore", "a"]);
 }
 

@@ -121,11 +121,11 @@ pub(super) fn is_of_the_kernel(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[cfg(target_os = "linux")]
     #[test]
     fn what_the_kernel_shows_is_told_by_its_file_system() {
+        use super::*;
+
         let of_the_kernel = |path| is_of_the_kernel(Path::new(path));
         assert!(of_the_kernel("/proc/self") && !of_the_kernel("/") && !of_the_kernel("/usr"));
         // Where it is mounted, it holds files.

@@ -6,6 +6,7 @@ use std::{
     os::unix::{
         ffi::OsStrExt,
         fs::{MetadataExt, PermissionsExt, symlink},
+        net::UnixListener,
     },
     path::{Path, PathBuf},
     process::Command,
@@ -13,7 +14,7 @@ use std::{
 };
 
 use beforehand::model::Kind;
-use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::fs::FileType;
 
 /// A directory that goes away with its owner.
 pub(crate) struct TempDir(PathBuf);
@@ -93,8 +94,18 @@ pub(crate) fn link(path: &Path, text: &str) {
     symlink(text, path).unwrap();
 }
 
+/// A pipe or a socket, without `mknodat`, which macOS lacks.
 pub(crate) fn special(path: &Path, kind: FileType, permissions: u32) {
-    mknodat(CWD, path, kind, Mode::from_raw_mode(0o600), 0).unwrap();
+    if kind == FileType::Socket {
+        // The address of a socket is about a hundred bytes at most.
+        let near = TempDir::new();
+        let made = near.path().join("socket");
+        drop(UnixListener::bind(&made).unwrap());
+        fs::rename(made, path).unwrap();
+    } else {
+        assert_eq!(kind, FileType::Fifo);
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    }
     chmod(path, permissions);
 }
 
