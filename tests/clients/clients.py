@@ -111,8 +111,9 @@ class Client:
     def unload_package(self):
         return None
 
-    # What a client keeps of a package that it has removed, until it clears its cache by itself.
+    # Where a client keeps its copy of a package that it has removed, and the file with which it marks it.
     package_cache = "none"
+    package_mark = None
 
     # What a client needs to run hooks that nobody has approved in its screen.
     package_arguments = ()
@@ -183,8 +184,9 @@ class ClaudeCode(Client):
         market = dir.parent.parent
         return [[self.program(), "plugin", "marketplace", "add", market], [self.program(), "plugin", "install", "beforehand@beforehand"]]
 
-    # Marked `.orphaned_at`.
+    # Cleared, by a start with another plugin, when the mark is old enough.
     package_cache = ".claude/plugins/cache/beforehand"
+    package_mark = ".orphaned_at"
 
     def unload_package(self):
         return [[self.program(), "plugin", "uninstall", "beforehand@beforehand"], [self.program(), "plugin", "marketplace", "remove", "beforehand"]]

@@ -312,14 +312,29 @@ def packaged(world):
         must(not (world.project / "new.txt").exists(), "the slash command did not take the file back")
         yield "package: its slash command takes it back"
     world.run_all(client.unload_package())
-    left = [name for name in tree(world.home, [STATE, ".local/bin", "foreign", "packages", client.package_cache])
-            if "beforehand" in pathlib.Path(name).parts]
-    must(not left, f"the client has left: {left}")
+    kept = kept_by_the_client(world, dir)
     count = len(world.rows())
     write("after.txt")
     must(len(world.rows()) == count, "held after the package was removed")
     must(not (world.dir / "foreign-ran").exists(), "another program of the same name was run")
-    yield "package: removed by the client, and nothing of it runs; no other 'beforehand' was run"
+    yield f"package: removed by the client, {kept}, and nothing of it runs; no other 'beforehand' was run"
+
+
+def kept_by_the_client(world, packages):
+    """What is left of a package that the client has removed, in words: nothing but its own copy, where it keeps such."""
+    client = world.client
+    left = [name for name in tree(world.home, [STATE, ".local/bin", "foreign", "packages", client.package_cache])
+            if "beforehand" in pathlib.Path(name).parts]
+    must(not left, f"the client has left: {left}")
+    copied = {what[2] for what in tree(packages).values() if what[0] == "file"}
+    files = {name: what[2] for name, what in tree(world.home / client.package_cache).items() if what[0] == "file"}
+    own = [name for name in files if pathlib.Path(name).name == client.package_mark]
+    strange = [name for name in files.keys() - own if files[name] not in copied]
+    must(not strange, f"not of the package, in the client's cache: {strange}")
+    must(not files or own, "the client keeps its copy and does not mark it")
+    if files:
+        return f"which keeps its copy, {len(files) - len(own)} files marked {client.package_mark} in ~/{client.package_cache}"
+    return f"which leaves ~/{client.package_cache} empty" if (world.home / client.package_cache).exists() else "which leaves nothing"
 
 
 def guarded(with_us, without_us):
