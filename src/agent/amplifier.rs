@@ -11,30 +11,34 @@ use super::input::Input;
 use super::payload::Heard;
 use super::reply::{Say, say, system_message};
 use super::wire::{self, Text};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude_code, payload};
-use crate::model::{Agent, Decision, Event};
+use super::{BadPayload, Dialect, EventKind, Hearing, HookAnswer, claude_code, payload};
+use crate::model::{Agent, Decision};
 
 /// The dialect of Amplifier.
-pub(super) struct Amplifier;
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::Amplifier,
+    name: "amplifier",
+    title: "Amplifier",
+    asks: false,
+    tells_ends: true,
+    keeps_shell: true,
+    hear,
+    intent: claude_code::intent,
+    answer,
+};
 
-impl Dialect for Amplifier {
-    fn card(&self) -> Card {
-        Card { agent: Agent::Amplifier, name: "amplifier", title: "Amplifier", asks: false }
-    }
+fn hear(payload: &[u8]) -> Hearing {
+    let payload: AmplifierPayload = wire::read(payload)?;
+    let kind = payload.kind()?;
+    let heard = payload.heard();
+    Ok((kind, heard))
+}
 
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: AmplifierPayload = wire::read(payload)?;
-        let kind = payload.kind()?;
-        let heard = payload.heard();
-        Ok(heard.into_event(self.agent(), kind, markers, claude_code::intent))
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        match say(kind, decision) {
-            Say::Nothing(note) => system_message(note),
-            Say::Ask(reason) | Say::Deny(reason) => {
-                HookAnswer::json(&json!({ "decision": "block", "reason": reason }))
-            }
+fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
+    match say(kind, decision) {
+        Say::Nothing(note) => system_message(note),
+        Say::Ask(reason) | Say::Deny(reason) => {
+            HookAnswer::json(&json!({ "decision": "block", "reason": reason }))
         }
     }
 }

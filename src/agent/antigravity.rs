@@ -9,37 +9,29 @@ use serde_json::json;
 
 use super::input::Input;
 use super::payload::Heard;
-use super::reply::{Say, say};
 use super::wire::{self, Text, Texts};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers};
-use crate::model::{Agent, Decision, Event, Intent, Language};
+use super::{BadPayload, Dialect, EventKind, Hearing, reply};
+use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Antigravity.
-pub(super) struct Antigravity;
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::Antigravity,
+    name: "antigravity",
+    title: "Antigravity",
+    asks: false,
+    tells_ends: false,
+    keeps_shell: true,
+    hear,
+    intent,
+    answer: |kind, decision| {
+        reply::denial(kind, decision, |reason| json!({ "decision": "deny", "reason": reason }))
+    },
+};
 
-impl Dialect for Antigravity {
-    fn card(&self) -> Card {
-        Card { agent: Agent::Antigravity, name: "antigravity", title: "Antigravity", asks: false }
-    }
-
-    fn tells_ends(&self) -> bool {
-        false
-    }
-
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: AntigravityPayload = wire::read(payload)?;
-        let kind = payload.kind()?;
-        Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        match say(kind, decision) {
-            Say::Nothing(_) => HookAnswer::neutral(),
-            Say::Ask(reason) | Say::Deny(reason) => {
-                HookAnswer::json(&json!({ "decision": "deny", "reason": reason }))
-            }
-        }
-    }
+fn hear(payload: &[u8]) -> Hearing {
+    let payload: AntigravityPayload = wire::read(payload)?;
+    let kind = payload.kind()?;
+    Ok((kind, payload.heard()))
 }
 
 /// Tools that leave files alone.

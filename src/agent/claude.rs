@@ -3,10 +3,9 @@
 use serde::Deserialize;
 
 use super::input::Input;
-use super::payload::{self, Heard, IntentOf};
+use super::payload::{self, Heard};
 use super::wire::{self, Text};
-use super::{BadPayload, EventKind, Markers};
-use crate::model::{Agent, Event};
+use super::{BadPayload, EventKind, Hearing};
 
 /// The fields that every agent of the family spells the same. Those an agent does not send are
 /// absent; what `prompt_id` and `turn_id` mean, its dialect says.
@@ -52,13 +51,8 @@ impl ClaudePayload {
 }
 
 /// Reads a payload that is Claude Code's in everything but the tools.
-pub(super) fn parse(
-    payload: &[u8],
-    agent: Agent,
-    markers: &Markers,
-    intent: IntentOf,
-) -> Result<Event, BadPayload> {
+pub(super) fn hear(payload: &[u8]) -> Hearing {
     let payload: ClaudePayload = wire::read(payload)?;
     let kind = payload.kind()?;
-    Ok(payload.heard().into_event(agent, kind, markers, intent))
+    Ok((kind, payload.heard()))
 }

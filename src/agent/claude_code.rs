@@ -7,30 +7,26 @@
 //! Not told to us: what `!` lines in slash commands and the user's own `!` commands do.
 
 use super::input::Input;
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude, mcp, reply};
-use crate::model::{Agent, Decision, Event, Intent, Language};
+use super::{Dialect, EventKind, HookAnswer, claude, mcp, reply};
+use crate::model::{Agent, Decision, Intent, Language};
 
 /// The dialect of Claude Code.
-pub(super) struct ClaudeCode;
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::ClaudeCode,
+    name: "claude-code",
+    title: "Claude Code",
+    asks: true,
+    tells_ends: true,
+    // It says so itself: only the working directory persists.
+    keeps_shell: false,
+    hear: claude::hear,
+    intent,
+    answer,
+};
 
-impl Dialect for ClaudeCode {
-    fn card(&self) -> Card {
-        Card { agent: Agent::ClaudeCode, name: "claude-code", title: "Claude Code", asks: true }
-    }
-
-    /// It says so itself: only the working directory persists.
-    fn keeps_shell(&self) -> bool {
-        false
-    }
-
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        claude::parse(payload, self.agent(), markers, intent)
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        reply::along("UserPromptSubmit", kind, decision)
-            .unwrap_or_else(|| reply::claude_and_told(kind, decision))
-    }
+fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
+    reply::along("UserPromptSubmit", kind, decision)
+        .unwrap_or_else(|| reply::claude_and_told(kind, decision))
 }
 
 /// Tools that leave files alone. A tool joins this list with a reason, not for its name.

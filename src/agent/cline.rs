@@ -10,35 +10,31 @@ use serde_json::json;
 
 use super::input::Input;
 use super::payload::Heard;
-use super::reply::{Say, say};
 use super::wire::{self, Text, Texts};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, payload};
-use crate::model::{Agent, Decision, Event, Intent, Language};
+use super::{BadPayload, Dialect, EventKind, Hearing, payload, reply};
+use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Cline.
-pub(super) struct Cline;
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::Cline,
+    name: "cline",
+    title: "Cline",
+    // It knows "review", but where tools are approved by themselves, as they are by default, it
+    // runs the tool.
+    asks: false,
+    tells_ends: true,
+    keeps_shell: true,
+    hear,
+    intent,
+    answer: |kind, decision| {
+        reply::denial(kind, decision, |reason| json!({ "cancel": true, "errorMessage": reason }))
+    },
+};
 
-impl Dialect for Cline {
-    fn card(&self) -> Card {
-        // It knows "review", but where tools are approved by themselves, as they are by default, it
-        // runs the tool.
-        Card { agent: Agent::Cline, name: "cline", title: "Cline", asks: false }
-    }
-
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: ClinePayload = wire::read(payload)?;
-        let kind = payload.kind()?;
-        Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        match say(kind, decision) {
-            Say::Nothing(_) => HookAnswer::neutral(),
-            Say::Ask(reason) | Say::Deny(reason) => {
-                HookAnswer::json(&json!({ "cancel": true, "errorMessage": reason }))
-            }
-        }
-    }
+fn hear(payload: &[u8]) -> Hearing {
+    let payload: ClinePayload = wire::read(payload)?;
+    let kind = payload.kind()?;
+    Ok((kind, payload.heard()))
 }
 
 /// Tools that leave files alone: those seen, and the older ones read in the source.

@@ -9,33 +9,37 @@
 
 use super::input::Input;
 use super::wire::{self, Text};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude, mcp, reply};
-use crate::model::{Agent, Decision, Event, Intent, Language};
+use super::{Dialect, EventKind, Hearing, HookAnswer, claude, mcp, reply};
+use crate::model::{Agent, Decision, Intent, Language};
 
 /// The dialect of Codex.
-pub(super) struct Codex;
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::Codex,
+    name: "codex",
+    title: "Codex",
+    asks: false,
+    tells_ends: true,
+    keeps_shell: true,
+    hear,
+    intent,
+    answer,
+};
 
-impl Dialect for Codex {
-    fn card(&self) -> Card {
-        Card { agent: Agent::Codex, name: "codex", title: "Codex", asks: false }
+fn hear(payload: &[u8]) -> Hearing {
+    let mut payload: claude::ClaudePayload = wire::read(payload)?;
+    let kind = payload.kind()?;
+    payload.prompt_id = std::mem::take(&mut payload.turn_id);
+    // A sub-agent has a turn id of its own, but its work belongs to the turn that started it,
+    // which only the session's latest prompt tells.
+    if payload.agent_id.present() {
+        payload.prompt_id = Text::Absent;
     }
+    Ok((kind, payload.heard()))
+}
 
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let mut payload: claude::ClaudePayload = wire::read(payload)?;
-        let kind = payload.kind()?;
-        payload.prompt_id = std::mem::take(&mut payload.turn_id);
-        // A sub-agent has a turn id of its own, but its work belongs to the turn that started it,
-        // which only the session's latest prompt tells.
-        if payload.agent_id.present() {
-            payload.prompt_id = Text::Absent;
-        }
-        Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        reply::along("UserPromptSubmit", kind, decision)
-            .unwrap_or_else(|| reply::claude_without_ask(kind, decision))
-    }
+fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
+    reply::along("UserPromptSubmit", kind, decision)
+        .unwrap_or_else(|| reply::claude_without_ask(kind, decision))
 }
 
 /// Tools that leave files alone. Namespaced ones arrive glued together. What sub-agents do fires

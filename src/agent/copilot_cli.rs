@@ -14,34 +14,38 @@ use super::input::Input;
 use super::payload::Heard;
 use super::reply::{Say, say};
 use super::wire::{self, Text};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, mcp, payload};
-use crate::model::{Agent, Decision, Event, Intent, Language};
+use super::{BadPayload, Dialect, EventKind, Hearing, HookAnswer, mcp, payload};
+use crate::model::{Agent, Decision, Intent, Language};
 
 /// The dialect of Copilot CLI.
-pub(super) struct CopilotCli;
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::CopilotCli,
+    name: "copilot-cli",
+    title: "Copilot CLI",
+    asks: true,
+    tells_ends: true,
+    keeps_shell: true,
+    hear,
+    intent,
+    answer,
+};
 
-impl Dialect for CopilotCli {
-    fn card(&self) -> Card {
-        Card { agent: Agent::CopilotCli, name: "copilot-cli", title: "Copilot CLI", asks: true }
-    }
+fn hear(payload: &[u8]) -> Hearing {
+    let payload: CopilotPayload = wire::read(payload)?;
+    let kind = payload.kind()?;
+    Ok((kind, payload.heard()))
+}
 
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: CopilotPayload = wire::read(payload)?;
-        let kind = payload.kind()?;
-        Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        match (kind, say(kind, decision)) {
-            // Lines of progress may come before the answer of a tool hook (documented, not run).
-            (EventKind::ToolCall, Say::Nothing(Some(note))) => {
-                let line = json!({ "type": "progress", "message": note });
-                HookAnswer { stdout: format!("{line}\n{{}}").into_bytes(), ..HookAnswer::nothing() }
-            }
-            (_, Say::Nothing(_)) => HookAnswer::neutral(),
-            (_, Say::Ask(reason)) => permission("ask", reason),
-            (_, Say::Deny(reason)) => permission("deny", reason),
+fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
+    match (kind, say(kind, decision)) {
+        // Lines of progress may come before the answer of a tool hook (documented, not run).
+        (EventKind::ToolCall, Say::Nothing(Some(note))) => {
+            let line = json!({ "type": "progress", "message": note });
+            HookAnswer { stdout: format!("{line}\n{{}}").into_bytes(), ..HookAnswer::nothing() }
         }
+        (_, Say::Nothing(_)) => HookAnswer::neutral(),
+        (_, Say::Ask(reason)) => permission("ask", reason),
+        (_, Say::Deny(reason)) => permission("deny", reason),
     }
 }
 

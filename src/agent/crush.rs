@@ -8,34 +8,29 @@ use serde_json::json;
 
 use super::input::Input;
 use super::payload::Heard;
-use super::reply::{Say, say};
 use super::wire::{self, Text};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, mcp, payload};
-use crate::model::{Agent, Decision, Event, Intent, Language};
+use super::{Dialect, Hearing, mcp, payload, reply};
+use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Crush.
-pub(super) struct Crush;
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::Crush,
+    name: "crush",
+    title: "Crush",
+    asks: false,
+    tells_ends: true,
+    keeps_shell: true,
+    hear,
+    intent,
+    answer: |kind, decision| {
+        reply::denial(kind, decision, |reason| json!({ "decision": "deny", "reason": reason }))
+    },
+};
 
-impl Dialect for Crush {
-    fn card(&self) -> Card {
-        Card { agent: Agent::Crush, name: "crush", title: "Crush", asks: false }
-    }
-
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: CrushPayload = wire::read(payload)?;
-        let kind = payload::kind(&payload.event, &payload.tool_name)?;
-        Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        match say(kind, decision) {
-            // Its `context` would reach the model, so a note has nowhere to go.
-            Say::Nothing(_) => HookAnswer::neutral(),
-            Say::Ask(reason) | Say::Deny(reason) => {
-                HookAnswer::json(&json!({ "decision": "deny", "reason": reason }))
-            }
-        }
-    }
+fn hear(payload: &[u8]) -> Hearing {
+    let payload: CrushPayload = wire::read(payload)?;
+    let kind = payload::kind(&payload.event, &payload.tool_name)?;
+    Ok((kind, payload.heard()))
 }
 
 /// Tools that leave files alone.

@@ -12,40 +12,40 @@ use serde_json::json;
 
 use super::input::Input;
 use super::payload::Heard;
-use super::reply::{Say, say};
 use super::wire::{self, Text, Texts};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, mcp, payload};
-use crate::model::{Agent, Decision, Event, Intent, Language};
+use super::{Dialect, EventKind, Hearing, mcp, payload, reply};
+use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Cursor.
-pub(super) struct Cursor;
-
-impl Dialect for Cursor {
-    fn card(&self) -> Card {
-        Card { agent: Agent::Cursor, name: "cursor", title: "Cursor", asks: false }
-    }
-
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: CursorPayload = wire::read(payload)?;
-        let kind = match payload.hook_event_name.as_str() {
-            "beforeShellExecution" | "beforeMCPExecution" | "beforeReadFile" => EventKind::ToolCall,
-            "afterShellExecution" | "afterMCPExecution" | "afterFileEdit" => EventKind::ToolDone,
-            "beforeSubmitPrompt" => EventKind::TurnBegins,
-            _ => payload::kind(&payload.hook_event_name, &payload.tool_name)?,
-        };
-        Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        match say(kind, decision) {
-            Say::Nothing(_) => HookAnswer::neutral(),
-            Say::Ask(reason) | Say::Deny(reason) => HookAnswer::json(&json!({
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::Cursor,
+    name: "cursor",
+    title: "Cursor",
+    asks: false,
+    tells_ends: true,
+    keeps_shell: true,
+    hear,
+    intent,
+    answer: |kind, decision| {
+        reply::denial(kind, decision, |reason| {
+            json!({
                 "permission": "deny",
                 "user_message": reason,
                 "agent_message": reason,
-            })),
-        }
-    }
+            })
+        })
+    },
+};
+
+fn hear(payload: &[u8]) -> Hearing {
+    let payload: CursorPayload = wire::read(payload)?;
+    let kind = match payload.hook_event_name.as_str() {
+        "beforeShellExecution" | "beforeMCPExecution" | "beforeReadFile" => EventKind::ToolCall,
+        "afterShellExecution" | "afterMCPExecution" | "afterFileEdit" => EventKind::ToolDone,
+        "beforeSubmitPrompt" => EventKind::TurnBegins,
+        _ => payload::kind(&payload.hook_event_name, &payload.tool_name)?,
+    };
+    Ok((kind, payload.heard()))
 }
 
 /// Tools that leave files alone.

@@ -4,27 +4,21 @@
 //! environment. The names of its tools beyond `write`, and how it is denied, are unverified.
 
 use super::input::Input;
-use super::{
-    BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude, claude_code, reply,
-};
-use crate::model::{Agent, Decision, Event, Intent, Language};
+use super::{Dialect, claude, claude_code, reply};
+use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Devin.
-pub(super) struct Devin;
-
-impl Dialect for Devin {
-    fn card(&self) -> Card {
-        Card { agent: Agent::Devin, name: "devin-cli", title: "Devin", asks: false }
-    }
-
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        claude::parse(payload, self.agent(), markers, intent)
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        reply::claude_without_ask(kind, decision)
-    }
-}
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::Devin,
+    name: "devin-cli",
+    title: "Devin",
+    asks: false,
+    tells_ends: true,
+    keeps_shell: true,
+    hear: claude::hear,
+    intent,
+    answer: reply::claude_without_ask,
+};
 
 /// Maps a tool to what it wants: its own, or Claude Code's.
 fn intent(tool: &str, input: &Input) -> Intent {

@@ -4,33 +4,24 @@
 //! `droid exec`. `ApplyPatch`, which models of one family are given, is unverified.
 
 use super::input::Input;
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude, mcp, reply};
-use crate::model::{Agent, Decision, Event, Intent, Language};
+use super::{Dialect, claude, mcp, reply};
+use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Factory Droid.
-pub(super) struct FactoryDroid;
-
-impl Dialect for FactoryDroid {
-    fn card(&self) -> Card {
-        // Its documentation knows "ask", but it takes the answer for no opinion: what is on its own
-        // list of commands, or within its level of autonomy, runs, and its own question does not
-        // say our reason.
-        Card {
-            agent: Agent::FactoryDroid,
-            name: "factory-droid",
-            title: "Factory Droid",
-            asks: false,
-        }
-    }
-
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        claude::parse(payload, self.agent(), markers, intent)
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        reply::claude_without_ask(kind, decision)
-    }
-}
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::FactoryDroid,
+    name: "factory-droid",
+    title: "Factory Droid",
+    // Its documentation knows "ask", but it takes the answer for no opinion: what is on its own
+    // list of commands, or within its level of autonomy, runs, and its own question does not
+    // say our reason.
+    asks: false,
+    tells_ends: true,
+    keeps_shell: true,
+    hear: claude::hear,
+    intent,
+    answer: reply::claude_without_ask,
+};
 
 /// Tools that leave files alone.
 const READS: &[&str] = &["Read", "LS", "Grep", "Glob", "WebSearch", "FetchUrl", "TodoWrite"];

@@ -9,44 +9,44 @@ use serde_json::json;
 use super::input::Input;
 use super::reply::{Say, along, say, system_message};
 use super::wire;
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude, mcp, payload};
-use crate::model::{Agent, Decision, Event, Intent, Language};
+use super::{Dialect, EventKind, Hearing, HookAnswer, claude, mcp, payload};
+use crate::model::{Agent, Decision, Intent, Language};
 
 /// The dialect of Gemini CLI.
-pub(super) struct GeminiCli;
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::GeminiCli,
+    name: "gemini-cli",
+    title: "Gemini CLI",
+    // It knows "ask", but without a person there (`-p`) it waits for an answer for ever.
+    asks: false,
+    tells_ends: true,
+    // Each line is given to a new `bash -c`.
+    keeps_shell: false,
+    hear,
+    intent,
+    answer,
+};
 
-impl Dialect for GeminiCli {
-    fn card(&self) -> Card {
-        // It knows "ask", but without a person there (`-p`) it waits for an answer for ever.
-        Card { agent: Agent::GeminiCli, name: "gemini-cli", title: "Gemini CLI", asks: false }
+fn hear(payload: &[u8]) -> Hearing {
+    let payload: claude::ClaudePayload = wire::read(payload)?;
+    let kind = match payload.hook_event_name.as_str() {
+        "BeforeTool" => EventKind::ToolCall,
+        "AfterTool" => EventKind::ToolDone,
+        "BeforeAgent" => EventKind::TurnBegins,
+        "AfterAgent" => EventKind::TurnEnds,
+        _ => payload::kind(&payload.hook_event_name, &payload.tool_name)?,
+    };
+    Ok((kind, payload.heard()))
+}
+
+fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
+    if let Some(answer) = along("BeforeAgent", kind, decision) {
+        return answer;
     }
-
-    /// Each line is given to a new `bash -c`.
-    fn keeps_shell(&self) -> bool {
-        false
-    }
-
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: claude::ClaudePayload = wire::read(payload)?;
-        let kind = match payload.hook_event_name.as_str() {
-            "BeforeTool" => EventKind::ToolCall,
-            "AfterTool" => EventKind::ToolDone,
-            "BeforeAgent" => EventKind::TurnBegins,
-            "AfterAgent" => EventKind::TurnEnds,
-            _ => payload::kind(&payload.hook_event_name, &payload.tool_name)?,
-        };
-        Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        if let Some(answer) = along("BeforeAgent", kind, decision) {
-            return answer;
-        }
-        match say(kind, decision) {
-            Say::Nothing(note) => system_message(note),
-            Say::Ask(reason) | Say::Deny(reason) => {
-                HookAnswer::json(&json!({ "decision": "deny", "reason": reason }))
-            }
+    match say(kind, decision) {
+        Say::Nothing(note) => system_message(note),
+        Say::Ask(reason) | Say::Deny(reason) => {
+            HookAnswer::json(&json!({ "decision": "deny", "reason": reason }))
         }
     }
 }

@@ -9,26 +9,30 @@ use serde::Deserialize;
 use super::input::Input;
 use super::payload::Heard;
 use super::wire::{self, Text};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, payload, reply};
-use crate::model::{Agent, Decision, Event, Intent, Language};
+use super::{Dialect, EventKind, Hearing, HookAnswer, payload, reply};
+use crate::model::{Agent, Decision, Intent, Language};
 
 /// The dialect of Goose.
-pub(super) struct Goose;
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::Goose,
+    name: "goose",
+    title: "Goose",
+    asks: false,
+    tells_ends: true,
+    keeps_shell: true,
+    hear,
+    intent,
+    answer,
+};
 
-impl Dialect for Goose {
-    fn card(&self) -> Card {
-        Card { agent: Agent::Goose, name: "goose", title: "Goose", asks: false }
-    }
+fn hear(payload: &[u8]) -> Hearing {
+    let payload: GoosePayload = wire::read(payload)?;
+    let kind = payload::kind(&payload.event, &payload.tool_name)?;
+    Ok((kind, payload.heard()))
+}
 
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: GoosePayload = wire::read(payload)?;
-        let kind = payload::kind(&payload.event, &payload.tool_name)?;
-        Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        reply::by_exit_code(kind, decision, HookAnswer::neutral())
-    }
+fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
+    reply::by_exit_code(kind, decision, HookAnswer::neutral())
 }
 
 /// Maps a tool to what it wants. Others come from extensions, which are MCP servers without a

@@ -9,28 +9,30 @@ use serde::Deserialize;
 use super::input::Input;
 use super::payload::Heard;
 use super::wire::{self, Text};
-use super::{
-    BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude_code, payload, reply,
-};
-use crate::model::{Agent, Decision, Event, Intent, Language};
+use super::{Dialect, EventKind, Hearing, HookAnswer, claude_code, payload, reply};
+use crate::model::{Agent, Decision, Intent, Language};
 
 /// The dialect of Grok Build.
-pub(super) struct GrokBuild;
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::GrokBuild,
+    name: "grok-build",
+    title: "Grok Build",
+    asks: false,
+    tells_ends: true,
+    keeps_shell: true,
+    hear,
+    intent,
+    answer,
+};
 
-impl Dialect for GrokBuild {
-    fn card(&self) -> Card {
-        Card { agent: Agent::GrokBuild, name: "grok-build", title: "Grok Build", asks: false }
-    }
+fn hear(payload: &[u8]) -> Hearing {
+    let payload: GrokPayload = wire::read(payload)?;
+    let kind = payload::kind(&payload.hook_event_name, &payload.tool_name)?;
+    Ok((kind, payload.heard()))
+}
 
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: GrokPayload = wire::read(payload)?;
-        let kind = payload::kind(&payload.hook_event_name, &payload.tool_name)?;
-        Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        reply::by_exit_code(kind, decision, HookAnswer::nothing())
-    }
+fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
+    reply::by_exit_code(kind, decision, HookAnswer::nothing())
 }
 
 /// Maps a tool to what it wants: its own, or Claude Code's.

@@ -10,42 +10,38 @@ use serde_json::json;
 
 use super::input::Input;
 use super::payload::Heard;
-use super::reply::{Say, say};
 use super::wire::{self, Text};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, payload};
-use crate::model::{Agent, Decision, Event, Intent, Language};
+use super::{Dialect, EventKind, Hearing, payload, reply};
+use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Hermes.
-pub(super) struct Hermes;
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::Hermes,
+    name: "hermes",
+    title: "Hermes",
+    asks: false,
+    tells_ends: true,
+    keeps_shell: true,
+    hear,
+    intent,
+    answer: |kind, decision| {
+        reply::denial(kind, decision, |reason| json!({ "action": "block", "message": reason }))
+    },
+};
 
-impl Dialect for Hermes {
-    fn card(&self) -> Card {
-        Card { agent: Agent::Hermes, name: "hermes", title: "Hermes", asks: false }
-    }
-
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: HermesPayload = wire::read(payload)?;
-        let kind = match payload.hook_event_name.as_str() {
-            "pre_tool_call" => EventKind::ToolCall,
-            "post_tool_call" => EventKind::ToolDone,
-            "pre_llm_call" => EventKind::TurnBegins,
-            // Despite its name, the second fires for every turn.
-            "post_llm_call" | "on_session_end" => EventKind::TurnEnds,
-            "on_session_start" => EventKind::SessionBegins,
-            "on_session_finalize" => EventKind::SessionEnds,
-            _ => payload::kind(&payload.hook_event_name, &payload.tool_name)?,
-        };
-        Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        match say(kind, decision) {
-            Say::Nothing(_) => HookAnswer::neutral(),
-            Say::Ask(reason) | Say::Deny(reason) => {
-                HookAnswer::json(&json!({ "action": "block", "message": reason }))
-            }
-        }
-    }
+fn hear(payload: &[u8]) -> Hearing {
+    let payload: HermesPayload = wire::read(payload)?;
+    let kind = match payload.hook_event_name.as_str() {
+        "pre_tool_call" => EventKind::ToolCall,
+        "post_tool_call" => EventKind::ToolDone,
+        "pre_llm_call" => EventKind::TurnBegins,
+        // Despite its name, the second fires for every turn.
+        "post_llm_call" | "on_session_end" => EventKind::TurnEnds,
+        "on_session_start" => EventKind::SessionBegins,
+        "on_session_finalize" => EventKind::SessionEnds,
+        _ => payload::kind(&payload.hook_event_name, &payload.tool_name)?,
+    };
+    Ok((kind, payload.heard()))
 }
 
 /// Tools that leave files alone.

@@ -87,7 +87,7 @@ fn every_hook_line_names_an_agent_we_speak() {
     // The plugin names its agent as an array of arguments.
     named.insert("opencode".to_owned());
     for dialect in DIALECTS {
-        assert!(named.contains(dialect.name()), "nothing in hooks/ for {}", dialect.name());
+        assert!(named.contains(dialect.name), "nothing in hooks/ for {}", dialect.name);
     }
 }
 

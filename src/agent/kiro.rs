@@ -6,24 +6,24 @@
 //! Amazon Q names no session: all of them are one to us.
 
 use super::input::Input;
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude, mcp, reply};
-use crate::model::{Agent, Decision, Event, Intent, Language};
+use super::{Dialect, EventKind, HookAnswer, claude, mcp, reply};
+use crate::model::{Agent, Decision, Intent, Language};
 
 /// The dialect of Kiro.
-pub(super) struct Kiro;
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::Kiro,
+    name: "kiro",
+    title: "Kiro",
+    asks: false,
+    tells_ends: true,
+    keeps_shell: true,
+    hear: claude::hear,
+    intent,
+    answer,
+};
 
-impl Dialect for Kiro {
-    fn card(&self) -> Card {
-        Card { agent: Agent::Kiro, name: "kiro", title: "Kiro", asks: false }
-    }
-
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        claude::parse(payload, self.agent(), markers, intent)
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        reply::by_exit_code(kind, decision, HookAnswer::nothing())
-    }
+fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
+    reply::by_exit_code(kind, decision, HookAnswer::nothing())
 }
 
 /// Maps a tool to what it wants. The tools of MCP servers are called `@server/tool`.

@@ -120,9 +120,9 @@ impl Markers {
 }
 
 /// The dialect of the agent that really runs us, if it is another than the hook line says.
-pub fn corrected(dialect: &'static dyn Dialect, markers: &Markers) -> &'static dyn Dialect {
+pub fn corrected(dialect: &'static Dialect, markers: &Markers) -> &'static Dialect {
     let fits = |row: &&Correction| {
-        row.configured == dialect.agent()
+        row.configured == dialect.agent
             && markers.get(row.marker).is_some()
             && row.own.is_none_or(|own| markers.get(own).is_none())
     };
@@ -155,7 +155,7 @@ mod tests {
         ];
         for (configured, set, real) in cases {
             let found = corrected(by_name(configured).unwrap(), &markers(set));
-            assert_eq!(found.name(), *real, "{configured} with {set:?}");
+            assert_eq!(found.name, *real, "{configured} with {set:?}");
         }
     }
 

@@ -42,96 +42,78 @@ mod wire;
 use std::fmt;
 
 use crate::model::{Agent, Decision, Event};
+use payload::{Heard, IntentOf};
 
 pub use markers::{Markers, corrected};
 
 /// Every agent we speak, in the order `beforehand install` offers them.
-pub const DIALECTS: &[&dyn Dialect] = &[
-    &claude_code::ClaudeCode,
-    &codex::Codex,
-    &gemini_cli::GeminiCli,
-    &qwen_code::QwenCode,
-    &copilot_cli::CopilotCli,
-    &opencode::OpenCode,
-    &cline::Cline,
-    &hermes::Hermes,
-    &cursor::Cursor,
-    &windsurf::Windsurf,
-    &kiro::Kiro,
-    &factory_droid::FactoryDroid,
-    &crush::Crush,
-    &goose::Goose,
-    &antigravity::Antigravity,
-    &grok_build::GrokBuild,
-    &devin::Devin,
-    &vscode_agent::VsCodeAgent,
-    &amplifier::Amplifier,
+pub const DIALECTS: &[Dialect] = &[
+    claude_code::DIALECT,
+    codex::DIALECT,
+    gemini_cli::DIALECT,
+    qwen_code::DIALECT,
+    copilot_cli::DIALECT,
+    opencode::DIALECT,
+    cline::DIALECT,
+    hermes::DIALECT,
+    cursor::DIALECT,
+    windsurf::DIALECT,
+    kiro::DIALECT,
+    factory_droid::DIALECT,
+    crush::DIALECT,
+    goose::DIALECT,
+    antigravity::DIALECT,
+    grok_build::DIALECT,
+    devin::DIALECT,
+    vscode_agent::DIALECT,
+    amplifier::DIALECT,
 ];
 
 /// How one agent talks to its hooks.
-pub trait Dialect: Sync {
-    /// Who the agent is, and whether it can ask.
-    fn card(&self) -> Card;
-
-    /// Which agent this is.
-    fn agent(&self) -> Agent {
-        self.card().agent
-    }
-
+#[derive(Debug)]
+pub struct Dialect {
+    /// Which agent.
+    pub agent: Agent,
     /// The name used on the command line, as in `--agent claude-code`.
-    fn name(&self) -> &'static str {
-        self.card().name
-    }
-
+    pub name: &'static str,
     /// The name people know it by, as in "Claude Code".
-    fn title(&self) -> &'static str {
-        self.card().title
-    }
-
-    /// See [`Card::asks`].
-    fn asks(&self) -> bool {
-        self.card().asks
-    }
-
+    pub title: &'static str,
+    /// Whether this agent's hooks can make it ask its user. Where they cannot, [`Dialect::answer`]
+    /// writes [`crate::model::Verdict::Ask`] as a denial: asking first is no promise if not being
+    /// able to ask means going ahead.
+    pub asks: bool,
     /// Whether the hooks that `install` writes for it report the end of each call.
-    fn tells_ends(&self) -> bool {
-        true
-    }
-
+    pub tells_ends: bool,
     /// Whether the shell of one call may be that of the next, with its functions and aliases. An
     /// agent that is wrongly taken for one of those pays with scans.
-    fn keeps_shell(&self) -> bool {
-        true
-    }
+    pub keeps_shell: bool,
+    hear: fn(&[u8]) -> Hearing,
+    intent: IntentOf,
+    answer: fn(EventKind, &Decision) -> HookAnswer,
+}
 
+impl Dialect {
     /// Reads one payload.
     ///
     /// # Errors
     ///
     /// Fails if it is not one JSON object, or if nothing in it says what happened. A tool call
     /// whose arguments we do not understand is no error but [`crate::model::Intent::Unknown`].
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload>;
+    pub fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
+        let (kind, heard) = (self.hear)(payload)?;
+        Ok(heard.into_event(self.agent, kind, markers, self.intent))
+    }
 
     /// Writes our answer the way this agent expects it. Only a tool call can be denied or asked
     /// about; for any other event, and after a [`BadPayload`] ([`EventKind::Other`]), the verdict
     /// is left out.
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer;
+    pub fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
+        (self.answer)(kind, decision)
+    }
 }
 
-/// Who an agent is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Card {
-    /// Which agent.
-    pub agent: Agent,
-    /// As in `--agent claude-code`.
-    pub name: &'static str,
-    /// As in "Claude Code".
-    pub title: &'static str,
-    /// Whether this agent's hooks can make it ask its user. Where they cannot, [`Dialect::answer`]
-    /// writes [`crate::model::Verdict::Ask`] as a denial: asking first is no promise if not being
-    /// able to ask means going ahead.
-    pub asks: bool,
-}
+/// What a payload says, field by field, and of which kind of event.
+type Hearing = Result<(EventKind, Heard), BadPayload>;
 
 /// What an [`Event`] is, without what it says. An answer depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -178,16 +160,16 @@ pub struct HookAnswer {
 }
 
 /// Finds a dialect by its command-line name.
-pub fn by_name(name: &str) -> Option<&'static dyn Dialect> {
-    DIALECTS.iter().copied().find(|dialect| dialect.name() == name)
+pub fn by_name(name: &str) -> Option<&'static Dialect> {
+    DIALECTS.iter().find(|dialect| dialect.name == name)
 }
 
 /// The dialect of an agent.
-pub fn by_agent(agent: Agent) -> &'static dyn Dialect {
-    let found = DIALECTS.iter().copied().find(|dialect| dialect.agent() == agent);
+pub fn by_agent(agent: Agent) -> &'static Dialect {
+    let found = DIALECTS.iter().find(|dialect| dialect.agent == agent);
     // Only a program that a person runs has no row there: it calls no hook, and nothing is installed
     // for it.
-    found.unwrap_or(&program::ProgramDialect)
+    found.unwrap_or(&program::DIALECT)
 }
 
 /// Permission modes in which an agent still shows its user a question of a hook. Claude Code 2.1.329

@@ -12,37 +12,41 @@ use super::input::Input;
 use super::payload::Heard;
 use super::reply::{Say, say};
 use super::wire::{self, Text};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, payload};
-use crate::model::{Agent, Decision, Event, Intent, Language};
+use super::{Dialect, EventKind, Hearing, HookAnswer, payload};
+use crate::model::{Agent, Decision, Intent, Language};
 
 /// The dialect of our plugin.
-pub(super) struct OpenCode;
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::OpenCode,
+    name: "opencode",
+    title: "OpenCode",
+    asks: false,
+    tells_ends: true,
+    keeps_shell: true,
+    hear,
+    intent,
+    answer,
+};
 
-impl Dialect for OpenCode {
-    fn card(&self) -> Card {
-        Card { agent: Agent::OpenCode, name: "opencode", title: "OpenCode", asks: false }
-    }
+fn hear(payload: &[u8]) -> Hearing {
+    let payload: OpenCodePayload = wire::read(payload)?;
+    let kind = match payload.hook_event_name.as_str() {
+        "tool.execute.before" => EventKind::ToolCall,
+        "tool.execute.after" => EventKind::ToolDone,
+        "chat.message" => EventKind::TurnBegins,
+        "session.idle" => EventKind::TurnEnds,
+        "session.created" => EventKind::SessionBegins,
+        "session.deleted" => EventKind::SessionEnds,
+        _ => payload::kind(&payload.hook_event_name, &payload.tool_name)?,
+    };
+    Ok((kind, payload.heard()))
+}
 
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: OpenCodePayload = wire::read(payload)?;
-        let kind = match payload.hook_event_name.as_str() {
-            "tool.execute.before" => EventKind::ToolCall,
-            "tool.execute.after" => EventKind::ToolDone,
-            "chat.message" => EventKind::TurnBegins,
-            "session.idle" => EventKind::TurnEnds,
-            "session.created" => EventKind::SessionBegins,
-            "session.deleted" => EventKind::SessionEnds,
-            _ => payload::kind(&payload.hook_event_name, &payload.tool_name)?,
-        };
-        Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        match say(kind, decision) {
-            Say::Nothing(None) => HookAnswer::neutral(),
-            Say::Nothing(Some(note)) => HookAnswer::json(&json!({ "note": note })),
-            Say::Ask(reason) | Say::Deny(reason) => HookAnswer::json(&json!({ "deny": reason })),
-        }
+fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
+    match say(kind, decision) {
+        Say::Nothing(None) => HookAnswer::neutral(),
+        Say::Nothing(Some(note)) => HookAnswer::json(&json!({ "note": note })),
+        Say::Ask(reason) | Say::Deny(reason) => HookAnswer::json(&json!({ "deny": reason })),
     }
 }
 

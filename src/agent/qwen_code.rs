@@ -5,30 +5,26 @@
 //! relative one is refused before the hook.
 
 use super::input::Input;
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude, mcp, reply};
-use crate::model::{Agent, Decision, Event, Intent, Language};
+use super::{Dialect, EventKind, HookAnswer, claude, mcp, reply};
+use crate::model::{Agent, Decision, Intent, Language};
 
 /// The dialect of Qwen Code.
-pub(super) struct QwenCode;
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::QwenCode,
+    name: "qwen-code",
+    title: "Qwen Code",
+    asks: true,
+    tells_ends: true,
+    // Each line is given to a new `bash -c`.
+    keeps_shell: false,
+    hear: claude::hear,
+    intent,
+    answer,
+};
 
-impl Dialect for QwenCode {
-    fn card(&self) -> Card {
-        Card { agent: Agent::QwenCode, name: "qwen-code", title: "Qwen Code", asks: true }
-    }
-
-    /// Each line is given to a new `bash -c`.
-    fn keeps_shell(&self) -> bool {
-        false
-    }
-
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        claude::parse(payload, self.agent(), markers, intent)
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        reply::along("UserPromptSubmit", kind, decision)
-            .unwrap_or_else(|| reply::claude(kind, decision))
-    }
+fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
+    reply::along("UserPromptSubmit", kind, decision)
+        .unwrap_or_else(|| reply::claude(kind, decision))
 }
 
 /// Tools that leave files alone. `agent` is not in it: that its calls fire hooks is read, not run.

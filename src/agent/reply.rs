@@ -127,6 +127,18 @@ fn deciding(decision: &str, reason: &str) -> serde_json::Value {
     })
 }
 
+/// A denial in one JSON document, or an object that says nothing. A note has nowhere to go.
+pub(super) fn denial(
+    kind: EventKind,
+    decision: &Decision,
+    form: impl FnOnce(&str) -> serde_json::Value,
+) -> HookAnswer {
+    match say(kind, decision) {
+        Say::Nothing(_) => HookAnswer::neutral(),
+        Say::Ask(reason) | Say::Deny(reason) => HookAnswer::json(&form(reason)),
+    }
+}
+
 /// A denial by exit code, or what the agent takes for no opinion. A note has nowhere to go.
 pub(super) fn by_exit_code(
     kind: EventKind,

@@ -12,8 +12,8 @@ use super::*;
 use crate::model::{Intent, Verdict};
 
 /// The fixtures of one agent, by name, in order.
-fn fixtures(dialect: &dyn Dialect) -> Vec<(String, Vec<u8>)> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/payloads").join(dialect.name());
+fn fixtures(dialect: &Dialect) -> Vec<(String, Vec<u8>)> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/payloads").join(dialect.name);
     let entries = fs::read_dir(&dir).unwrap_or_else(|err| panic!("{}: {err}", dir.display()));
     let paths: BTreeSet<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
@@ -26,7 +26,7 @@ fn is_decision(name: &str) -> bool {
 
 #[test]
 fn every_payload_makes_the_event_on_record() {
-    for &dialect in DIALECTS {
+    for dialect in DIALECTS {
         let mut record = String::new();
         for (name, payload) in fixtures(dialect) {
             if !is_decision(&name) {
@@ -34,17 +34,17 @@ fn every_payload_makes_the_event_on_record() {
                 writeln!(record, "{name}\n  {event:?}").unwrap();
             }
         }
-        insta::assert_snapshot!(dialect.name(), record);
+        insta::assert_snapshot!(dialect.name, record);
     }
 }
 
 #[test]
 fn no_payload_on_record_is_bad() {
-    for &dialect in DIALECTS {
+    for dialect in DIALECTS {
         for (name, payload) in fixtures(dialect) {
             if !is_decision(&name) {
                 let event = dialect.parse(&payload, &Markers::default());
-                assert!(event.is_ok(), "{} {name}: {event:?}", dialect.name());
+                assert!(event.is_ok(), "{} {name}: {event:?}", dialect.name);
             }
         }
     }
@@ -79,11 +79,11 @@ fn documents(stdout: &str) -> Vec<serde_json::Value> {
 
 #[test]
 fn answers_are_those_on_record() {
-    for &dialect in DIALECTS {
+    for dialect in DIALECTS {
         for (name, bytes) in fixtures(dialect).iter().filter(|(name, _)| is_decision(name)) {
             let recorded: Recorded = serde_json::from_slice(bytes).unwrap();
             let answer = dialect.answer(EventKind::ToolCall, &decision(name));
-            let label = format!("{} {name}", dialect.name());
+            let label = format!("{} {name}", dialect.name);
             assert_eq!(answer.exit, recorded.exit, "{label}");
             assert_eq!(String::from_utf8(answer.stderr).unwrap(), recorded.stderr, "{label}");
             let stdout = String::from_utf8(answer.stdout).unwrap();
@@ -114,7 +114,7 @@ const KINDS: &[EventKind] = &[
 
 #[test]
 fn no_answer_ever_allows() {
-    for &dialect in DIALECTS {
+    for dialect in DIALECTS {
         for (&kind, decision) in KINDS
             .iter()
             .flat_map(|kind| decisions().into_iter().map(move |decision| (kind, decision)))
@@ -122,7 +122,7 @@ fn no_answer_ever_allows() {
             let answer = dialect.answer(kind, &decision);
             let stdout = String::from_utf8(answer.stdout).unwrap();
             for word in ["allow", "approve", "continue"] {
-                assert!(!stdout.contains(word), "{} {kind:?} {decision:?}", dialect.name());
+                assert!(!stdout.contains(word), "{} {kind:?} {decision:?}", dialect.name);
             }
         }
     }
@@ -130,13 +130,13 @@ fn no_answer_ever_allows() {
 
 #[test]
 fn only_a_denial_of_a_call_exits_with_a_code() {
-    for &dialect in DIALECTS {
+    for dialect in DIALECTS {
         for &kind in KINDS {
             for decision in decisions() {
                 let answer = dialect.answer(kind, &decision);
                 let denies = kind == EventKind::ToolCall && decision.verdict != Verdict::Abstain;
-                assert!(answer.exit == 0 || denies, "{} {kind:?}", dialect.name());
-                assert_eq!(answer.exit == 0, answer.stderr.is_empty(), "{}", dialect.name());
+                assert!(answer.exit == 0 || denies, "{} {kind:?}", dialect.name);
+                assert_eq!(answer.exit == 0, answer.stderr.is_empty(), "{}", dialect.name);
             }
         }
     }
@@ -144,38 +144,38 @@ fn only_a_denial_of_a_call_exits_with_a_code() {
 
 #[test]
 fn without_a_call_a_verdict_changes_nothing() {
-    for &dialect in DIALECTS {
+    for dialect in DIALECTS {
         for &kind in KINDS.iter().filter(|kind| **kind != EventKind::ToolCall) {
             let denied = Decision { verdict: Verdict::Deny, note: None, tell: None };
             let neutral = dialect.answer(kind, &Decision::NEUTRAL);
-            assert_eq!(dialect.answer(kind, &denied), neutral, "{} {kind:?}", dialect.name());
-            assert!(matches!(neutral.stdout.as_slice(), b"" | b"{}"), "{}", dialect.name());
+            assert_eq!(dialect.answer(kind, &denied), neutral, "{} {kind:?}", dialect.name);
+            assert!(matches!(neutral.stdout.as_slice(), b"" | b"{}"), "{}", dialect.name);
         }
     }
 }
 
 #[test]
 fn who_cannot_ask_denies_instead() {
-    for &dialect in DIALECTS {
+    for dialect in DIALECTS {
         let say = |verdict| {
             let decision = Decision { verdict, note: Some("why".to_owned()), tell: None };
             dialect.answer(EventKind::ToolCall, &decision)
         };
         let same = say(Verdict::Ask) == say(Verdict::Deny);
-        assert_eq!(same, !dialect.asks(), "{}", dialect.name());
-        assert_ne!(say(Verdict::Deny), say(Verdict::Abstain), "{}", dialect.name());
+        assert_eq!(same, !dialect.asks, "{}", dialect.name);
+        assert_ne!(say(Verdict::Deny), say(Verdict::Abstain), "{}", dialect.name);
     }
 }
 
 #[test]
 fn the_table_has_every_agent_once() {
-    let names: BTreeSet<_> = DIALECTS.iter().map(|dialect| dialect.name()).collect();
-    let agents: BTreeSet<_> = DIALECTS.iter().map(|dialect| dialect.agent()).collect();
-    let titles: BTreeSet<_> = DIALECTS.iter().map(|dialect| dialect.title()).collect();
+    let names: BTreeSet<_> = DIALECTS.iter().map(|dialect| dialect.name).collect();
+    let agents: BTreeSet<_> = DIALECTS.iter().map(|dialect| dialect.agent).collect();
+    let titles: BTreeSet<_> = DIALECTS.iter().map(|dialect| dialect.title).collect();
     assert_eq!((names.len(), agents.len(), titles.len()), (19, 19, 19));
-    for &dialect in DIALECTS {
-        assert_eq!(by_agent(dialect.agent()).name(), dialect.name());
-        assert_eq!(by_name(dialect.name()).unwrap().agent(), dialect.agent());
+    for dialect in DIALECTS {
+        assert_eq!(by_agent(dialect.agent).name, dialect.name);
+        assert_eq!(by_name(dialect.name).unwrap().agent, dialect.agent);
     }
     assert!(by_name("claude").is_none());
 }
@@ -202,11 +202,11 @@ fn what_is_not_one_json_object_is_a_bad_payload() {
         deep.as_bytes(),
         open.as_bytes(),
     ];
-    for &dialect in DIALECTS {
+    for dialect in DIALECTS {
         for &payload in bad {
             let shown: String = String::from_utf8_lossy(payload).chars().take(40).collect();
             let result = dialect.parse(payload, &Markers::default());
-            let err = result.expect_err(&format!("{} takes {shown}", dialect.name()));
+            let err = result.expect_err(&format!("{} takes {shown}", dialect.name));
             let message = err.to_string();
             assert!(message.starts_with("cannot read the hook payload: "), "{message}");
             assert!(message.len() < 1000, "{message}");

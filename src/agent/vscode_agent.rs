@@ -4,25 +4,21 @@
 //! editor's own and unverified. Paths may be relative to the workspace.
 
 use super::input::Input;
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, claude, mcp, reply};
-use crate::model::{Agent, Decision, Event, Intent, Language};
+use super::{Dialect, claude, mcp, reply};
+use crate::model::{Agent, Intent, Language};
 
 /// The dialect of VS Code's agent mode.
-pub(super) struct VsCodeAgent;
-
-impl Dialect for VsCodeAgent {
-    fn card(&self) -> Card {
-        Card { agent: Agent::VsCodeAgent, name: "vscode-agent", title: "VS Code agent", asks: true }
-    }
-
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        claude::parse(payload, self.agent(), markers, intent)
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        reply::claude(kind, decision)
-    }
-}
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::VsCodeAgent,
+    name: "vscode-agent",
+    title: "VS Code agent",
+    asks: true,
+    tells_ends: true,
+    keeps_shell: true,
+    hear: claude::hear,
+    intent,
+    answer: reply::claude,
+};
 
 /// Tools that leave files alone.
 const READS: &[&str] = &["read_file", "list_dir", "file_search", "grep_search", "semantic_search"];

@@ -9,26 +9,30 @@ use serde::Deserialize;
 use super::input::Input;
 use super::payload::Heard;
 use super::wire::{self, Text};
-use super::{BadPayload, Card, Dialect, EventKind, HookAnswer, Markers, mcp, reply};
-use crate::model::{Agent, Decision, Event, Intent, Language};
+use super::{BadPayload, Dialect, EventKind, Hearing, HookAnswer, mcp, reply};
+use crate::model::{Agent, Decision, Intent, Language};
 
 /// The dialect of Windsurf.
-pub(super) struct Windsurf;
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::Windsurf,
+    name: "windsurf",
+    title: "Windsurf",
+    asks: false,
+    tells_ends: true,
+    keeps_shell: true,
+    hear,
+    intent,
+    answer,
+};
 
-impl Dialect for Windsurf {
-    fn card(&self) -> Card {
-        Card { agent: Agent::Windsurf, name: "windsurf", title: "Windsurf", asks: false }
-    }
+fn hear(payload: &[u8]) -> Hearing {
+    let payload: WindsurfPayload = wire::read(payload)?;
+    let kind = payload.kind()?;
+    Ok((kind, payload.heard()))
+}
 
-    fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let payload: WindsurfPayload = wire::read(payload)?;
-        let kind = payload.kind()?;
-        Ok(payload.heard().into_event(self.agent(), kind, markers, intent))
-    }
-
-    fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        reply::by_exit_code(kind, decision, HookAnswer::nothing())
-    }
+fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
+    reply::by_exit_code(kind, decision, HookAnswer::nothing())
 }
 
 /// Maps a tool, named after its hook, to what it wants.

@@ -80,7 +80,7 @@ fn find<'a>(refused: &'a [RefusedIn], wanted: &str) -> Result<&'a RefusedIn> {
 }
 
 fn title(found: &RefusedIn) -> &str {
-    agent::by_name(&found.agent).map_or("the agent", |dialect| dialect.title())
+    agent::by_name(&found.agent).map_or("the agent", |dialect| dialect.title)
 }
 
 fn told(found: &RefusedIn) -> String {

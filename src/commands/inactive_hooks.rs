@@ -36,7 +36,7 @@ impl Silent {
 
 /// What people call the agent of a row.
 pub(crate) fn title(agent: &'static str) -> &'static str {
-    agent::by_name(agent).map_or(agent, |dialect| dialect.title())
+    agent::by_name(agent).map_or(agent, |dialect| dialect.title)
 }
 
 /// Where an agent can have hooks, of the user's and in the project at `root`.

@@ -44,6 +44,6 @@ pub(crate) fn run(process: &mut Process<'_>, args: &MaintainArgs) -> Result<Exit
 
 fn ended(words: &[String]) -> Option<EndedSession> {
     let [agent, session] = words else { return None };
-    let agent = agent::by_name(agent)?.agent();
+    let agent = agent::by_name(agent)?.agent;
     Some(EndedSession { agent, session: SessionId(session.clone()) })
 }

@@ -130,12 +130,12 @@ pub(crate) fn on_one_line(text: &str) -> String {
 
 /// The name of an agent, for people.
 pub(crate) fn agent_title(agent: Agent) -> &'static str {
-    by_agent(agent).title()
+    by_agent(agent).title
 }
 
 /// The name of an agent, for scripts.
 pub(crate) fn agent_name(agent: Agent) -> &'static str {
-    by_agent(agent).name()
+    by_agent(agent).name
 }
 
 #[cfg(test)]

@@ -35,8 +35,8 @@ pub(crate) struct WarmArgs {
 pub(crate) fn run(process: &mut Process<'_>, args: &WarmArgs) -> Result<Exit> {
     let Some(dialect) = agent::by_name(&args.agent) else { return Ok(Exit::Failed) };
     let visit = WarmRequest {
-        agent: dialect.agent(),
-        name: dialect.name().to_owned(),
+        agent: dialect.agent,
+        name: dialect.name.to_owned(),
         session: SessionId(args.session.clone()),
         dir: args.dir.clone(),
         edge: if args.ended { Edge::Ended } else { Edge::Begins },

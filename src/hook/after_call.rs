@@ -29,7 +29,7 @@ use crate::{
 /// need not be held again, and a restore knows who made it.
 pub(super) fn on_done(
     process: &mut Process<'_>,
-    dialect: &'static dyn Dialect,
+    dialect: &'static Dialect,
     call: &ToolCall,
 ) -> Decision {
     let paths: &[PathBuf] = match &call.intent {
@@ -72,7 +72,7 @@ pub(super) fn on_done(
 }
 
 /// What a call could do to files.
-fn effect(process: &Process<'_>, dialect: &dyn Dialect, call: &ToolCall, cwd: &Path) -> Effect {
+fn effect(process: &Process<'_>, dialect: &Dialect, call: &ToolCall, cwd: &Path) -> Effect {
     if let Intent::Write(paths) | Intent::Edit(paths) = &call.intent {
         return Effect::Touches(paths.clone());
     }
@@ -112,7 +112,7 @@ pub(super) fn since(
 /// only what was not told before.
 pub(super) fn notice(
     process: &Process<'_>,
-    dialect: &dyn Dialect,
+    dialect: &Dialect,
     context: &CallContext,
     blasts: &[(CheckpointId, ChangeSummary)],
 ) -> Option<Decision> {

@@ -39,7 +39,7 @@ impl Hook<'_, '_> {
         let call = self.named();
         let code = self.code(&call);
         let note = decision.note.clone().unwrap_or_default();
-        let is_open = refusal.is_none() && Markers::may_ask_ignored(self.dialect.agent());
+        let is_open = refusal.is_none() && Markers::may_ask_ignored(self.dialect.agent);
         let callers =
             if refusal.is_some() || is_open { self.process.callers() } else { Vec::new() };
         let mut is_allowed = false;
@@ -68,11 +68,11 @@ impl Hook<'_, '_> {
     /// Why no person would see a question, if so. The agent's settings are read last: only a call that
     /// would be asked about comes here.
     fn unasked(&self, markers: &Markers) -> Option<Refusal<'static>> {
-        if !self.dialect.asks() {
-            return Some(Refusal::NoQuestion(self.dialect.title()));
+        if !self.dialect.asks {
+            return Some(Refusal::NoQuestion(self.dialect.title));
         }
         let mode = self.call.context.mode.as_deref();
-        let is_unattended = markers.unattended(self.dialect.agent())
+        let is_unattended = markers.unattended(self.dialect.agent)
             || mode.is_some_and(|mode| !agent::asks_in(mode))
             || self.agent_answers();
         is_unattended.then_some(Refusal::Unattended)
@@ -80,7 +80,7 @@ impl Hook<'_, '_> {
 
     /// Whether the agent's own settings say that it answers for its user.
     fn agent_answers(&self) -> bool {
-        let row = install::ROWS.iter().find(|row| row.agent == self.dialect.name());
+        let row = install::ROWS.iter().find(|row| row.agent == self.dialect.name);
         row.is_some_and(|row| install::answers_for_user(row, self.process, &self.cwd))
     }
 

@@ -35,7 +35,7 @@ impl Hook<'_, '_> {
     /// root that nothing is saved of neither kind nor scope matters.
     pub(super) fn is_covered(&self, state: &StateDir) -> bool {
         let Effect::Touches(_) = &self.effect else { return false };
-        let (agent, session) = (self.dialect.name(), &self.call.context.session.0);
+        let (agent, session) = (self.dialect.name, &self.call.context.session.0);
         let Some(mut ledger) = Ledger::peek(&self.real, state, agent, session) else {
             return false;
         };
@@ -114,13 +114,13 @@ impl Hook<'_, '_> {
         if is_used == Some(checkpoint.id) {
             return false;
         }
-        let is_program = self.dialect.agent() == Agent::Program;
+        let is_program = self.dialect.agent == Agent::Program;
         match checkpoint.cause.reason {
             Reason::Asked | Reason::BeforeRestore => return true,
             Reason::Call | Reason::Net if is_program => return true,
             Reason::Call | Reason::Net => (),
         }
-        let (agent, session) = (self.dialect.name(), &self.call.context.session.0);
+        let (agent, session) = (self.dialect.name, &self.call.context.session.0);
         attribution::is_left_outside(&state.root(&reach.root), checkpoint.id)
             || ledger::is_used_elsewhere(state, self.process.now, checkpoint, (agent, session))
     }

@@ -33,7 +33,7 @@ impl Hook<'_, '_> {
         };
         let ours = GuardContext {
             process: self.process,
-            agent: self.dialect.name(),
+            agent: self.dialect.name,
             cwd: &self.cwd,
             state: state.dir(),
             settings: &self.loaded.places,

@@ -16,25 +16,21 @@ use crate::{
 };
 
 /// A session begins: its first call shall find everything looked at.
-pub(super) fn on_session_begin(
-    process: &Process<'_>,
-    dialect: &dyn Dialect,
-    context: &CallContext,
-) {
+pub(super) fn on_session_begin(process: &Process<'_>, dialect: &Dialect, context: &CallContext) {
     let cwd = working_directory(process, context);
     let settings = config::load(process, Some(&cwd)).settings;
     if !settings.enabled || !settings.triggers.session_start {
         return start_maintenance(process, context);
     }
     // It runs maintenance as well, if that is due: one process is enough.
-    maintenance::warm::start(process, dialect.name(), &context.session, &cwd, Edge::Begins);
+    maintenance::warm::start(process, dialect.name, &context.session, &cwd, Edge::Begins);
 }
 
 /// A turn begins. What was done since the one before it ended is looked at while the model thinks.
 /// `roots` are those that one worked in.
 pub(super) fn on_turn_begin(
     process: &Process<'_>,
-    dialect: &dyn Dialect,
+    dialect: &Dialect,
     context: &CallContext,
     roots: &BTreeMap<PathBuf, CheckpointId>,
 ) {
@@ -47,7 +43,7 @@ pub(super) fn on_turn_begin(
 /// knows it. `roots` are those it worked in.
 pub(super) fn on_turn_end(
     process: &Process<'_>,
-    dialect: &dyn Dialect,
+    dialect: &Dialect,
     context: &CallContext,
     roots: &BTreeMap<PathBuf, CheckpointId>,
 ) {
@@ -59,16 +55,10 @@ pub(super) fn on_turn_end(
     }
 }
 
-fn warm(
-    process: &Process<'_>,
-    dialect: &dyn Dialect,
-    context: &CallContext,
-    root: &Path,
-    edge: Edge,
-) {
+fn warm(process: &Process<'_>, dialect: &Dialect, context: &CallContext, root: &Path, edge: Edge) {
     let settings = config::load(process, Some(root)).settings;
     if settings.enabled && settings.triggers.session_start {
-        maintenance::warm::start(process, dialect.name(), &context.session, root, edge);
+        maintenance::warm::start(process, dialect.name, &context.session, root, edge);
     }
 }
 
@@ -86,7 +76,7 @@ pub(super) fn start_maintenance(process: &Process<'_>, context: &CallContext) {
 }
 
 /// What becomes of the checkpoints of a session that is over.
-pub(super) fn on_session_end(process: &Process<'_>, dialect: &dyn Dialect, context: &CallContext) {
+pub(super) fn on_session_end(process: &Process<'_>, dialect: &Dialect, context: &CallContext) {
     let cwd = working_directory(process, context);
     let settings = config::load(process, Some(&cwd)).settings;
     if settings.on_session_end == SessionEnd::Keep {
@@ -96,11 +86,7 @@ pub(super) fn on_session_end(process: &Process<'_>, dialect: &dyn Dialect, conte
         && state.dir().is_dir()
     {
         maintenance::start_after_session(
-            process,
-            &state,
-            &settings,
-            dialect.name(),
-            &context.session,
+            process, &state, &settings, dialect.name, &context.session,
         );
     }
 }

@@ -96,7 +96,7 @@ fn write_answer(process: &mut Process<'_>, answer: &HookAnswer) -> Exit {
 
 fn decide(
     process: &mut Process<'_>,
-    dialect: &'static dyn Dialect,
+    dialect: &'static Dialect,
     markers: &Markers,
     payload: &[u8],
 ) -> (EventKind, Decision) {
@@ -111,7 +111,7 @@ fn decide(
 
 fn on_event(
     process: &mut Process<'_>,
-    dialect: &'static dyn Dialect,
+    dialect: &'static Dialect,
     markers: &Markers,
     event: Event,
 ) -> Decision {
@@ -141,7 +141,7 @@ fn on_event(
 /// Before a tool call: sees to it that what the call can destroy is held.
 fn on_call(
     process: &mut Process<'_>,
-    dialect: &'static dyn Dialect,
+    dialect: &'static Dialect,
     markers: &Markers,
     call: &ToolCall,
 ) -> Decision {
@@ -175,7 +175,7 @@ type EachRoot<'e, Hook> = dyn FnMut(&Hook, &Reach, &mut Notes) -> Result<()> + '
 /// One tool call that can change files.
 struct Hook<'h, 'p> {
     process: &'h mut Process<'p>,
-    dialect: &'static dyn Dialect,
+    dialect: &'static Dialect,
     loaded: LoadedSettings,
     call: &'h ToolCall,
     effect: Effect,
@@ -195,11 +195,7 @@ struct Hook<'h, 'p> {
 }
 
 impl<'h, 'p> Hook<'h, 'p> {
-    fn new(
-        process: &'h mut Process<'p>,
-        dialect: &'static dyn Dialect,
-        call: &'h ToolCall,
-    ) -> Self {
+    fn new(process: &'h mut Process<'p>, dialect: &'static Dialect, call: &'h ToolCall) -> Self {
         let real = PathResolver::default();
         expect_edited(&real, &call.intent);
         let cwd = working_directory_by(&real, process, &call.context);
@@ -253,7 +249,7 @@ impl Hook<'_, '_> {
         }
         let deadline = self.process.started + self.settings().deadline;
         let session = &self.call.context.session.0;
-        let ledger = Ledger::open_by(&self.real, &state, self.dialect.name(), session, deadline);
+        let ledger = Ledger::open_by(&self.real, &state, self.dialect.name, session, deadline);
         let (mut ledger, is_busy) = match ledger {
             Ok(ledger) => (Some(ledger), false),
             // Another process holds it until our deadline: a copy of our own is better than none.
@@ -275,7 +271,7 @@ impl Hook<'_, '_> {
         }
         if let Some(mut ledger) = ledger {
             notes.deeds = self.seen_next(&mut ledger);
-            if self.dialect.keeps_shell() && self.changes_shell() {
+            if self.dialect.keeps_shell && self.changes_shell() {
                 ledger.changes_shell();
             }
             for reach in &held {

@@ -60,19 +60,19 @@ pub(super) fn effect_of(
     process: &Process<'_>,
     loaded: &mut LoadedSettings,
     real: &PathResolver,
-    dialect: &dyn Dialect,
+    dialect: &Dialect,
     call: &ToolCall,
 ) -> Effect {
     let scope = shell_scope(process, loaded);
     let effect = shell::effect(&call.intent, &scope);
     let Intent::Run { command, language } = &call.intent else { return effect };
     let is_trusted = match &effect {
-        Effect::None | Effect::Touches(_) => dialect.keeps_shell(),
+        Effect::None | Effect::Touches(_) => dialect.keeps_shell,
         Effect::Destroys(_) | Effect::Unknown(_) => false,
     };
     let has_changed = || {
         let (state, session) = (loaded.state().ok()?, &call.context.session.0);
-        Ledger::peek(real, &state, dialect.name(), session).map(|it| it.has_changed_shell())
+        Ledger::peek(real, &state, dialect.name, session).map(|it| it.has_changed_shell())
     };
     if is_trusted && has_changed() == Some(true) {
         let finding = shell::classify(command, *language, &scope);

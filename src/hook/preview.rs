@@ -36,11 +36,7 @@ pub struct Foreseen {
 }
 
 /// Foresees the call of a command line.
-pub fn foresee(
-    process: &mut Process<'_>,
-    dialect: &'static dyn Dialect,
-    call: &ToolCall,
-) -> Foreseen {
+pub fn foresee(process: &mut Process<'_>, dialect: &'static Dialect, call: &ToolCall) -> Foreseen {
     let mut hook = Hook::new(process, dialect, call);
     hook.is_foreseen = true;
     let scope = shell_scope(hook.process, &mut hook.loaded);

@@ -17,14 +17,14 @@ use crate::{
 
 pub(super) fn with_ledger(
     process: &Process<'_>,
-    dialect: &dyn Dialect,
+    dialect: &Dialect,
     context: &CallContext,
     act: impl FnOnce(&mut Ledger),
 ) -> Result<()> {
     let cwd = working_directory(process, context);
     let state = config::state(process, Some(&cwd))?;
     let deadline = process.started + INPUT_DEADLINE;
-    let mut ledger = Ledger::open(&state, dialect.name(), &context.session.0, deadline)?;
+    let mut ledger = Ledger::open(&state, dialect.name, &context.session.0, deadline)?;
     ledger.home(&cwd);
     act(&mut ledger);
     ledger.close()

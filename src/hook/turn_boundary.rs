@@ -26,7 +26,7 @@ use crate::{
 /// interrupted, are counted; but they are given no author, for a person has had the floor since.
 pub(super) fn turn_begins(
     process: &Process<'_>,
-    dialect: &dyn Dialect,
+    dialect: &Dialect,
     context: &CallContext,
     prompt: Option<&str>,
 ) -> Decision {
@@ -41,7 +41,7 @@ pub(super) fn turn_begins(
         ledger.begin_turn(context.turn.as_ref(), prompt);
         // A hook for prompts was installed together with one for the ends of calls. So even the first
         // call of a session that is cut off is known to be.
-        if dialect.tells_ends() {
+        if dialect.tells_ends {
             is_news = !ledger.tells_ends();
             ledger.expect_ends();
         }
@@ -91,7 +91,7 @@ fn kept_prompt(process: &Process<'_>, context: &CallContext) -> Option<String> {
 /// The agent has finished: what its commands left that were not seen to end is its own.
 pub(super) fn turn_ends(
     process: &Process<'_>,
-    dialect: &dyn Dialect,
+    dialect: &Dialect,
     context: &CallContext,
 ) -> Decision {
     // A sub-agent's end is not the end of what runs beside it.

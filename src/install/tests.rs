@@ -27,7 +27,7 @@ fn put(text: &str) -> String {
 
 #[test]
 fn every_agent_has_a_row_and_every_template_is_read() {
-    let names: Vec<_> = crate::agent::DIALECTS.iter().map(|dialect| dialect.name()).collect();
+    let names: Vec<_> = crate::agent::DIALECTS.iter().map(|dialect| dialect.name).collect();
     assert_eq!(ROWS.iter().map(|row| row.agent).collect::<Vec<_>>(), names);
     let program = program("/opt/my own/beforehand");
     let ours = OurPrograms::default();

@@ -242,7 +242,7 @@ impl LedgerWire {
                 checkpoint: CheckpointId::parse(&used.checkpoint)?,
                 root: used.root.to_path()?,
                 by: By {
-                    agent: dialect.agent(),
+                    agent: dialect.agent,
                     session: session.clone(),
                     turn: Some(TurnId(used.turn)),
                     subagent: used.subagent,

@@ -46,7 +46,7 @@ pub(super) fn leave(
     let done = prepared.plan.deeds().filter(|step| !missed.contains(step.path.as_path()));
     let deeds: Vec<_> = done.map(|step| (step.action, &step.path)).collect();
     let Some(text) = words(&deeds, what(request)) else { return Ok(()) };
-    let name = by_agent(by.agent).name();
+    let name = by_agent(by.agent).name;
     let deadline = Instant::now() + PATIENCE;
     let mut ledger = Ledger::open(&project.state, name, &by.session.0, deadline)?;
     ledger.tell(text);

@@ -149,7 +149,7 @@ fn words_that_wait_are_not_said_in_the_fork() {
 #[test]
 fn every_agent_has_something_to_say() {
     for dialect in crate::agent::DIALECTS {
-        let said = own_rewind(dialect.agent(), "ses_1", Some("msg_1"));
+        let said = own_rewind(dialect.agent, "ses_1", Some("msg_1"));
         assert!(said.len() > 20 && !said.ends_with('.'), "{said}");
     }
     assert!(!own_rewind(Agent::OpenCode, "x'; rm -rf ~", Some("m")).contains("rm -rf"));

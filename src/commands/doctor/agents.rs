@@ -131,7 +131,7 @@ impl Visit<'_, '_> {
         let dialect = agent::by_name(row.agent);
         let tally = dialect
             .zip(self.project)
-            .and_then(|(dialect, project)| missed::tally(self.process, project, dialect.agent()));
+            .and_then(|(dialect, project)| missed::tally(self.process, project, dialect.agent));
         let Some(tally) = tally else { return line(Health::Ok, told.to_owned(), None) };
         let told = format!("{told}, {} of {} calls seen", tally.seen, tally.all);
         match tally.missed {

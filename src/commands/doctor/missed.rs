@@ -105,7 +105,7 @@ fn conversations(
     let told = made.chain(used).filter(|by| by.agent == agent).filter_map(|by| by.transcript);
     let dated = |file: PathBuf| Some((file.metadata().ok()?.modified().ok()?, file));
     let mut found: BTreeSet<_> = told.filter_map(dated).collect();
-    let name = agent::by_agent(agent).name();
+    let name = agent::by_agent(agent).name;
     let dir = install::ROWS.iter().find(|row| row.agent == name).and_then(|row| row.dir(process));
     let below = KEPT.iter().find(|(owner, _)| *owner == agent).map(|(_, below)| *below);
     if let Some(dir) = dir.zip(below).map(|(dir, below)| dir.join(below)) {

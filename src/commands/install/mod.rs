@@ -222,7 +222,7 @@ fn summary(rows: &[&InstallRow], plan: &Plan, deed: &InstallAction, home: Option
     }
     let lines = rows.iter().filter_map(|row| {
         let told = of_agent(row, plan, deed, home)?;
-        Some((agent::by_name(row.agent).map_or(row.agent, |dialect| dialect.title()), told))
+        Some((agent::by_name(row.agent).map_or(row.agent, |dialect| dialect.title), told))
     });
     let lines: Vec<_> = lines.collect();
     let width = lines.iter().map(|(title, _)| title.len()).max().unwrap_or(0);
@@ -307,7 +307,7 @@ fn close(
 /// What is left for the user to do.
 fn advise(process: &mut Process<'_>, args: &InstallArgs, rows: &[&InstallRow]) {
     for row in rows {
-        let title = agent::by_name(row.agent).map_or(row.agent, |dialect| dialect.title());
+        let title = agent::by_name(row.agent).map_or(row.agent, |dialect| dialect.title);
         let by_hand = row.by_hand.filter(|_| !args.project);
         for advice in by_hand.into_iter().chain(row.then) {
             let _ignored = writeln!(process.stderr, "note: {title}: {advice}");

@@ -102,7 +102,7 @@ pub(crate) fn prepare_in(
     })?;
     let turn = by.turn.as_ref().map(|turn| turn.0.as_str());
     let own_rewind = || transcript::own_rewind(by.agent, &by.session.0, turn);
-    let title = by_agent(by.agent).title();
+    let title = by_agent(by.agent).title;
     if transcript::is_served(by.agent) {
         return serve(process, project, &by, to).map_err(|why| {
             let what = format!("{title}'s server cannot be asked to fork the conversation: {why}");
@@ -156,7 +156,7 @@ pub(crate) fn prepare_in(
 /// What to ask the agent's own server, which must know the turn. Where none listens any more, one
 /// is started for as long as it takes.
 fn serve(process: &Process<'_>, project: &Project, by: &By, to: &Path) -> Result<Talk, String> {
-    let name = by_agent(by.agent).name();
+    let name = by_agent(by.agent).name;
     let turn = by.turn.as_ref().ok_or("it did not say which turn it was")?;
     let ask = |address: &str, seconds| {
         let asked = transcript::ask(address, &by.session.0, &turn.0, to);
