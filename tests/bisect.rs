@@ -72,6 +72,10 @@ fn the_turn_that_broke_it_is_found() {
         assert_eq!(told["suspects"][0]["number"], number, "{broken} of {count}: {told}");
         assert_eq!(told["suspects"][0]["turn"], format!("turn {broken}"));
         assert_eq!(
+            (told["suspects"].as_array().unwrap().len(), &told["others"]),
+            (1, &false.into())
+        );
+        assert_eq!(
             (&told["files"][0]["path"], told["files"].as_array().unwrap().len()),
             (&"a".into(), 1)
         );
@@ -91,6 +95,46 @@ fn what_the_user_broke_since_the_last_turn_is_said_of_that_turn_and_what_followe
     assert!(told.starts_with(expected), "{told}");
     assert!(told.contains("-1\n+mine\n") || told.contains("+mine"), "{told}");
     assert!(said.contains("now: bad\nbefore turn 2: good\nbefore turn 1: good\n"), "{said}");
+}
+
+#[test]
+fn what_no_turn_broke_is_said_of_none() {
+    let mut world = project(true, 2);
+    world.write("b", "broken\n");
+    run(&mut world, "turn 3", "make", |world| world.write("c", "c\n"));
+    let args = ["--", "sh", "-c", "! grep -q broken b"];
+    let (code, told, said) = bisect(&world, &[&["--good", "2"], &args[..]].concat());
+    assert_eq!(code, 0, "{told}{said}");
+    let expected = "broken by turn 2: before Write a (Claude Code)\nor by what else was done until turn 1 began\n";
+    assert!(told.starts_with(expected), "{told}");
+    run(&mut world, "turn 4", "make nothing", |_| ());
+    world.write("b", "worse\n");
+    let (code, told, said) =
+        bisect(&world, &["--good", "1", "--", "sh", "-c", "! grep -q worse b"]);
+    assert_eq!(code, 0, "{told}{said}");
+    assert!(told.starts_with("broken by no turn, but by what else was done "), "{told}");
+}
+
+#[test]
+fn of_turns_at_the_same_time_the_one_that_broke_it_is_named() {
+    let mut world = project(true, 1);
+    writes(&mut world, "s/one", "b", "good\n");
+    run(&mut world, "t/two", "make", |world| world.write("c", "c\n"));
+    writes(&mut world, "s/one", "b", "broken\n");
+    let args = ["--", "sh", "-c", "! grep -q broken b"];
+    let (code, told, _) = bisect(&world, &[&["--json"], &args[..]].concat());
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let turns: Vec<&Value> =
+        told["suspects"].as_array().unwrap().iter().map(|it| &it["turn"]).collect();
+    assert_eq!((code, turns), (1, vec![&"one".into(), &"two".into()]), "{told:#}");
+    assert_eq!(told["others"], false, "{told:#}");
+    let (_, told, _) = bisect(&world, &args);
+    assert!(told.starts_with("broken by one of these:\n  turn "), "{told}");
+    run(&mut world, "t/three", "make", |world| world.write("c", "C\n"));
+    writes(&mut world, "s/one", "b", "worse\n");
+    let (code, told, _) = bisect(&world, &["--", "sh", "-c", "! grep -q worse b"]);
+    assert!(code == 1 && told.contains("turn 1: ") && told.contains("turn 3: "), "{told}");
+    assert!(!told.contains("turn 2: "), "it did nothing since: {told}");
 }
 
 #[test]

@@ -108,6 +108,8 @@ fn what_was_written_while_a_command_ran_is_not_called_the_users() {
         world.write("a", "one\n");
         begins(&mut world, "s/one", "make all");
         writes(&mut world, "t/two", "new", "TWO\n");
+        // It takes a checkpoint, and the look after the other command finds nothing changed since.
+        run(&mut world, "t/two", "make more", |_| ());
         event(&mut world, "Stop", "t/two", "", &json!({}), "");
         ends(&mut world, "s/one", "make all");
         event(&mut world, "Stop", "s/one", "", &json!({}), "");

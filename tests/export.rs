@@ -15,7 +15,7 @@ use crate::{
     support::{
         dice::{Dice, wished},
         real::{git, try_git},
-        temp::{Files, Seen, chmod, link, on_disk, write},
+        temp::{Files, Seen, chmod, link, noise, on_disk, write},
         world::World,
     },
 };
@@ -31,7 +31,7 @@ fn project() -> World {
     world
 }
 
-fn known_to_git(world: &World) {
+pub(crate) fn known_to_git(world: &World) {
     write(&world.settings(), "deadline = \"60s\"\n");
     let included = "[user]\n\temail = ada@example.com\n";
     write(&world.home().join(".gitconfig"), "[user]\n\tname = Ada Ł\n[include]\n\tpath = more\n");
@@ -47,8 +47,9 @@ fn git_files(world: &World, branch: &str) -> Files {
 }
 
 fn exported(world: &mut World, args: &[&str]) -> Value {
-    let args = [&["export", "--json"], args].concat();
-    serde_json::from_str(&ours(world, &args, 0).stdout).unwrap()
+    world.wait(1);
+    let done = world.run(&[&["export", "--json"], args].concat());
+    serde_json::from_str(&done.stdout).unwrap_or_else(|_| panic!("{}", done.stderr))
 }
 
 /// Takes patches on a fresh clone at a commit, and gives the tree and author of each commit.
@@ -135,6 +136,80 @@ fn each_turn_is_a_commit_and_git_takes_the_patches() {
     exported(&mut world, &["1", "--branch", "with/prompts", "--prompts"]);
     let last = log(&world, &root, "-1 with/prompts");
     assert!(last.contains("go on\n\nAssisted-by: Claude Code"), "{last}");
+}
+
+#[test]
+fn what_was_taken_back_is_left_out_and_said() {
+    let mut world = project();
+    writes(&mut world, "one", "a", "ONE\n");
+    writes(&mut world, "two", "a", "TWO\n");
+    writes(&mut world, "two", "b", "of two\n");
+    ours(&mut world, &["undo", "--yes"], 0);
+    let told = exported(&mut world, &["2..1", "--branch", "turns"]);
+    let commits = told["commits"].as_array().unwrap();
+    assert_eq!((commits.len(), &commits[0]["turn"]), (1, &json!(2)), "{told:#}");
+    assert_eq!(git(&world, &world.root(), "git show turns:a"), "ONE");
+    assert_eq!(told["left_out"], json!([{ "path": "b", "reason": "taken-back" }]));
+    assert_eq!((&told["unchanged_turns"], &told["undone_turns"]), (&json!([1]), &json!([1])));
+    let said = ours(&mut world, &["export", "1", "--branch", "none"], 1).stderr;
+    assert!(said.contains("note: turn 1 was undone, and has no commit\n"), "{said}");
+    ours(&mut world, &["redo", "--yes"], 0);
+    let told = exported(&mut world, &["2..1", "--branch", "again"]);
+    assert_eq!((&told["undone_turns"], &told["left_out"]), (&json!([]), &json!([])), "{told:#}");
+    assert_eq!(git(&world, &world.root(), "git show again:a again:b"), "TWO\nof two");
+}
+
+#[test]
+fn of_a_turn_no_state_is_exported_that_it_did_not_leave() {
+    let mut world = project();
+    run(&mut world, "one", "make", |world| world.write("a", "on the way\n"));
+    let large = noise(1, 300 << 10);
+    run(&mut world, "one", "make more", |world| {
+        world.write("a", large);
+        world.write("b", "of one\n");
+    });
+    world.write("a", "mine\n");
+    writes(&mut world, "two", "a", "two\n");
+    let told = exported(&mut world, &["2..1", "--branch", "turns"]);
+    let commits = told["commits"].as_array().unwrap().iter();
+    let files = commits.map(|it| (it["turn"].as_u64(), it["files"][0]["path"].as_str().unwrap()));
+    let expected = [(Some(2), "b"), (None, "a"), (Some(1), "a")];
+    assert_eq!(files.collect::<Vec<_>>(), expected, "{told:#}");
+    assert_eq!(told["mixed"], json!([{ "path": "a", "turns": [2] }]));
+    let said = ours(&mut world, &["export", "2..1", "--branch", "again"], 0).stderr;
+    let why = "note: a: what turn 2 left is not held: it is with what followed, between turns\n";
+    assert!(said.contains(why), "{said}");
+}
+
+#[test]
+fn turns_at_the_same_time_are_in_the_order_of_their_changes() {
+    let mut world = project();
+    writes(&mut world, "s/one", "b", "one\n");
+    writes(&mut world, "t/two", "a", "TWO\n");
+    writes(&mut world, "s/one", "a", "TWO\nONE\n");
+    let told = exported(&mut world, &["2..1", "--branch", "turns"]);
+    let subjects: Vec<&Value> =
+        told["commits"].as_array().unwrap().iter().map(|it| &it["subject"]).collect();
+    assert_eq!(subjects, ["Change a", "Change a and 1 more"], "{told:#}");
+    assert_eq!(git(&world, &world.root(), "git show turns^:a turns:a"), "TWO\nTWO\nONE");
+}
+
+#[test]
+fn what_is_below_a_file_that_is_left_out_is_left_out_too() {
+    let mut world = project();
+    let root = world.root();
+    world.write("d", "a file\n");
+    git(&world, &root, "git add -A && git commit -qm d && rm d && mkdir d");
+    writes(&mut world, "one", "d/x", "in a directory\n");
+    let told = exported(&mut world, &["1", "--branch", "turns"]);
+    let files = git(&world, &root, "git ls-tree -r --name-only turns");
+    assert_eq!(files, ".gitignore\na\nd/x", "what made room is there: {told:#}");
+    write(&world.settings(), "deadline = \"60s\"\nprivate = [\"d\"]\n");
+    let told = exported(&mut world, &["1", "--branch", "none"]);
+    assert_eq!(told["commits"], json!([]), "{told:#}");
+    let left =
+        json!([{ "path": "d", "reason": "private" }, { "path": "d/x", "reason": "conflict" }]);
+    assert_eq!(told["left_out"], left, "{told:#}");
 }
 
 #[test]
@@ -246,7 +321,7 @@ fn room(path: &Path) {
 }
 
 /// Changes something somewhere.
-fn change(world: &World, dice: &mut Dice) {
+pub(crate) fn change(world: &World, dice: &mut Dice) {
     let path = world.root().join(dice.pick(NAMES));
     room(&path);
     let is_there = path.symlink_metadata();
@@ -278,7 +353,7 @@ fn change(world: &World, dice: &mut Dice) {
 }
 
 /// What git would have of the project: modes and contents by path.
-fn as_git_has_it(world: &World) -> BTreeMap<String, (u32, Vec<u8>)> {
+pub(crate) fn as_git_has_it(world: &World) -> BTreeMap<String, (u32, Vec<u8>)> {
     let root = world.root();
     let files = on_disk(&root).into_iter().filter(|(path, _)| !path.starts_with(b".git"));
     let entry = |(path, seen): (Vec<u8>, Seen)| {
@@ -331,11 +406,15 @@ fn history(seed: u64) {
             let args = ["warm", "--agent", "claude-code", "--session", "s", "--ended", "--dir"];
             ours(&mut world, &[&args[..], &[&dir]].concat(), 0);
         }
-        truth.insert(format!("{}", count + 1 - turn), (before, as_git_has_it(&world)));
+        truth.insert(name, (before, as_git_has_it(&world)));
         (0..dice.below(3)).for_each(|_| change(&world, &mut dice));
     }
-    let range = format!("{count}..1");
-    let out = ours(&mut world, &["list"], 0).stdout;
+    let out = ours(&mut world, &["list", "--json"], 0).stdout;
+    let listed: Value = serde_json::from_str(&out).unwrap();
+    // One that found nothing changed, and changed nothing, is in no row.
+    let names: Vec<&str> =
+        listed.as_array().unwrap().iter().map(|it| it["turn"].as_str().unwrap()).collect();
+    let range = format!("{}..1", names.iter().filter(|name| **name != "zero").count());
     let before = git_files(&world, "turns");
     let done = world.run(&["export", &range, "--branch", "turns", "--json"]);
     assert!(git_files(&world, "turns") == before, "seed {seed}");
@@ -348,7 +427,8 @@ fn history(seed: u64) {
     git(&world, &root, "git fsck --strict --no-dangling");
     let mut count_seen = 0;
     for commit in commits.iter().filter(|commit| !commit["turn"].is_null()) {
-        let turn @ (before, after) = &truth[&commit["turn"].to_string()];
+        let number = usize::try_from(commit["turn"].as_u64().unwrap()).unwrap();
+        let turn @ (before, after) = &truth[names[number - 1]];
         let (name, changed) = (commit["name"].as_str().unwrap(), changes(turn));
         let files = commit["files"].as_array().unwrap();
         let paths: Vec<&str> = files.iter().map(|file| file["path"].as_str().unwrap()).collect();
@@ -374,12 +454,22 @@ fn history(seed: u64) {
 
 /// A file of a commit.
 fn in_git(world: &World, tree: &str, path: &str) -> Option<(u32, Vec<u8>)> {
+    in_git_at(world, &world.root(), tree, path)
+}
+
+/// A file of a commit of some repository.
+pub(crate) fn in_git_at(
+    world: &World,
+    dir: &Path,
+    tree: &str,
+    path: &str,
+) -> Option<(u32, Vec<u8>)> {
     let quoted = format!("'{}'", path.replace('\'', "'\\''"));
-    let line = git(world, &world.root(), &format!("git ls-tree {tree} -- {quoted}"));
+    let line = git(world, dir, &format!("git ls-tree {tree} -- {quoted}"));
     let (mode, rest) = line.split_once(' ')?;
     let id = rest.strip_prefix("blob ")?.split('\t').next()?;
     let out = world.root().join("../blob");
-    try_git(world, &world.root(), &format!("git cat-file blob {id} > ../blob")).unwrap();
+    try_git(world, dir, &format!("git cat-file blob {id} > {}", out.display())).unwrap();
     Some((u32::from_str_radix(mode, 8).unwrap(), fs::read(out).unwrap()))
 }
 

@@ -20,6 +20,7 @@ mod damage;
 mod elsewhere;
 mod evidence;
 mod export;
+mod export_random;
 mod find;
 mod fork;
 mod fork_random;

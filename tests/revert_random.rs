@@ -76,6 +76,8 @@ struct History {
     /// The names of turns, by session.
     turns: Vec<String>,
     running: [usize; 2],
+    /// The turns that were taken back, and in which file.
+    taken_back: BTreeSet<(usize, &'static str)>,
     script: Vec<String>,
     next: usize,
 }
@@ -99,7 +101,8 @@ impl History {
         }
         let turns = vec!["s0/t0".to_owned(), "s1/t1".to_owned()];
         let script = Vec::new();
-        let mut history = Self { world, writes, turns, running: [0, 1], script, next: 10 };
+        let (running, taken_back) = ([0, 1], BTreeSet::new());
+        let mut history = Self { world, writes, turns, running, taken_back, script, next: 10 };
         let all: Vec<Atom> = history.writes.keys().copied().collect();
         for atom in all {
             history.put(atom);
@@ -253,6 +256,9 @@ impl History {
 
     /// What becomes of an atom when a turn is taken back; `None` where that conflicts.
     fn without(&self, atom: Atom, turn: usize) -> Option<Is> {
+        if self.taken_back.contains(&(turn, atom.path())) {
+            return Some(self.now(atom).clone());
+        }
         let writes = &self.writes[&atom];
         let mut deeds: Vec<(&Is, &Is)> = Vec::new();
         for at in 1..writes.len() {
@@ -311,6 +317,8 @@ impl History {
             return Err(format!("conflicts in {kept:?} instead of {clashes:?}\n{said}"));
         }
         let after = on_disk(&self.world.root());
+        let files = atoms.iter().map(|atom| atom.path());
+        let taken_back: Vec<&str> = files.filter(|path| !kept.contains(path)).collect();
         for (atom, is) in becomes {
             let Some(is) = is.filter(|_| !kept.contains(atom.path())) else { continue };
             // What has few values may be one of others and one of the turn's by chance.
@@ -322,6 +330,8 @@ impl History {
                 self.writes.get_mut(&atom).unwrap().push(Write { turn: None, is });
             }
         }
+        self.taken_back.extend(taken_back.into_iter().map(|path| (turn, path)));
+        self.script.push(format!("revert {number}: conflicts {kept:?}"));
         self.is_as_told().map_err(|why| format!("{why}\n{said}"))?;
         if before == after {
             return Ok(());

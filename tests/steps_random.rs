@@ -33,6 +33,8 @@ struct History {
     turns: usize,
     /// What was there before each step of the last turn, in the order of the steps.
     before: Vec<Files>,
+    /// What was changed in the last turn where no look of its own follows.
+    unseen: BTreeSet<&'static str>,
     next: usize,
     script: Vec<String>,
 }
@@ -75,7 +77,8 @@ impl History {
     fn new(is_git: bool) -> Self {
         let world = if is_git { World::with_git() } else { World::new() };
         write(&world.settings(), "deadline = \"60s\"\n");
-        let mut history = Self { world, turns: 0, before: Vec::new(), next: 0, script: Vec::new() };
+        let (before, unseen, script) = Default::default();
+        let mut history = Self { world, turns: 0, before, unseen, next: 0, script };
         for file in &FILES[..4] {
             let text = history.text("before");
             history.world.write(file, text);
@@ -104,6 +107,7 @@ impl History {
     /// The agent or a person changes something.
     fn changes(&mut self, dice: &mut Dice, writer: &str) {
         let file = dice.pick(&FILES);
+        self.unseen.insert(file);
         let path = self.world.root().join(file);
         match dice.below(8) {
             0 => drop(fs::remove_file(&path)),
@@ -113,6 +117,7 @@ impl History {
             }
             2 => {
                 let to = dice.pick(&FILES);
+                self.unseen.insert(to);
                 let to = self.world.root().join(to);
                 fs::create_dir_all(to.parent().unwrap()).unwrap();
                 let _renamed = fs::rename(&path, to);
@@ -163,6 +168,7 @@ impl History {
     fn turn(&mut self, dice: &mut Dice) {
         self.turns += 1;
         self.before.clear();
+        self.unseen.clear();
         self.script.push(format!("turn {}", self.turns));
         // A turn in which an agent does nothing is in no list.
         self.edits(dice);
@@ -179,6 +185,16 @@ impl History {
         self.world.now = now();
         let done = self.world.run(args);
         (done.exit.code(), done.stdout, done.stderr)
+    }
+
+    /// Whether a path had become something else before a step and was taken back after it, which leaves no trace
+    /// where nothing looks meanwhile.
+    fn was_unseen(&self, path: &str, step: usize, here: &Files, now: &Files) -> bool {
+        let is_it = |files: &Files| files.get(path) == here.get(path);
+        let (earlier, later) = (&self.before[..step], &self.before[step + 1..]);
+        self.unseen.contains(path)
+            && earlier.iter().any(is_it)
+            && later.iter().chain([now]).any(is_it)
     }
 
     /// Goes to before each step of a turn, and back.
@@ -225,7 +241,7 @@ impl History {
                 let is_named = gaps.iter().any(|gap| Path::new(path).starts_with(gap));
                 if is_named {
                     assert_eq!(here.get(path), now.get(path), "{}", tell(path));
-                } else {
+                } else if !self.was_unseen(path, at, &here, &now) {
                     assert_eq!(here.get(path), then.get(path), "{}", tell(path));
                 }
             }
@@ -270,5 +286,6 @@ fn a_restore_to_a_step_gives_what_was_there_or_names_it() {
     }
     let Tally { whole, partly, refused, gaps } = tally;
     println!("{whole} held, {partly} in part ({gaps} files not), {refused} not at all");
-    assert!(whole > partly + refused, "{whole} of {}", whole + partly + refused);
+    let is_one = wished("BEFOREHAND_SEED").is_some();
+    assert!(is_one || whole > partly + refused, "{whole} of {}", whole + partly + refused);
 }

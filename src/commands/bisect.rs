@@ -2,6 +2,8 @@
 //! before each turn.
 
 use std::{
+    cmp::Reverse,
+    collections::BTreeSet,
     ffi::OsString,
     sync::{
         Arc,
@@ -13,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{
     Project, TurnRow,
-    compare::Comparison,
+    compare::{Comparison, Differing},
     diff, print, print_json,
     rows::{agent_name, agent_title},
 };
@@ -25,6 +27,7 @@ use crate::{
     plan::{self, NextProbe, StateVerdict},
     process::{Exit, Process, RunPlace},
     project::rows,
+    restore::FileHistory,
     snapshot::{self, SnapshotRequest},
     ui,
 };
@@ -54,11 +57,12 @@ pub(crate) struct BisectArgs {
 pub(crate) fn run(process: &mut Process<'_>, args: &BisectArgs) -> Result<Exit> {
     let interrupted = process.heed_end();
     let project = Project::open(process, None)?.into_present()?;
-    let states = states(process, &project, args)?;
+    let (rows, states) = states(process, &project, args)?;
     let scratch = ScratchFork::begin(&project)?;
     let mut search = BisectSearch {
         project: &project,
         args,
+        rows: &rows,
         states: &states,
         scratch: &scratch,
         interrupted,
@@ -75,12 +79,12 @@ struct StateBetween {
     row: Option<(usize, TurnRow)>,
 }
 
-/// The states from the good one to the bad one, oldest first.
+/// The rows of the list, and the states from the good one to the bad one, oldest first.
 fn states(
     process: &Process<'_>,
     project: &Project,
     args: &BisectArgs,
-) -> Result<Vec<StateBetween>> {
+) -> Result<(Vec<TurnRow>, Vec<StateBetween>)> {
     let find = |given: &Option<String>| given.as_ref().map(|it| project.find(it)).transpose();
     let (good, bad) = (find(&args.good)?, find(&args.bad)?);
     let now = if bad.is_none() { Some(now(process, project)?) } else { None };
@@ -89,7 +93,9 @@ fn states(
         checkpoint: row.steps[0].clone(),
         row: Some((at + 1, row)),
     };
-    let mut states: Vec<StateBetween> = rows.into_iter().enumerate().map(state).collect();
+    let mut states: Vec<StateBetween> = rows.iter().cloned().enumerate().map(state).collect();
+    // Turns at the same time are listed by what they did last.
+    states.sort_by_key(|state| Reverse(state.checkpoint.sequence));
     if states.is_empty() {
         let hint = "an agent's hook takes them, and `beforehand create`";
         return Err(Error::other("no checkpoints yet: there is nothing to search", hint));
@@ -104,7 +110,7 @@ fn states(
     }
     states.reverse();
     states.extend(now.map(|checkpoint| StateBetween { checkpoint, row: None }));
-    if states.len() < 2 { Err(not_before()) } else { Ok(states) }
+    if states.len() < 2 { Err(not_before()) } else { Ok((rows, states)) }
 }
 
 fn not_before() -> Error {
@@ -150,6 +156,7 @@ fn now(process: &Process<'_>, project: &Project) -> Result<Checkpoint> {
 struct BisectSearch<'a> {
     project: &'a Project,
     args: &'a BisectArgs,
+    rows: &'a [TurnRow],
     states: &'a [StateBetween],
     scratch: &'a ScratchFork,
     interrupted: Arc<AtomicBool>,
@@ -161,6 +168,14 @@ struct TriedState {
     at: usize,
     verdict: StateVerdict,
     why: Option<String>,
+}
+
+/// Who may have broken it.
+struct Suspects {
+    /// Turns with their numbers in the list, the first to begin first.
+    rows: Vec<(usize, TurnRow)>,
+    /// Whether the user, a restore or something else may have.
+    others: bool,
 }
 
 /// The last good state and the first bad one, with what cannot be told between.
@@ -262,10 +277,11 @@ impl BisectSearch<'_> {
     fn tell(&self, process: &mut Process<'_>, found: &FoundBetween) -> Result<Exit> {
         let [from, to] = [found.good, found.bad].map(|at| &self.states[at].checkpoint);
         let comparison = Comparison::between(self.project, from, to)?;
+        let suspects = self.suspects(found, &comparison)?;
         if self.args.json {
-            print_json(process, "bisect", self.json(found, &comparison)?)?;
+            print_json(process, "bisect", self.json(found, &suspects, &comparison)?)?;
         } else {
-            print(process, &format!("{}\n", self.words(found)))?;
+            print(process, &format!("{}\n", self.words(found, &suspects)))?;
             diff::in_full(process, &comparison)?;
             let from = from.id.short();
             let to = match self.states[found.bad].row {
@@ -274,31 +290,68 @@ impl BisectSearch<'_> {
             };
             say(process, &format!("see it again with: beforehand diff {from}{to}"));
         }
-        let is_one = found.bad == found.good + 1;
-        Ok(if is_one { Exit::Ok } else { Exit::Failed })
+        Ok(if suspects.rows.len() <= 1 { Exit::Ok } else { Exit::Failed })
     }
 
-    /// The turns that may have broken it, oldest first.
-    fn suspects(&self, found: &FoundBetween) -> impl Iterator<Item = &(usize, TurnRow)> {
-        self.states[found.good..found.bad].iter().filter_map(|state| state.row.as_ref())
+    /// Who may have broken it: of all turns that ran between the two states, those that changed something.
+    fn suspects(&self, found: &FoundBetween, comparison: &Comparison<'_>) -> Result<Suspects> {
+        let [from, to] = [found.good, found.bad].map(|at| &self.states[at]);
+        let history = FileHistory::of(self.project)?;
+        let paths = comparison.found.iter().filter_map(Differing::below);
+        let until = to.row.as_ref().map(|_| &to.checkpoint);
+        let by = history.changed_by(paths, &from.checkpoint, until);
+        let is_elsewhere = comparison.found.iter().any(|one| one.below().is_none());
+        let is_unsure = by.any || is_elsewhere || !comparison.unheld.is_empty();
+        let numbers = by.turns.iter().map(|turn| history.turns[*turn].number);
+        // A turn that is not in the list any more cannot be named.
+        let others = by.others || is_unsure || numbers.clone().any(|number| number.is_none());
+        let numbers: BTreeSet<usize> = numbers.flatten().collect();
+        let begins = self.states[found.good..found.bad].iter().filter_map(|it| it.row.as_ref());
+        let is_turn = |row: &TurnRow| row.told(0).by.is_some();
+        let begins: BTreeSet<usize> = begins
+            .filter(|(_, row)| is_unsure || others && numbers.is_empty() && !is_turn(row))
+            .map(|(number, _)| *number)
+            .collect();
+        let mut rows: Vec<(usize, TurnRow)> = numbers
+            .union(&begins)
+            .filter_map(|number| Some((*number, self.rows.get(number - 1)?.clone())))
+            .collect();
+        rows.sort_by_key(|(_, row)| row.steps[0].sequence);
+        Ok(Suspects { rows, others })
     }
 
-    fn words(&self, found: &FoundBetween) -> String {
-        let lines: Vec<String> = self.suspects(found).map(suspect).collect();
+    fn words(&self, found: &FoundBetween, suspects: &Suspects) -> String {
+        let lines: Vec<String> = suspects.rows.iter().map(suspect).collect();
         let until = match &self.states[found.bad].row {
             Some((number, _)) => format!("until turn {number} began"),
             None => "until now".to_owned(),
         };
-        match &lines[..] {
-            [one] => format!("broken by {one}\nor by what else was done {until}\n"),
-            more => format!(
-                "broken by one of these, or by what else was done {until}:\n  {}\n",
-                more.join("\n  ")
-            ),
+        match (&lines[..], suspects.others) {
+            ([], _) => {
+                let since = self.name(found.good);
+                format!(
+                    "broken by no turn, but by what else was done after the state {since} and {until}\n"
+                )
+            }
+            ([one], false) => format!("broken by {one}\n"),
+            ([one], true) => format!("broken by {one}\nor by what else was done {until}\n"),
+            (more, others) => {
+                let others = if others {
+                    format!(", or by what else was done {until}")
+                } else {
+                    String::new()
+                };
+                format!("broken by one of these{others}:\n  {}\n", more.join("\n  "))
+            }
         }
     }
 
-    fn json(&self, found: &FoundBetween, comparison: &Comparison<'_>) -> Result<Value> {
+    fn json(
+        &self,
+        found: &FoundBetween,
+        suspects: &Suspects,
+        comparison: &Comparison<'_>,
+    ) -> Result<Value> {
         let tried = self.tried.iter().map(|it| {
             json!({
                 "state": state_json(&self.states[it.at]),
@@ -308,7 +361,8 @@ impl BisectSearch<'_> {
         });
         let state = |at: usize| state_json(&self.states[at]);
         Ok(json!({
-            "suspects": (found.good..found.bad).map(state).collect::<Vec<_>>(),
+            "suspects": suspects.rows.iter().map(row_json).collect::<Vec<_>>(),
+            "others": suspects.others,
             "good": state(found.good),
             "bad": state(found.bad),
             "tried": tried.collect::<Vec<_>>(),
@@ -318,10 +372,19 @@ impl BisectSearch<'_> {
 }
 
 fn state_json(state: &StateBetween) -> Value {
-    let by = state.row.as_ref().and_then(|(_, row)| row.told(0).by);
+    let row = state.row.as_ref().map(|(number, row)| (*number, row));
+    json_of(&state.checkpoint, row)
+}
+
+fn row_json((number, row): &(usize, TurnRow)) -> Value {
+    json_of(&row.steps[0], Some((*number, row)))
+}
+
+fn json_of(checkpoint: &Checkpoint, row: Option<(usize, &TurnRow)>) -> Value {
+    let by = row.and_then(|(_, row)| row.told(0).by);
     json!({
-        "number": state.row.as_ref().map(|(number, _)| number),
-        "checkpoint": state.checkpoint.id.to_string(),
+        "number": row.map(|(number, _)| number),
+        "checkpoint": checkpoint.id.to_string(),
         "agent": by.map(|by| agent_name(by.agent)),
         "session": by.map(|by| &by.session.0),
         "turn": by.and_then(|by| Some(&by.turn.as_ref()?.0)),

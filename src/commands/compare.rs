@@ -463,6 +463,14 @@ impl<'a> Comparison<'a> {
 }
 
 impl Differing {
+    /// Its path, if it is a file below the root.
+    pub(crate) fn below(&self) -> Option<&RelPath> {
+        match &self.place {
+            Where::Below(path) => Some(path),
+            Where::Outside(_) | Where::Repository(_, _) => None,
+        }
+    }
+
     /// Its path: below the root, or absolute. Not escaped.
     pub(crate) fn name(&self) -> Vec<u8> {
         match &self.place {

@@ -15,6 +15,8 @@ pub(crate) struct Brought {
     pub(super) theirs: BTreeMap<RelPath, Option<Entry>>,
     /// The paths it has changed that the user did not pick.
     pub(super) unpicked: BTreeSet<RelPath>,
+    /// The old names of files that it keeps by new ones: they go on from where they did, too.
+    pub(super) old_names: BTreeSet<RelPath>,
     /// The checkpoint of the fork that holds what is brought, once it is taken.
     pub(super) of: Option<BroughtCheckpoint>,
 }

@@ -3,7 +3,11 @@
 mod message;
 mod patch;
 
-use std::{collections::BTreeMap, io::Write as _, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Write as _,
+    path::Path,
+};
 
 use serde_json::{Value, json};
 
@@ -14,7 +18,10 @@ use crate::{
     ledger,
     model::{RelPath, RootKind, Selector},
     process::{Exit, Process},
-    restore::{FileChange, FileHistory, GitFile, SeriesFiles, SeriesPart, TurnSeries, elsewhere},
+    restore::{
+        FileChange, FileHistory, GitFile, HistoryTurn, LeftOfSeries, SeriesFiles, SeriesPart,
+        TurnSeries, elsewhere,
+    },
     scan::{ExportRules, GitAuthor, NotExported},
     snapshot,
     store::{
@@ -222,6 +229,13 @@ impl SeriesFiles for ExportFiles<'_> {
         let file = repository.committed(base, path)?;
         Ok(file.map(|(mode, bytes)| GitFile { mode, bytes }))
     }
+
+    fn begins_below(&mut self, path: &RelPath) -> Result<Vec<RelPath>> {
+        match (self.repository, self.base) {
+            (Some(repository), Some(base)) => repository.committed_below(base, path),
+            (_, _) => Ok(Vec::new()),
+        }
+    }
 }
 
 /// What is exported.
@@ -343,10 +357,7 @@ impl Export<'_> {
     fn say_left_out(&self, process: &mut Process<'_>) {
         let mut lines: Vec<(&RelPath, &str)> =
             self.left.iter().map(|(path, why)| (path, why.words())).collect();
-        let unheld = self.series.unheld.iter();
-        lines.extend(unheld.map(|path| (path, "not all of its states are held")));
-        let others = self.series.by_others.iter();
-        lines.extend(others.map(|path| (path, "no turn changed it")));
+        lines.extend(self.series.left.iter().map(|(path, why)| (path, left_in_words(*why))));
         for (path, why) in lines.iter().take(NAMED_MAX) {
             say(process, &format!("note: left out: {}: {why}", ui::escape(path.as_bytes())));
         }
@@ -354,16 +365,49 @@ impl Export<'_> {
             let more = ui::number(more as u64);
             say(process, &format!("note: left out: {more} more; --json names them"));
         }
-        for number in self.silent_turns() {
-            say(process, &format!("note: turn {number} changed nothing that can be exported"));
+        self.say_mixed(process);
+        for turn in self.silent_turns() {
+            let number = turn.number.unwrap_or_default();
+            let why = if turn.is_undone {
+                "was undone, and has no commit"
+            } else {
+                "changed nothing that can be exported"
+            };
+            say(process, &format!("note: turn {number} {why}"));
         }
     }
 
-    /// The numbers of turns that have no change in the series.
-    fn silent_turns(&self) -> Vec<usize> {
+    /// Names the files where what a turn left is in a commit of others.
+    fn say_mixed(&self, process: &mut Process<'_>) {
+        for (path, turns) in self.series.mixed.iter().take(NAMED_MAX) {
+            let path = ui::escape(path.as_bytes());
+            let turns = self.numbers(turns);
+            let what = match &turns[..] {
+                [] => "a state of it is not held".to_owned(),
+                [one] => format!("what turn {one} left is not held"),
+                all => {
+                    let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+                    format!("what turns {} left is not held", all.join(", "))
+                }
+            };
+            say(process, &format!("note: {path}: {what}: it is with what followed, between turns"));
+        }
+        if let Some(more) = self.series.mixed.len().checked_sub(NAMED_MAX).filter(|more| *more > 0)
+        {
+            let more = ui::number(more as u64);
+            say(process, &format!("note: {more} more like these; --json names them"));
+        }
+    }
+
+    fn numbers(&self, turns: &BTreeSet<usize>) -> Vec<usize> {
+        turns.iter().filter_map(|turn| self.history.turns[*turn].number).collect()
+    }
+
+    /// The turns that have no change in the series.
+    fn silent_turns(&self) -> impl Iterator<Item = &HistoryTurn> {
         let has = |turn: &usize| self.series.parts.iter().any(|part| part.turn == Some(*turn));
-        let silent = self.turns.iter().filter(|turn| !has(turn));
-        silent.filter_map(|turn| self.history.turns[*turn].number).collect()
+        let silent = self.turns.iter().filter(move |turn| !has(turn));
+        silent.map(|turn| &self.history.turns[*turn]).filter(|turn| turn.number.is_some())
     }
 
     fn json(&self, dir: Option<&Path>, names: &[String]) -> Value {
@@ -382,16 +426,21 @@ impl Export<'_> {
             })
         };
         let left = self.left.iter().map(|(path, why)| (path, why.name()));
-        let left = left.chain(self.series.unheld.iter().map(|path| (path, "unheld")));
-        let left = left.chain(self.series.by_others.iter().map(|path| (path, "no-turn")));
+        let left = left.chain(self.series.left.iter().map(|(path, why)| (path, left_name(*why))));
         let left = left.map(|(path, why)| json!({ "path": text(path), "reason": why }));
+        let mixed = self.series.mixed.iter();
+        let mixed =
+            mixed.map(|(path, turns)| json!({ "path": text(path), "turns": self.numbers(turns) }));
+        let undone = self.silent_turns().filter(|turn| turn.is_undone);
         json!({
             "branch": self.args.branch,
             "dir": dir.map(|dir| dir.to_string_lossy()),
             "base": self.base,
             "commits": names.iter().zip(&self.series.parts).map(part).collect::<Vec<_>>(),
             "left_out": left.collect::<Vec<_>>(),
-            "unchanged_turns": self.silent_turns(),
+            "mixed": mixed.collect::<Vec<_>>(),
+            "unchanged_turns": self.silent_turns().map(|it| it.number).collect::<Vec<_>>(),
+            "undone_turns": undone.map(|it| it.number).collect::<Vec<_>>(),
         })
     }
 }
@@ -399,6 +448,24 @@ impl Export<'_> {
 fn new_file<'a>(path: &'a RelPath, change: &'a FileChange) -> NewFile<'a> {
     let content = change.after.as_ref().map(|file| (file.mode, &file.bytes[..]));
     NewFile { path, content }
+}
+
+fn left_in_words(why: LeftOfSeries) -> &'static str {
+    match why {
+        LeftOfSeries::Unheld => "not all of its states are held",
+        LeftOfSeries::ByOthers => "no turn changed it",
+        LeftOfSeries::TakenBack => "a restore took back what the turns did",
+        LeftOfSeries::Conflict => "a file above or below it is left out",
+    }
+}
+
+fn left_name(why: LeftOfSeries) -> &'static str {
+    match why {
+        LeftOfSeries::Unheld => "unheld",
+        LeftOfSeries::ByOthers => "no-turn",
+        LeftOfSeries::TakenBack => "taken-back",
+        LeftOfSeries::Conflict => "conflict",
+    }
 }
 
 fn change_word(change: &FileChange) -> &'static str {

@@ -98,7 +98,7 @@ impl Brings {
     /// Notes in the fork's entry what was brought, so that the next time goes on from there.
     fn note(&self, prepared: &Prepared, of: &Checkpoint, held: CheckpointId) -> Result<()> {
         let brought = prepared.brought.as_ref();
-        let unpicked = brought.into_iter().flat_map(|it| it.unpicked.iter().cloned());
+        let unpicked = brought.into_iter().flat_map(|it| it.unpicked.union(&it.old_names).cloned());
         let stays = brought.into_iter().flat_map(|it| it.stays.iter().map(|it| it.path.clone()));
         let is_left =
             |step: &&Step| matches!(step.action, Action::Keep(kept) if kept != KeepReason::New);

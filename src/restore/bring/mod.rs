@@ -165,7 +165,8 @@ impl Restore<'_> {
         add_parents(project.root.path(), &mut plan.steps);
         let seen = seen_by_plan(project, &plan, &here.scan);
         let ForkSide { stays, theirs, unpicked, .. } = side;
-        let brought = Brought { stays, theirs, unpicked, of: None };
+        let old_names = found.old_names;
+        let brought = Brought { stays, theirs, unpicked, old_names, of: None };
         Ok(Prepared {
             seen,
             marked: found.merges.marked,

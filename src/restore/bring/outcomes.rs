@@ -49,6 +49,8 @@ pub(super) struct BringChanges {
     pub(super) authors: BTreeMap<RelPath, Author>,
     pub(super) merges: Merges,
     pub(super) kept: BTreeMap<RelPath, KeepReason>,
+    /// What the fork has by another name, and keeps by that one.
+    pub(super) old_names: BTreeSet<RelPath>,
 }
 
 impl<'a> Bring<'a> {
@@ -69,8 +71,8 @@ impl<'a> Bring<'a> {
         for (path, theirs) in &self.side.theirs {
             outcomes.insert(path.clone(), self.outcome(path, *theirs)?);
         }
-        self.follow_renames(&mut outcomes)?;
-        let mut found = BringChanges::default();
+        let old_names = self.follow_renames(&mut outcomes)?;
+        let mut found = BringChanges { old_names, ..BringChanges::default() };
         for (path, outcome) in &outcomes {
             self.add(&mut found, path, outcome);
         }

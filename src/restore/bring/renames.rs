@@ -1,5 +1,7 @@
 //! A file that the fork or the project renamed is one file with what the other has made of it.
 
+use std::collections::BTreeSet;
+
 use super::outcomes::{Bring, BringOutcome, BringOutcomes};
 use crate::{
     error::Result,
@@ -9,15 +11,21 @@ use crate::{
 };
 
 impl Bring<'_> {
-    /// Brings together what was renamed.
-    pub(super) fn follow_renames(&self, outcomes: &mut BringOutcomes) -> Result<()> {
+    /// Brings together what was renamed. Returns the old names of what stays in the fork by its new one.
+    pub(super) fn follow_renames(&self, outcomes: &mut BringOutcomes) -> Result<BTreeSet<RelPath>> {
         let new_here = self.new_here(outcomes)?;
-        self.follow_theirs(outcomes, &new_here);
-        self.follow_ours(outcomes, &new_here)
+        let old_names = self.follow_theirs(outcomes, &new_here);
+        self.follow_ours(outcomes, &new_here)?;
+        Ok(old_names)
     }
 
     /// The fork renamed a file. What the project has made of it comes along.
-    fn follow_theirs(&self, outcomes: &mut BringOutcomes, new_here: &[(RelPath, VersionEntry)]) {
+    fn follow_theirs(
+        &self,
+        outcomes: &mut BringOutcomes,
+        new_here: &[(RelPath, VersionEntry)],
+    ) -> BTreeSet<RelPath> {
+        let mut stay = BTreeSet::new();
         let gone: Vec<(RelPath, VersionEntry)> = outcomes
             .iter()
             .filter(|(_, outcome)| outcome.theirs.is_none())
@@ -29,13 +37,15 @@ impl Bring<'_> {
             .filter_map(|(path, outcome)| Some((path.clone(), file(&outcome.theirs)?)))
             .collect();
         if gone.is_empty() {
-            return;
+            return stay;
         }
         for (new, theirs) in made {
             let Some(at) = self.source.most_alike((&new, &theirs), &gone) else { continue };
             let (old, base) = &gone[at];
             self.follow_one(outcomes, (old, base), (&new, theirs), new_here);
+            stay.extend(outcomes[&new].wanted.is_err().then(|| old.clone()));
         }
+        stay
     }
 
     fn follow_one(

@@ -4,6 +4,7 @@
 //! right after it is known and nothing else ran meanwhile; the user, if no call ran between two known
 //! states. In all other cases the candidates are named.
 
+mod changed;
 mod events;
 mod lines;
 mod renames;
@@ -26,7 +27,9 @@ use crate::{
 };
 
 pub(crate) use lines::BlamedLine;
-pub(crate) use series::{FileChange, GitFile, LINK_MODE, SeriesFiles, SeriesPart, TurnSeries};
+pub(crate) use series::{
+    FileChange, GitFile, LINK_MODE, LeftOfSeries, SeriesFiles, SeriesPart, TurnSeries,
+};
 pub(crate) use step_state::{StepGap, StepState};
 pub(crate) use steps::{StepChanges, TurnStep, TurnSteps, step_numbers};
 use walk::{HistoryStep, StepCause};
@@ -105,6 +108,8 @@ pub(crate) struct HistoryTurn {
     key: Option<TurnKey>,
     /// Its number in the list; `None` if it is not there any more.
     pub(crate) number: Option<usize>,
+    /// Whether an undo took it back, and no redo since.
+    pub(crate) is_undone: bool,
     /// The checkpoint before its first call that is known.
     pub(crate) checkpoint: CheckpointId,
     /// When that call began.
@@ -274,7 +279,14 @@ impl<'a> FileHistory<'a> {
         if let Some(known) = self.turns.iter().position(is_it) {
             return known;
         }
-        self.turns.push(HistoryTurn { key, number: None, checkpoint, at, by: by.cloned() });
+        self.turns.push(HistoryTurn {
+            key,
+            number: None,
+            is_undone: false,
+            checkpoint,
+            at,
+            by: by.cloned(),
+        });
         self.turns.len() - 1
     }
 
@@ -292,6 +304,8 @@ impl<'a> FileHistory<'a> {
                 Some(key) => keys.get(key).copied(),
                 None => rows.iter().position(is_its).map(|at| at + 1),
             };
+            let row = turn.number.and_then(|number| rows.get(number - 1));
+            turn.is_undone = row.is_some_and(|row| row.is_undone);
         }
     }
 }

@@ -3,6 +3,8 @@
 //! What others did to the same files between two turns, and what cannot be told from a turn's, is a change of
 //! its own. So nothing is merged, and the last change leads to what the last turn left.
 
+mod order;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use chrono::{DateTime, Utc};
@@ -14,18 +16,33 @@ use super::{
 use crate::{
     attribution::Sight,
     error::Result,
-    model::{Checkpoint, Kind, RelPath},
+    model::{Checkpoint, Kind, Reason, RelPath},
     store::{self, ContentSource},
 };
+use order::{CourseState, FileCourse, OrderedPart, PartOwner};
 
 /// The changes of some turns, oldest first.
 #[derive(Default)]
 pub(crate) struct TurnSeries {
     pub(crate) parts: Vec<SeriesPart>,
-    /// Files that a turn changed and that are left out: not all of their states are held.
-    pub(crate) unheld: BTreeSet<RelPath>,
-    /// Files that changed meanwhile, but by no turn of the series.
-    pub(crate) by_others: BTreeSet<RelPath>,
+    /// Files that a turn changed and that are left out, and why.
+    pub(crate) left: BTreeMap<RelPath, LeftOfSeries>,
+    /// Files where what a turn left is not held, and those turns, by their places in [`FileHistory::turns`]: it
+    /// is in a change of others, together with what followed.
+    pub(crate) mixed: BTreeMap<RelPath, BTreeSet<usize>>,
+}
+
+/// Why a file that changed in the time of a series is not in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LeftOfSeries {
+    /// Not all of its states are held.
+    Unheld,
+    /// No turn of the series changed it.
+    ByOthers,
+    /// A restore took back what the turns did.
+    TakenBack,
+    /// A file above or below it is left out, or cannot be told apart from it.
+    Conflict,
 }
 
 /// One change of a series.
@@ -38,6 +55,7 @@ pub(crate) struct SeriesPart {
 }
 
 /// What became of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileChange {
     pub(crate) before: Option<GitFile>,
     pub(crate) after: Option<GitFile>,
@@ -58,38 +76,6 @@ pub(crate) const LINK_MODE: u32 = 0o120_000;
 const EXECUTABLE_MODE: u32 = 0o100_755;
 const FILE_MODE: u32 = 0o100_644;
 
-/// The owner of a change, by its place in the series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PartOwner {
-    Turn(usize),
-    /// What others did before the turn at this place began, and after the one before it.
-    Before(usize),
-}
-
-/// A file, as it is where a series has got to, and the states that are still to come.
-struct FileCourse {
-    here: Option<GitFile>,
-    next: VecDeque<(PartOwner, Option<GitFile>)>,
-}
-
-impl FileCourse {
-    /// What others removed, or gave another name.
-    fn left_by_others(&self) -> impl Iterator<Item = GitFile> {
-        let states = std::iter::once(&self.here).chain(self.next.iter().map(|(_, file)| file));
-        let pairs = states.zip(&self.next);
-        pairs.filter_map(|(before, (owner, after))| {
-            let is_others = matches!(owner, PartOwner::Before(_));
-            before.clone().filter(|_| is_others && after.is_none())
-        })
-    }
-
-    /// What was there first, if nothing was there before.
-    fn made(&self) -> Option<&GitFile> {
-        let first = self.next.iter().find_map(|(_, file)| file.as_ref());
-        first.filter(|_| self.here.is_none())
-    }
-}
-
 /// Which part of the log a series is about.
 struct SeriesSpan<'t> {
     /// By their places in [`FileHistory::turns`], oldest first.
@@ -98,6 +84,46 @@ struct SeriesSpan<'t> {
     begins: Vec<usize>,
     start: usize,
     end: usize,
+}
+
+/// The states of a file, and the turns whose own are not all held.
+struct MixedCourse {
+    course: FileCourse,
+    mixed: BTreeSet<usize>,
+}
+
+impl Gathered {
+    /// Adds a file, from where the series begins.
+    fn add(
+        &mut self,
+        path: &RelPath,
+        MixedCourse { course, mixed }: MixedCourse,
+        files: &mut dyn SeriesFiles,
+    ) -> Result<()> {
+        let base = files.begins_with(path, course.here.as_ref())?;
+        self.left.remove(path);
+        self.courses.insert(path.clone(), from_base(course, base));
+        if !mixed.is_empty() {
+            self.mixed.insert(path.clone(), mixed);
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, path: RelPath, why: LeftOfSeries) {
+        self.courses.remove(&path);
+        self.mixed.remove(&path);
+        self.left.insert(path, why);
+    }
+
+    /// The paths above and below one at which the series may begin with a file.
+    fn near(&self, path: &RelPath, files: &mut dyn SeriesFiles) -> Result<Vec<RelPath>> {
+        let above = std::iter::successors(path.parent(), RelPath::parent);
+        let below = self.changed.range(path..).skip_while(|it| *it == path);
+        let below = below.take_while(|it| it.is_within(path)).cloned();
+        let mut near: Vec<RelPath> = above.chain(below).collect();
+        near.extend(files.begins_below(path)?);
+        Ok(near)
+    }
 }
 
 /// What a series may have of a file.
@@ -112,6 +138,22 @@ pub(crate) trait SeriesFiles {
     ///
     /// Fails if the commit cannot be read.
     fn begins_with(&mut self, path: &RelPath, there: Option<&GitFile>) -> Result<Option<GitFile>>;
+
+    /// The files below a path that the commit has.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the commit cannot be read.
+    fn begins_below(&mut self, path: &RelPath) -> Result<Vec<RelPath>>;
+}
+
+/// The courses of files, while it is found out which of them can be in a series.
+struct Gathered {
+    courses: BTreeMap<RelPath, FileCourse>,
+    left: BTreeMap<RelPath, LeftOfSeries>,
+    mixed: BTreeMap<RelPath, BTreeSet<usize>>,
+    /// The paths that changed in the time, or may have.
+    changed: BTreeSet<RelPath>,
 }
 
 impl FileHistory<'_> {
@@ -126,44 +168,72 @@ impl FileHistory<'_> {
         files: &mut dyn SeriesFiles,
     ) -> Result<TurnSeries> {
         let span = self.span(turns);
-        let mut series = TurnSeries::default();
-        let mut courses: BTreeMap<RelPath, FileCourse> = BTreeMap::new();
-        for path in self.changed_in(&span)? {
-            let steps = self.steps(&path);
-            let in_span = steps.iter().filter(|step| span.has(step));
-            if !in_span.clone().any(|step| is_of(step, turns)) {
-                if in_span.count() > 0 && files.has(&path) {
-                    series.by_others.insert(path);
-                }
-                continue;
-            }
-            if !files.has(&path) {
-                continue;
-            }
-            match self.course(&path, &steps, &span) {
-                Some(course) => {
-                    let base = files.begins_with(&path, course.here.as_ref())?;
-                    courses.insert(path, from_base(course, base));
-                }
-                None => drop(series.unheld.insert(path)),
-            }
+        let changed = self.changed_in(&span)?;
+        let (courses, left, mixed) = Default::default();
+        let mut gathered = Gathered { courses, left, mixed, changed };
+        for path in gathered.changed.clone() {
+            self.gather(&path, &span, files, &mut gathered)?;
         }
-        while self.follow_renames(&mut series, &mut courses, &span, files)? > 0 {}
-        self.take_parts(&mut series, courses, turns);
-        Ok(series)
+        while self.follow_renames(&mut gathered, &span, files)? > 0 {}
+        let parts = loop {
+            self.gather_around(&span, files, &mut gathered)?;
+            let parts = order::parts(&gathered.courses);
+            let Some(pair) = order::clash(&gathered.courses, &parts) else { break parts };
+            pair.into_iter().for_each(|path| gathered.leave(path, LeftOfSeries::Conflict));
+        };
+        let Gathered { left, mixed, .. } = gathered;
+        let parts = parts.into_iter().map(|part| self.part(part, turns)).collect();
+        Ok(TurnSeries { parts, left, mixed })
+    }
+
+    fn part(&self, part: OrderedPart, turns: &[usize]) -> SeriesPart {
+        let (turn, place) = match part.owner {
+            PartOwner::Turn(place) => (Some(turns[place]), place),
+            PartOwner::Before(place) => (None, place),
+        };
+        SeriesPart { turn, at: self.turns[turns[place]].at, files: part.files }
+    }
+
+    /// Finds out what became of a path that changed.
+    fn gather(
+        &self,
+        path: &RelPath,
+        span: &SeriesSpan<'_>,
+        files: &mut dyn SeriesFiles,
+        gathered: &mut Gathered,
+    ) -> Result<()> {
+        let steps = self.steps(path);
+        let is_of_turns =
+            |steps: &[HistoryStep]| steps.iter().any(|it| span.has(it) && is_of(it, span.turns));
+        if !steps.iter().any(|step| span.has(step)) || !files.has(path) {
+            return Ok(());
+        }
+        let standing = self.standing(path, &steps);
+        let left = match (is_of_turns(&standing), is_of_turns(&steps)) {
+            (false, false) => LeftOfSeries::ByOthers,
+            (false, true) => LeftOfSeries::TakenBack,
+            (true, _) => match self.course(path, (&steps, &standing), span) {
+                Some(course) => return gathered.add(path, course, files),
+                None => LeftOfSeries::Unheld,
+            },
+        };
+        gathered.left.insert(path.clone(), left);
+        Ok(())
     }
 
     /// Adds the files that others made of files of the series, by another name: else half of a rename would be in
     /// it. Returns how many.
     fn follow_renames(
         &self,
-        series: &mut TurnSeries,
-        courses: &mut BTreeMap<RelPath, FileCourse>,
+        gathered: &mut Gathered,
         span: &SeriesSpan<'_>,
         files: &mut dyn SeriesFiles,
     ) -> Result<usize> {
-        let gone: Vec<GitFile> = courses.values().flat_map(FileCourse::left_by_others).collect();
-        if gone.is_empty() || gone.len().saturating_mul(series.by_others.len()) > RENAMES_MAX {
+        let left_by_others = gathered.courses.values().flat_map(FileCourse::left_by_others);
+        let gone: Vec<GitFile> = left_by_others.collect();
+        let by_others = gathered.left.iter().filter(|(_, why)| **why == LeftOfSeries::ByOthers);
+        let by_others: Vec<RelPath> = by_others.map(|(path, _)| path.clone()).collect();
+        if gone.is_empty() || gone.len().saturating_mul(by_others.len()) > RENAMES_MAX {
             return Ok(0);
         }
         let is_of = |file: &GitFile| {
@@ -174,19 +244,81 @@ impl FileHistory<'_> {
             gone.iter().any(is_same)
         };
         let mut found = Vec::new();
-        for path in &series.by_others {
-            let Some(course) = self.course(path, &self.steps(path), span) else { continue };
-            if course.made().is_some_and(is_of) {
-                found.push((path.clone(), course));
+        for path in by_others {
+            let Some(course) = self.course_of(&path, span) else { continue };
+            if course.course.made().is_some_and(is_of) {
+                found.push((path, course));
             }
         }
         let count = found.len();
         for (path, course) in found {
-            let base = files.begins_with(&path, None)?;
-            series.by_others.remove(&path);
-            courses.insert(path, from_base(course, base));
+            gathered.add(&path, course, files)?;
         }
         Ok(count)
+    }
+
+    /// Adds what the series begins with above and below its files, where these could not be otherwise: a file
+    /// that became a directory, or the other way round. Leaves out the files where that cannot be.
+    fn gather_around(
+        &self,
+        span: &SeriesSpan<'_>,
+        files: &mut dyn SeriesFiles,
+        gathered: &mut Gathered,
+    ) -> Result<()> {
+        let mut looked: BTreeMap<RelPath, bool> = BTreeMap::new();
+        let mut paths: VecDeque<RelPath> = gathered.courses.keys().cloned().collect();
+        while let Some(path) = paths.pop_front() {
+            if !gathered.courses.get(&path).is_some_and(FileCourse::comes) {
+                continue;
+            }
+            for near in gathered.near(&path, files)? {
+                if gathered.courses.contains_key(&near) {
+                    continue;
+                }
+                let is_in_the_way = match looked.get(&near) {
+                    Some(known) => *known,
+                    None => self.is_in_the_way(&near, span, files, gathered)?,
+                };
+                if is_in_the_way {
+                    looked.insert(near, true);
+                    gathered.leave(path, LeftOfSeries::Conflict);
+                    // What is left out may be in the way of others.
+                    paths.extend(gathered.courses.keys().cloned());
+                    break;
+                }
+                if gathered.courses.contains_key(&near) {
+                    paths.push_back(near);
+                } else {
+                    looked.insert(near, false);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the series begins with a file at a path, and what becomes of it cannot be in it; adds that
+    /// otherwise.
+    fn is_in_the_way(
+        &self,
+        path: &RelPath,
+        span: &SeriesSpan<'_>,
+        files: &mut dyn SeriesFiles,
+        gathered: &mut Gathered,
+    ) -> Result<bool> {
+        let is_committed = files.begins_with(path, None)?.is_some();
+        if !is_committed && !gathered.changed.contains(path) {
+            return Ok(false);
+        }
+        let course = self.course_of(path, span);
+        let there = course.as_ref().and_then(|it| it.course.here.as_ref());
+        if files.begins_with(path, there)?.is_none() {
+            return Ok(false);
+        }
+        let is_out = matches!(gathered.left.get(path), Some(LeftOfSeries::Conflict));
+        match course.filter(|_| !is_out && files.has(path)) {
+            Some(course) => gathered.add(path, course, files).map(|()| false),
+            None => Ok(true),
+        }
     }
 
     fn span<'t>(&self, turns: &'t [usize]) -> SeriesSpan<'t> {
@@ -198,28 +330,6 @@ impl FileHistory<'_> {
         let start = calls().map(|ran| ran.began).min().unwrap_or(0);
         let end = calls().map(|ran| ran.over).max().unwrap_or(0);
         SeriesSpan { turns, begins: turns.iter().map(begins_at).collect(), start, end }
-    }
-
-    /// Orders what became of the files into changes: those of a turn together, as far as what came between
-    /// lets them be.
-    fn take_parts(
-        &self,
-        series: &mut TurnSeries,
-        mut courses: BTreeMap<RelPath, FileCourse>,
-        turns: &[usize],
-    ) {
-        while courses.values().any(|course| !course.next.is_empty()) {
-            for (at, turn) in turns.iter().enumerate() {
-                let time = self.turns[*turn].at;
-                let owners = [(PartOwner::Before(at), None), (PartOwner::Turn(at), Some(*turn))];
-                for (owner, turn) in owners {
-                    let files = take(&mut courses, owner);
-                    if !files.is_empty() {
-                        series.parts.push(SeriesPart { turn, at: time, files });
-                    }
-                }
-            }
-        }
     }
 
     /// The paths that changed in a span, or may have.
@@ -247,33 +357,115 @@ impl FileHistory<'_> {
         Ok(paths)
     }
 
-    /// The states of a file in a span; `None` if the first or the last cannot be read.
-    fn course(
+    /// The states of a path that count. A restore that went back to one of them took back what had led on from
+    /// it; one that went forward again, such as a redo, gave it back.
+    fn standing(&self, path: &RelPath, steps: &[HistoryStep]) -> Vec<HistoryStep> {
+        // By their places among the steps. What was taken back is newest first.
+        let (mut standing, mut taken_back) = (Vec::new(), Vec::new());
+        // Of each step, the one that it went back to, or itself.
+        let mut same_as: Vec<usize> = Vec::new();
+        for (at, step) in steps.iter().enumerate() {
+            let target = (step.made == StepCause::Restored)
+                .then(|| self.restored_to(path, &steps[..=at], &same_as, &standing, &taken_back))
+                .flatten();
+            same_as.push(target.unwrap_or(at));
+            let place = |all: &[usize]| all.iter().rposition(|it| Some(*it) == target);
+            if let Some(place) = place(&standing) {
+                taken_back.extend(standing.drain(place + 1..).rev());
+            } else if let Some(place) = place(&taken_back) {
+                standing.extend(taken_back.drain(place..).rev());
+            } else {
+                taken_back.clear();
+                standing.push(at);
+            }
+        }
+        standing.into_iter().map(|at| steps[at].clone()).collect()
+    }
+
+    /// The step that the last of some steps, a restore, went to: the one at its checkpoint, or else the last one
+    /// that was the same.
+    fn restored_to(
         &self,
         path: &RelPath,
         steps: &[HistoryStep],
+        same_as: &[usize],
+        standing: &[usize],
+        taken_back: &[usize],
+    ) -> Option<usize> {
+        let (restored, earlier) = steps.split_last()?;
+        let is_same = |at: &usize| self.source.is_same(path, &steps[*at].there, &restored.there);
+        let is_its = |one: &&Checkpoint| {
+            let place = self.log.look(one).order;
+            one.cause.reason == Reason::BeforeRestore
+                && (restored.known..=restored.order).contains(&place)
+        };
+        let held = self.checkpoints.iter().rfind(is_its);
+        let target = held.and_then(|held| held.cause.of);
+        let target = self.checkpoints.iter().find(|one| Some(one.id) == target);
+        let at_target = target.and_then(|target| {
+            let place = self.log.look(target).order;
+            earlier.iter().rposition(|step| step.order <= place)
+        });
+        let known = at_target.map(|at| same_as[at]).filter(is_same);
+        let equal = |all: &[usize]| all.iter().copied().rfind(|at| is_same(at));
+        known.or_else(|| equal(standing)).or_else(|| equal(taken_back))
+    }
+
+    fn course_of(&self, path: &RelPath, span: &SeriesSpan<'_>) -> Option<MixedCourse> {
+        let steps = self.steps(path);
+        self.course(path, (&steps, &self.standing(path, &steps)), span)
+    }
+
+    /// The states of a file in a span; `None` if the first or the last cannot be read. What cannot be read in
+    /// between is with the next one that can, as a change of others: it is not of one alone.
+    fn course(
+        &self,
+        path: &RelPath,
+        (steps, standing): (&[HistoryStep], &[HistoryStep]),
         span: &SeriesSpan<'_>,
-    ) -> Option<FileCourse> {
-        let first = steps.iter().rposition(|step| step.order <= span.start)?;
-        let mut here = self.git_file(path, &steps[first].there, None).ok()?;
-        let mut course = FileCourse { here: here.clone(), next: VecDeque::new() };
-        // Of states that cannot be read, who led to them.
-        let mut unread: Option<PartOwner> = None;
-        for step in steps[first + 1..].iter().filter(|step| step.order <= span.end) {
-            let owner = match unread {
-                Some(unread) if unread != span.owner(step) => span.others(step),
-                Some(_) | None => span.owner(step),
-            };
-            match self.git_file(path, &step.there, here.as_ref()) {
-                Err(_) => unread = Some(owner),
-                Ok(file) => {
-                    unread = None;
-                    here.clone_from(&file);
-                    course.next.push_back((owner, file));
+    ) -> Option<MixedCourse> {
+        let begin = |steps: &[HistoryStep]| steps.iter().rposition(|it| it.order <= span.start);
+        let (there, first) = (&steps[begin(steps)?].there, begin(standing)?);
+        let there = self.git_file(path, there, None).ok()?;
+        let mut here = self.git_file(path, &standing[first].there, None).ok()?;
+        let mut course = FileCourse { here: there, next: Vec::new() };
+        // What was there then was taken back later.
+        course.next.extend((course.here != here).then(|| CourseState {
+            owner: PartOwner::Before(0),
+            place: 0,
+            file: here.clone(),
+        }));
+        let (mut mixed, mut unread) = (BTreeSet::new(), None);
+        let steps = standing[first + 1..].iter().filter(|step| step.order <= span.end);
+        let steps: Vec<&HistoryStep> = steps.collect();
+        for run in steps.chunk_by(|one, next| span.owner(one) == span.owner(next)) {
+            let (owner, last) = (span.owner(run[0]), run[run.len() - 1]);
+            let mut states = Vec::new();
+            let mut is_read = true;
+            for step in run {
+                let state = self.git_file(path, &step.there, here.as_ref());
+                is_read = state.is_ok();
+                let Ok(file) = state else { continue };
+                here.clone_from(&file);
+                states.push(CourseState { owner, place: step.order, file });
+            }
+            let unread_turns: &mut BTreeSet<usize> = match (&mut unread, is_read) {
+                (None, true) => {
+                    course.next.extend(states);
+                    continue;
                 }
+                (unread, _) => unread.get_or_insert_default(),
+            };
+            if let PartOwner::Turn(place) = owner {
+                unread_turns.insert(span.turns[place]);
+            }
+            if is_read {
+                mixed.extend(unread.take().unwrap_or_default());
+                let owner = span.others(last);
+                course.next.push(CourseState { owner, place: last.order, file: here.clone() });
             }
         }
-        unread.is_none().then_some(course)
+        unread.is_none().then_some(MixedCourse { course, mixed })
     }
 
     /// A state as git would have it.
@@ -338,14 +530,15 @@ fn from_base(mut course: FileCourse, base: Option<GitFile>) -> FileCourse {
     if let (Some(base), Some(here)) = (&base, &course.here)
         && is_checked_out_with_cr(&base.bytes, &here.bytes)
     {
-        let states = course.next.iter_mut().filter_map(|(_, state)| state.as_mut());
+        let states = course.next.iter_mut().filter_map(|state| state.file.as_mut());
         for state in states.chain(&mut course.here).filter(|state| state.mode != LINK_MODE) {
             state.bytes = without_cr(&state.bytes);
         }
     }
     let start = std::mem::replace(&mut course.here, base);
     if start != course.here {
-        course.next.push_front((PartOwner::Before(0), start));
+        let owner = PartOwner::Before(0);
+        course.next.insert(0, CourseState { owner, place: 0, file: start });
     }
     course
 }
@@ -359,30 +552,6 @@ fn without_cr(bytes: &[u8]) -> Vec<u8> {
     (0..bytes.len()).filter(is_kept).map(|at| bytes[at]).collect()
 }
 
-/// Takes what one owner did next at each file.
-fn take(
-    courses: &mut BTreeMap<RelPath, FileCourse>,
-    owner: PartOwner,
-) -> BTreeMap<RelPath, FileChange> {
-    let mut files = BTreeMap::new();
-    for (path, course) in courses {
-        let is_its = |next: &PartOwner| match (next, owner) {
-            // What had to wait for a turn that came first is late, and not lost.
-            (PartOwner::Before(at), PartOwner::Before(now)) => *at <= now,
-            (next, owner) => *next == owner,
-        };
-        let before = course.here.clone();
-        while course.next.front().is_some_and(|(next, _)| is_its(next)) {
-            course.here = course.next.pop_front().and_then(|(_, file)| file);
-        }
-        if before != course.here {
-            let after = course.here.clone();
-            files.insert(path.clone(), FileChange { before, after });
-        }
-    }
-    files
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -392,8 +561,17 @@ mod tests {
     }
 
     fn course(here: &[u8], next: &[(PartOwner, &[u8])]) -> FileCourse {
-        let next = next.iter().map(|(owner, bytes)| (*owner, Some(file(bytes)))).collect();
+        let state = |(owner, bytes): &(PartOwner, &[u8])| CourseState {
+            owner: *owner,
+            place: 1,
+            file: Some(file(bytes)),
+        };
+        let next = next.iter().map(state).collect();
         FileCourse { here: Some(file(here)), next }
+    }
+
+    fn states(course: FileCourse) -> Vec<(PartOwner, Option<GitFile>)> {
+        course.next.into_iter().map(|state| (state.owner, state.file)).collect()
     }
 
     #[test]
@@ -402,7 +580,7 @@ mod tests {
         let course = from_base(course(b"mine", &[(turn, b"turn")]), Some(file(b"base")));
         assert_eq!(course.here, Some(file(b"base")));
         let expected = [(PartOwner::Before(0), Some(file(b"mine"))), (turn, Some(file(b"turn")))];
-        assert_eq!(Vec::from(course.next), expected);
+        assert_eq!(states(course), expected);
     }
 
     #[test]
@@ -410,21 +588,7 @@ mod tests {
         let turn = PartOwner::Turn(0);
         let next = [(turn, &b"a\r\nb\r\nc\rd\r\n"[..])];
         let course = from_base(course(b"a\r\nb\r\n", &next), Some(file(b"a\nb\n")));
-        assert_eq!(Vec::from(course.next), [(turn, Some(file(b"a\nb\nc\rd\n")))]);
+        assert_eq!(states(course), [(turn, Some(file(b"a\nb\nc\rd\n")))]);
         assert!(!is_checked_out_with_cr(b"a\r\n", b"a\r\n"), "these are its own");
-    }
-
-    #[test]
-    fn a_turn_that_others_came_between_is_in_two_parts() {
-        let [a, b] = [PartOwner::Turn(0), PartOwner::Turn(1)];
-        let path = RelPath::from_bytes(b"f").unwrap();
-        let one = course(b"", &[(a, b"1"), (b, b"2"), (a, b"3")]);
-        let mut courses = BTreeMap::from([(path, one)]);
-        let mut taken = Vec::new();
-        for owner in [a, b, a] {
-            let files = take(&mut courses, owner).into_values();
-            taken.extend(files.map(|change| change.after.unwrap().bytes));
-        }
-        assert_eq!(taken, [b"1", b"2", b"3"]);
     }
 }

@@ -14,7 +14,7 @@ use gix::{
     hash::oid,
     objs::{
         Data, Find, Kind, Tree, TreeRef, Write as _, WriteTo as _,
-        tree::{Editor, EntryKind, EntryMode},
+        tree::{Editor, Entry, EntryKind, EntryMode},
     },
     refs::{
         Target,
@@ -87,6 +87,38 @@ impl GitStore {
             }
         }
         Ok(None)
+    }
+
+    /// The files and symlinks that a commit of the user's repository has below a path.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the repository no longer has the commit, or it is damaged.
+    pub fn committed_below(&self, commit: &str, path: &RelPath) -> Result<Vec<RelPath>> {
+        let repo = self.repository()?;
+        let mut here = head::tree_of(&repo, parse(commit)?)?;
+        for name in path.names() {
+            let Some(tree) = here else { return Ok(Vec::new()) };
+            let tree = entries(&repo, &tree)?;
+            let found = tree.into_iter().find(|entry| entry.filename == name);
+            here = found.filter(|entry| entry.mode.is_tree()).map(|entry| entry.oid);
+        }
+        let mut found = Vec::new();
+        let mut trees: Vec<(Vec<u8>, ObjectId)> =
+            here.map(|tree| (path.as_bytes().to_vec(), tree)).into_iter().collect();
+        while let Some((above, tree)) = trees.pop() {
+            for entry in entries(&repo, &tree)? {
+                let path = [&above[..], b"/", &entry.filename[..]].concat();
+                match entry.mode.kind() {
+                    EntryKind::Tree => trees.push((path, entry.oid)),
+                    EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link => {
+                        found.extend(RelPath::from_bytes(&path));
+                    }
+                    EntryKind::Commit => (),
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// The name that git gives a blob, in the repository's own hash.
@@ -175,6 +207,13 @@ impl GitStore {
         };
         self.user().ok_or_else(none)
     }
+}
+
+/// What a tree of the user's repository has.
+fn entries(repo: &Repo, tree: &oid) -> Result<Vec<Entry>> {
+    let body = repo.read(tree, Kind::Tree)?;
+    let tree = TreeRef::from_bytes(&body, repo.hash).map_err(|err| repo.error(&err))?;
+    Ok(Tree::from(tree).entries)
 }
 
 fn parse(hex: &str) -> Result<ObjectId> {

@@ -1,0 +1,53 @@
+//! Who can have led from one state of a project to a later one.
+
+use std::collections::BTreeSet;
+
+use super::{FileHistory, LineWriter, StepCause, WriterCandidates};
+use crate::model::{Checkpoint, RelPath};
+
+/// Those who changed files between two states.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ChangedBy {
+    /// Turns that did or may have, by their places in [`FileHistory::turns`].
+    pub(crate) turns: BTreeSet<usize>,
+    /// Whether the user or a restore did or may have.
+    pub(crate) others: bool,
+    /// Whether more may have than can be named.
+    pub(crate) any: bool,
+}
+
+impl FileHistory<'_> {
+    /// Who changed some paths between a checkpoint and a later one, or what is there now.
+    pub(crate) fn changed_by<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p RelPath>,
+        from: &Checkpoint,
+        until: Option<&Checkpoint>,
+    ) -> ChangedBy {
+        let place = |one: &Checkpoint| self.log.look(one).order;
+        let (from, until) = (place(from), until.map_or(usize::MAX, place));
+        let mut found = ChangedBy::default();
+        for path in paths {
+            let steps = self.steps(path);
+            let between = steps.iter().filter(|it| from < it.order && it.order <= until);
+            let count = between.map(|step| found.add(&step.made)).count();
+            // What is not seen to change was changed by someone.
+            found.any |= count == 0;
+        }
+        found
+    }
+}
+
+impl ChangedBy {
+    fn add(&mut self, cause: &StepCause) {
+        let writer = match cause {
+            StepCause::By(writer) => writer,
+            StepCause::Restored => return self.others = true,
+            StepCause::First => return self.any = true,
+        };
+        let WriterCandidates { turns, user, any } = WriterCandidates::of(writer);
+        self.turns.extend(turns);
+        self.others |= user;
+        self.any |= any || *writer == LineWriter::Before;
+    }
+}
