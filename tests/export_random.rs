@@ -41,8 +41,10 @@ struct State {
 struct Course {
     standing: Vec<State>,
     taken_back: Vec<State>,
-    /// Whether it cannot be told who made it what it is, or what a restore went back to.
+    /// Whether it cannot be told who made it what it is.
     is_loose: bool,
+    /// Whether it cannot be told what a restore went back to.
+    is_ambiguous: bool,
 }
 
 /// How much was exported, and how.
@@ -70,6 +72,7 @@ struct History {
     spans: BTreeMap<String, (usize, Files, usize)>,
     at: usize,
     next: usize,
+    has_restored: bool,
     script: Vec<String>,
 }
 
@@ -88,8 +91,18 @@ impl History {
         ends(&mut world, "s/zero", "make nothing");
         let (courses, spans, script) = Default::default();
         let last = as_git_has_it(&world);
-        let mut history =
-            Self { world, is_git, courses, last, turns, spans, at: 0, next: 0, script };
+        let mut history = Self {
+            world,
+            is_git,
+            courses,
+            last,
+            turns,
+            spans,
+            at: 0,
+            next: 0,
+            has_restored: false,
+            script,
+        };
         history.turns = [history.new_turn(0), history.new_turn(1)];
         history
     }
@@ -116,6 +129,10 @@ impl History {
                 course.standing.push(State { by: None, file: was, at: 0 });
             }
             course.is_loose |= is_loose;
+            // As if a restore had done it, and not come to note it.
+            let all = course.standing.iter().chain(&course.taken_back);
+            let is_as_before = all.filter(|state| state.file == file).count() > 0;
+            course.is_ambiguous |= by.is_none() && is_as_before && self.has_restored;
             course.taken_back.clear();
             course.standing.push(State { by: by.map(str::to_owned), file, at: self.at });
         }
@@ -135,7 +152,7 @@ impl History {
             let course = self.courses.entry(path).or_default();
             let is_it = |state: &State| state.file == file;
             let all = course.standing.iter().chain(&course.taken_back);
-            course.is_loose |= all.filter(|state| is_it(state)).count() != 1;
+            course.is_ambiguous |= all.filter(|state| is_it(state)).count() != 1;
             if let Some(at) = course.standing.iter().rposition(is_it) {
                 course.taken_back.extend(course.standing.drain(at + 1..).rev());
             } else if let Some(at) = course.taken_back.iter().rposition(is_it) {
@@ -178,9 +195,11 @@ impl History {
         if dice.is(6) {
             is_loose = true;
             self.changes(dice);
+            self.note(None, true);
             let other = self.begin(1 - session, &format!("{command} more"));
             self.changes(dice);
             self.end(&other, &format!("{command} more"));
+            self.note(None, true);
         }
         self.changes(dice);
         self.end(&turn, &command);
@@ -208,6 +227,7 @@ impl History {
                 self.script.push(verb.to_owned());
                 self.world.wait(1);
                 self.world.run(&[verb, "--yes", "--force"]);
+                self.has_restored = true;
                 self.note_restore();
             }
         }
@@ -304,19 +324,26 @@ impl History {
                 let is_of_turns = span.iter().any(|it| is_in(&it.by).is_some());
                 let back = span.last().is_none_or(|last| last.file == course.standing[begin].file);
                 assert!(
-                    !is_of_turns || back || left.contains_key(path) || course.is_loose,
+                    !is_of_turns
+                        || back
+                        || left.contains_key(path)
+                        || course.is_loose
+                        || course.is_ambiguous,
                     "{}",
                     tell()
                 );
                 continue;
             };
             assert!(!left.contains_key(path), "{}", tell());
-            if course.is_loose {
-                tally.loose += 1;
+            if course.is_ambiguous {
                 continue;
             }
             let last = span.last().map_or(&course.standing[begin], |last| last);
             assert_eq!(came.last().unwrap().1, last.file, "{}", tell());
+            if course.is_loose {
+                tally.loose += 1;
+                continue;
+            }
             let mut wanted = vec![(None, course.standing[begin].file.clone())];
             wanted.extend(span.iter().map(|it| (is_in(&it.by), it.file.clone())));
             let base = came[0].1.clone();

@@ -171,7 +171,7 @@ struct TriedState {
 }
 
 /// Who may have broken it.
-struct Suspects {
+struct BisectSuspects {
     /// Turns with their numbers in the list, the first to begin first.
     rows: Vec<(usize, TurnRow)>,
     /// Whether the user, a restore or something else may have.
@@ -294,7 +294,11 @@ impl BisectSearch<'_> {
     }
 
     /// Who may have broken it: of all turns that ran between the two states, those that changed something.
-    fn suspects(&self, found: &FoundBetween, comparison: &Comparison<'_>) -> Result<Suspects> {
+    fn suspects(
+        &self,
+        found: &FoundBetween,
+        comparison: &Comparison<'_>,
+    ) -> Result<BisectSuspects> {
         let [from, to] = [found.good, found.bad].map(|at| &self.states[at]);
         let history = FileHistory::of(self.project)?;
         let paths = comparison.found.iter().filter_map(Differing::below);
@@ -317,10 +321,10 @@ impl BisectSearch<'_> {
             .filter_map(|number| Some((*number, self.rows.get(number - 1)?.clone())))
             .collect();
         rows.sort_by_key(|(_, row)| row.steps[0].sequence);
-        Ok(Suspects { rows, others })
+        Ok(BisectSuspects { rows, others })
     }
 
-    fn words(&self, found: &FoundBetween, suspects: &Suspects) -> String {
+    fn words(&self, found: &FoundBetween, suspects: &BisectSuspects) -> String {
         let lines: Vec<String> = suspects.rows.iter().map(suspect).collect();
         let until = match &self.states[found.bad].row {
             Some((number, _)) => format!("until turn {number} began"),
@@ -349,7 +353,7 @@ impl BisectSearch<'_> {
     fn json(
         &self,
         found: &FoundBetween,
-        suspects: &Suspects,
+        suspects: &BisectSuspects,
         comparison: &Comparison<'_>,
     ) -> Result<Value> {
         let tried = self.tried.iter().map(|it| {

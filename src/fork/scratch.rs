@@ -22,6 +22,9 @@ use crate::{
 /// The end of the name of the lock that its owner holds.
 const LOCK_SUFFIX: &str = ".lock";
 
+/// A sweep may take what is not locked yet. It takes longer than to make it again.
+const TRIES: usize = 8;
+
 /// A directory in the state directory, and a project in it.
 pub(crate) struct ScratchFork {
     top: PathBuf,
@@ -38,6 +41,15 @@ impl ScratchFork {
     ///
     /// Fails if the state directory cannot be written.
     pub(crate) fn begin(project: &Project) -> Result<Self> {
+        for _ in 1..TRIES {
+            if let Ok(scratch) = Self::place(project) {
+                return Ok(scratch);
+            }
+        }
+        Self::place(project)
+    }
+
+    fn place(project: &Project) -> Result<Self> {
         let above = project.state.scratch();
         create_private_dirs(&above)?;
         let name = format!("{}-{}", std::process::id(), now_ns());

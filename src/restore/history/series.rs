@@ -179,7 +179,9 @@ impl FileHistory<'_> {
             self.gather_around(&span, files, &mut gathered)?;
             let parts = order::parts(&gathered.courses);
             let Some(pair) = order::clash(&gathered.courses, &parts) else { break parts };
-            pair.into_iter().for_each(|path| gathered.leave(path, LeftOfSeries::Conflict));
+            for path in pair {
+                gathered.leave(path, LeftOfSeries::Conflict);
+            }
         };
         let Gathered { left, mixed, .. } = gathered;
         let parts = parts.into_iter().map(|part| self.part(part, turns)).collect();
@@ -436,7 +438,7 @@ impl FileHistory<'_> {
             file: here.clone(),
         }));
         let (mut mixed, mut unread) = (BTreeSet::new(), None);
-        let steps = standing[first + 1..].iter().filter(|step| step.order <= span.end);
+        let steps = standing[first + 1..].iter().filter(|step| span.has(step));
         let steps: Vec<&HistoryStep> = steps.collect();
         for run in steps.chunk_by(|one, next| span.owner(one) == span.owner(next)) {
             let (owner, last) = (span.owner(run[0]), run[run.len() - 1]);
@@ -504,8 +506,11 @@ fn is_of(step: &HistoryStep, turns: &[usize]) -> bool {
 }
 
 impl SeriesSpan<'_> {
+    /// Whether a state came about in the span. One that was seen only later may have, if it may be of a turn.
     fn has(&self, step: &HistoryStep) -> bool {
-        step.made != StepCause::First && (self.start..=self.end).contains(&step.order)
+        let is_in = (self.start..=self.end).contains(&step.order);
+        let may_be_in = step.order > self.end && step.known < self.end && is_of(step, self.turns);
+        step.made != StepCause::First && (is_in || may_be_in)
     }
 
     /// Who led to a state: a turn of the series, if it alone did.
