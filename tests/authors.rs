@@ -184,7 +184,7 @@ fn a_persons_file_of_mid_turn_outlasts_what_the_agent_added_to_it() {
             let before = on_disk(&world.root());
             let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
             let row = plan.lines().find(|row| row.contains("restore   notes")).unwrap();
-            assert!(row.ends_with("made in the middle of the turn, not by the agent"), "{plan}");
+            assert!(row.ends_with("to what was made since, not by the agent"), "{plan}");
             let told = ours(&mut world, &["undo", "--yes"], 3).stdout;
             let now = ["a", "notes", "b"].map(|path| world.read(path));
             assert_eq!(now, ["first", "mine\n", "mine\n"], "{told}");
@@ -196,6 +196,42 @@ fn a_persons_file_of_mid_turn_outlasts_what_the_agent_added_to_it() {
             ours(&mut world, &["undo", "--yes"], 0);
             assert_eq!(on_disk(&world.root()), before);
         }
+    }
+}
+
+/// What happens to what a person did between two turns and the agent of the later one went on with, when
+/// both are taken back.
+#[test]
+fn a_persons_work_between_two_turns_outlasts_what_the_later_one_made_of_it() {
+    for world in [project(), repository()] {
+        let mut world = world;
+        writes(&mut world, "one", "a", "the agent's");
+        world.write("made", "mine\n");
+        world.write("b", "mine\n");
+        world.write("dir/gone", "mine\n");
+        writes(&mut world, "two", "made", "mine\nthe agent's\n");
+        run(&mut world, "two", "make", |world| {
+            world.write("b", "mine\nthe agent's\n");
+            beforehand::fs::remove_tree(&world.root().join("dir")).unwrap();
+        });
+        writes(&mut world, "three", "made", "three");
+        let before = on_disk(&world.root());
+        let plan = ours(&mut world, &["restore", "3", "--dry-run"], 0).stdout;
+        let row = plan.lines().find(|row| row.contains("restore   made")).unwrap_or(&plan);
+        assert!(row.ends_with("made since, not by the agent"), "{plan}");
+        let told = ours(&mut world, &["restore", "3", "--yes"], 3).stdout;
+        let now = ["a", "made", "b", "dir/gone"].map(|path| world.read(path));
+        assert_eq!(now, ["first", "mine\n", "mine\n", "mine\n"], "{told}");
+        ours(&mut world, &["undo", "--yes"], 0);
+        assert_eq!(on_disk(&world.root()), before);
+        ours(&mut world, &["restore", "3", "--yes", "--", "made"], 3);
+        assert_eq!(["a", "made"].map(|path| world.read(path)), ["the agent's", "mine\n"]);
+        ours(&mut world, &["undo", "--yes"], 0);
+        ours(&mut world, &["restore", "3", "--yes", "--force"], 3);
+        assert_eq!(["a", "b"].map(|path| world.read(path)), ["first", "first"]);
+        assert!(!world.root().join("made").exists());
+        ours(&mut world, &["undo", "--yes"], 0);
+        assert_eq!(on_disk(&world.root()), before);
     }
 }
 

@@ -51,7 +51,7 @@ fn work_in_mid_turn() -> World {
 #[test]
 fn an_undo_goes_back_to_what_only_a_later_step_of_the_turn_holds() {
     let mut world = work_in_mid_turn();
-    let named = "made in the middle of the turn, not by the agent: b, mine (`beforehand restore ";
+    let named = "to the work of others since: b, mine (`beforehand restore ";
     for (args, exit) in [(["undo", "--dry-run"], 0), (["undo", "--yes"], 3)] {
         let told = ours(&mut world, &args, exit).stdout;
         assert!(told.contains(named), "{args:?}: {told}");
@@ -69,7 +69,7 @@ fn an_undo_by_force_names_what_only_a_later_step_of_the_turn_holds() {
     assert_eq!([&step["number"], &step["summary"]], ["1.2", "rm b mine"]);
     let id = &step["id"].as_str().unwrap()[..8];
     let command = format!("restore {id} -- b mine");
-    let named = format!("a later step of the turn holds it: b, mine; `beforehand {command}`");
+    let named = format!("a later checkpoint holds it: b, mine; `beforehand {command}`");
     for (args, exit) in [(["undo", "--force", "--dry-run"], 0), (["undo", "--force", "--yes"], 3)] {
         let told = ours(&mut world, &args, exit).stdout;
         assert!(told.contains(&named), "{args:?}: {told}");

@@ -9,7 +9,7 @@ use std::{
 };
 
 use beforehand::fs::Lock;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     evidence::{begins, ours, project, run, writes},
@@ -183,6 +183,55 @@ fn the_work_of_another_session_is_told_as_such() {
     ours(&mut world, &["undo", "--session", "s", "--yes"], 3);
     let now = ["a", "b", "shared", "both", "new", "mine", "gone"].map(|path| world.read(path));
     assert_eq!(now, ["first", "t", "t", "t", "t", "a person's", "first"]);
+}
+
+/// Codex runs a command, from its beginning to its end.
+fn codex(world: &mut World, command: &str, does: impl FnOnce(&World)) {
+    let event = |world: &mut World, name: &str| {
+        world.wait(1);
+        let payload = json!({
+            "session_id": "c", "turn_id": "one", "cwd": world.root(), "hook_event_name": name,
+            "tool_name": "Bash", "tool_input": { "command": command }, "tool_use_id": command,
+            "tool_response": "",
+        });
+        world.run_in(&world.root(), &["hook", "--agent", "codex"], &payload.to_string());
+    };
+    event(world, "PreToolUse");
+    does(world);
+    event(world, "PostToolUse");
+}
+
+/// A step of a turn beside Codex and a program of the user's, each of which went on with a file.
+#[test]
+fn others_are_told_by_their_names() {
+    let mut world = project();
+    world.write("theirs", "first");
+    world.edits(|_| "the program's".to_owned());
+    run(&mut world, "s/one", "make", |world| world.write("a", "s"));
+    let file = world.root().join("theirs").to_str().unwrap().to_owned();
+    ours(&mut world, &["run", "fix", "it", &file], 0);
+    writes(&mut world, "s/one", "theirs", "s");
+    writes(&mut world, "s/one", "a", "s, too");
+    codex(&mut world, "make all", |world| world.write("new", "codex"));
+    let row = |plan: &str, path: &str| {
+        let row = plan.lines().find(|row| row.split_whitespace().nth(1) == Some(path));
+        row.unwrap_or_default().split_whitespace().skip(2).collect::<Vec<_>>().join(" ")
+    };
+    let turn = |world: &mut World| {
+        let all = listed(world, &[]);
+        let mut rows = all.as_array().unwrap().iter();
+        rows.find(|row| row["session"] == "s").unwrap()["number"].to_string()
+    };
+    let turn = turn(&mut world);
+    let plan = ours(&mut world, &["restore", &turn, "--dry-run"], 0).stdout;
+    assert_eq!(row(&plan, "new"), "made by Codex (--exact removes it)", "{plan}");
+    let run = "to what was made since, by `beforehand run fix it ";
+    assert!(row(&plan, "theirs").contains(run), "{plan}");
+    for step in ["2", "3"] {
+        let plan = ours(&mut world, &["restore", &format!("{turn}.{step}"), "--dry-run"], 0).stdout;
+        assert_eq!(row(&plan, "new"), "made by Codex (--exact removes it)", "{plan}");
+        assert!(row(&plan, "a").starts_with("+1"), "{plan}");
+    }
 }
 
 /// Of what was done after a restore, its undo knows that, and not that it was no agent's.

@@ -36,7 +36,7 @@ use crate::{
     store::HeadMove,
 };
 
-pub use authors::{AgentHistory, CurrentState};
+pub use authors::{AgentHistory, CurrentState, tag};
 pub use call::{Begins, ended, name, seen_late, seen_next, tells, turn_ended};
 pub use change_summary::ChangeSummary;
 pub use left_out::{has_changed, is_gone};

@@ -17,6 +17,6 @@ pub use left_out::ByPath;
 pub use picked::{Pick, Picked};
 pub use prune::{Chunk, Pin, Pins, PrunePlan, RetentionInput, RetentionLimits, Why, ages, evict};
 pub use restore::{
-    Action, Author, KeepReason, Merged, Options, OutsidePlan, Past, RestorePlan, Step, Unsettled,
-    keep_parents, restore, settle,
+    Action, Author, KeepReason, Merged, Options, OutsidePlan, Past, RestorePlan, SessionTag, Step,
+    Unsettled, keep_parents, restore, settle,
 };

@@ -23,6 +23,10 @@ pub struct Options {
     pub merge: bool,
 }
 
+/// Which session made something: the beginning of its name in the log, or 0 if one of several did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SessionTag(pub u64);
+
 /// Who made what is at a path now?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Author {
@@ -31,7 +35,7 @@ pub enum Author {
     /// A restore put it there: the one that is being taken back, or one to before the checkpoint.
     Restore,
     /// Another session of an agent was seen to make it.
-    Session,
+    Session(SessionTag),
     /// A person's, or that of a program of theirs.
     Other,
     /// The agent's or a person's: a call was cut off, or refused, and what it did was not seen.
@@ -44,7 +48,7 @@ pub enum Author {
 impl Author {
     /// Whether it is known that neither the agent nor a restore made it.
     pub fn is_another(self) -> bool {
-        matches!(self, Self::Session | Self::Other)
+        matches!(self, Self::Session(_) | Self::Other)
     }
 }
 
@@ -441,9 +445,13 @@ fn decide(
     match (then, now) {
         (Some(_), Some(_)) => match known.author {
             Author::Agent | Author::Restore | Author::Unknown => Action::Restore,
-            Author::Session | Author::Other | Author::Unclear if options.force => Action::Restore,
-            Author::Session | Author::Other if options.merge && known.merges => Action::Merge,
-            Author::Session | Author::Other | Author::Unclear => Action::Keep(KeepReason::Edited),
+            Author::Session(_) | Author::Other | Author::Unclear if options.force => {
+                Action::Restore
+            }
+            Author::Session(_) | Author::Other if options.merge && known.merges => Action::Merge,
+            Author::Session(_) | Author::Other | Author::Unclear => {
+                Action::Keep(KeepReason::Edited)
+            }
         },
         (Some(_), None) => match known.unseen {
             // The present scan saw that something is there, and could not look into it.
@@ -476,7 +484,7 @@ fn decide(
 fn is_undone(author: Author) -> bool {
     match author {
         Author::Agent | Author::Restore => true,
-        Author::Session | Author::Other | Author::Unclear | Author::Unknown => false,
+        Author::Session(_) | Author::Other | Author::Unclear | Author::Unknown => false,
     }
 }
 

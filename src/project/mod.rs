@@ -260,13 +260,14 @@ fn pick(
     given: &str,
 ) -> Result<Checkpoint> {
     let none = || Error::NoSuchCheckpoint { given: given.to_owned() };
+    let uses = ledger::uses(state);
+    adopt(&mut checkpoints, &uses);
     match selector {
         Selector::Latest(n) => {
-            adopt(&mut checkpoints, &ledger::uses(state));
             checkpoints.into_iter().filter(is_counted).nth(*n as usize).ok_or_else(none)
         }
         Selector::Number(row, step) => {
-            let rows = rows(checkpoints, &ledger::uses(state));
+            let rows = rows(checkpoints, &uses);
             let row = rows.into_iter().nth(*row as usize - 1).ok_or_else(none)?;
             // Others than the first are found by the log of calls.
             row.steps.into_iter().next().filter(|_| *step == 1).ok_or_else(none)

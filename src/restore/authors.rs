@@ -11,11 +11,36 @@ use super::{
 use crate::{
     attribution::{self, AgentHistory, PathSide},
     error::{Error, Result},
-    model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Skipped, Tree},
-    plan::{Author, Change},
+    ledger,
+    model::{By, Checkpoint, CheckpointId, Entry, Kind, RelPath, Skipped, Tree},
+    plan::{Author, Change, SessionTag},
     project::Project,
     store::{ContentSource, named_as},
 };
+
+/// Another session that made something.
+pub(crate) struct OtherSession {
+    /// Its agent, and what the user asked for.
+    pub(crate) by: By,
+    /// Its first call in one line.
+    pub(crate) summary: Option<String>,
+}
+
+/// The other sessions that made something, as far as checkpoints tell of them. None are looked for if none
+/// of the authors is one.
+pub(super) fn sessions(
+    project: &Project,
+    mut authors: impl Iterator<Item = Author>,
+) -> Result<BTreeMap<SessionTag, OtherSession>> {
+    if !authors.any(|author| matches!(author, Author::Session(_))) {
+        return Ok(BTreeMap::new());
+    }
+    let all = project.store.list()?;
+    let of = |by: &By| attribution::tag(&attribution::author(by.agent, &by.session));
+    let used = ledger::uses(&project.state).into_iter().map(|used| (used.by, used.summary));
+    let held = all.into_iter().filter_map(|it| Some((it.cause.by?, it.cause.summary)));
+    Ok(used.chain(held).map(|(by, summary)| (of(&by), OtherSession { by, summary })).collect())
+}
 
 /// Who made what is at each path.
 #[derive(Default)]

@@ -31,7 +31,7 @@ impl NamedState {
         };
         let turn = turn_of(project, turn, given)?;
         let step = turn.step(number)?;
-        if let Some(checkpoint) = turn.checkpoint(step).cloned() {
+        if let Some(checkpoint) = turn.checkpoint(step) {
             return Ok(Self { checkpoint, step: None });
         }
         let state = turn.state(process, step)?;
@@ -78,7 +78,7 @@ pub(crate) fn find_checkpoint(project: &Project, given: &str) -> Result<Checkpoi
     let Some((turn, number)) = step_of(given) else { return project.find(given) };
     let turn = turn_of(project, turn, given)?;
     let step = turn.step(number)?;
-    turn.checkpoint(step).cloned().ok_or_else(|| {
+    turn.checkpoint(step).ok_or_else(|| {
         let given = ui::escape(given.as_bytes());
         Error::other(
             format!("step {given} has no checkpoint of its own"),

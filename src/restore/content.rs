@@ -155,6 +155,8 @@ impl CurrentState for Present<'_> {
 pub(super) struct CheckpointSide<'a> {
     pub(super) project: &'a Project,
     pub(super) entry: Entry,
+    /// What an earlier checkpoint of the same session has there, if calls before that one ended unseen.
+    pub(super) likely: Option<Entry>,
 }
 
 impl CurrentState for CheckpointSide<'_> {
@@ -167,7 +169,10 @@ impl CurrentState for CheckpointSide<'_> {
     }
 
     fn is_likely(&self) -> bool {
-        false
+        let content = |entry: Entry| entry.content.map(|content| content.id);
+        self.likely.is_some_and(|likely| {
+            likely.kind == self.entry.kind && content(likely) == content(self.entry)
+        })
     }
 
     fn was_at(&self, _look: CheckpointId) -> bool {

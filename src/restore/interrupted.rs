@@ -340,7 +340,7 @@ struct BothEnds<'a> {
     /// The other end.
     from: Tree,
     now: Tree,
-    /// The work of others in the middle of the turn, where the restore was to go back to it.
+    /// The work of others since, where the restore was to go back to it.
     mid_turn: BTreeMap<RelPath, Entry>,
     /// The SHA-256 of the merged files, in hex.
     digests: BTreeMap<&'a RelPath, &'a str>,

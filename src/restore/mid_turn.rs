@@ -1,8 +1,8 @@
-//! Other authors' work that only a checkpoint in the middle of a turn holds.
+//! Other authors' work that only a later checkpoint holds.
 //!
-//! A restore goes back to the beginning of a turn. What the user wrote between two calls of it, and a
-//! later call deleted or replaced, did not exist at the beginning: only an inner checkpoint holds it. The
-//! restore brings back that version, unless it is told to overwrite the work of others.
+//! A restore goes back to the beginning of a turn. What the user wrote since, between two calls or two
+//! turns, and a later call deleted or replaced, did not exist at the beginning: only a checkpoint in
+//! between holds it. The restore brings back that version, unless it is told to overwrite the work of others.
 
 use std::{
     cell::LazyCell,
@@ -14,6 +14,8 @@ use super::{
     authors::{Authors, Authorship},
     content::{CheckpointSide, digest_then},
 };
+use chrono::DateTime;
+
 use crate::{
     attribution::{self, AgentHistory, PathSide},
     error::Result,
@@ -25,17 +27,26 @@ use crate::{
     store::{self, ContentSource},
 };
 
-/// The work of others that only inner steps hold, by path.
+/// The work of others that only later checkpoints hold, by path.
 #[derive(Default)]
 pub(super) struct MidTurn {
-    /// What the restore goes back to, with the step that holds it.
-    pub(super) back_to: BTreeMap<RelPath, CheckpointId>,
+    /// What the restore goes back to, with the checkpoint that holds it.
+    pub(super) back_to: BTreeMap<RelPath, OthersVersion>,
     /// The SHA-256 of its content, in hex: as if it had been merged.
     pub(super) digests: BTreeMap<RelPath, String>,
-    /// What the restore does not bring back, with the newest step that holds it.
+    /// What the restore does not bring back, with the newest checkpoint that holds it.
     pub(super) left: BTreeMap<RelPath, CheckpointId>,
-    /// Steps that may hold more of it, and are damaged.
+    /// Checkpoints that may hold more of it, and are damaged.
     pub(super) damaged: BTreeSet<CheckpointId>,
+}
+
+/// A version of a file that another author left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OthersVersion {
+    /// A checkpoint that holds it.
+    pub(crate) checkpoint: CheckpointId,
+    /// Who left it, or may have.
+    pub(crate) author: Author,
 }
 
 impl MidTurn {
@@ -62,7 +73,8 @@ pub(super) fn go_to(
     let OthersWork { found, damaged } =
         MidTurnSearch { restore, changes, log, authorship, then, now }.run()?;
     inner.damaged = damaged;
-    for (path, (step, entry)) in found {
+    for (path, (version, entry)) in found {
+        let step = version.checkpoint;
         let digest = digest_then(project, &entry).filter(|_| goes);
         let was_directory = || {
             let was = store::entry_at(project.store.as_ref(), then, &path)?;
@@ -73,7 +85,7 @@ pub(super) fn go_to(
                 let tree = project.store.tree(step)?;
                 lead_from(project, changes, (&tree, now), &path)?;
                 inner.digests.insert(path.clone(), digest);
-                inner.back_to.insert(path, step);
+                inner.back_to.insert(path, version);
             }
             Some(_) | None => drop(inner.left.insert(path, step)),
         }
@@ -94,7 +106,7 @@ pub(super) fn unfinished(
     if digests.is_empty() {
         return Ok(found);
     }
-    for step in in_turn(project, of)? {
+    for step in since(project, of)? {
         let Ok(tree) = project.store.tree(step.id) else { continue };
         for (path, sha) in digests {
             let entry = store::entry_at(project.store.as_ref(), &tree, path)?;
@@ -135,30 +147,26 @@ fn lead_from(
     Ok(())
 }
 
-/// The work of others that inner steps hold.
+/// The work of others that later checkpoints hold.
 #[derive(Default)]
 struct OthersWork {
-    /// By path, with the newest step that holds it.
-    found: BTreeMap<RelPath, (CheckpointId, Entry)>,
-    /// Steps that may hold more of it, and are damaged.
+    /// By path, with the newest checkpoint that holds it.
+    found: BTreeMap<RelPath, (OthersVersion, Entry)>,
+    /// Checkpoints that may hold more of it, and are damaged.
     damaged: BTreeSet<CheckpointId>,
 }
 
-/// The checkpoints from the beginning of a turn to that of the session's next one, newest first: what
-/// one of another session holds is not held again.
-fn in_turn(project: &Project, of: CheckpointId) -> Result<Vec<Checkpoint>> {
+/// The checkpoints after one, newest first. What a restore found may be anything.
+fn since(project: &Project, of: CheckpointId) -> Result<Vec<Checkpoint>> {
     let mut all = project.store.list()?;
     ledger::adopt(&mut all, &ledger::uses(&project.state));
     let Some(first) = all.iter().find(|it| it.id == of).cloned() else { return Ok(Vec::new()) };
     all.retain(|it| it.sequence > first.sequence);
-    let session = |it: &Checkpoint| it.cause.by.as_ref().map(|by| (by.agent, by.session.clone()));
-    let is_next = |it: &&Checkpoint| session(it) == session(&first) && !it.is_same_turn(&first);
-    let next = all.iter().rev().find(is_next).map_or(u64::MAX, |next| next.sequence);
-    all.retain(|it| it.sequence < next && it.cause.reason != Reason::BeforeRestore);
+    all.retain(|it| it.cause.reason != Reason::BeforeRestore);
     Ok(all)
 }
 
-/// What is compared to find the work of others in the inner checkpoints of a turn.
+/// What is compared to find the work of others in later checkpoints.
 struct MidTurnSearch<'a> {
     restore: Restore<'a>,
     /// What differs between `then` and `now`, in the order of the paths.
@@ -172,12 +180,15 @@ struct MidTurnSearch<'a> {
 
 impl MidTurnSearch<'_> {
     fn run(&self) -> Result<OthersWork> {
-        let Restore { project, checkpoint, .. } = self.restore;
+        let Restore { project, checkpoint, request } = self.restore;
         let mut held = OthersWork::default();
         let Some(by) = &checkpoint.cause.by else { return Ok(held) };
         let name = attribution::author(by.agent, &by.session);
         let lines = LazyCell::new(|| attribution::read(&project.state.root(&project.root)));
-        for step in in_turn(project, checkpoint.id)? {
+        // Between a checkpoint and a step that is told from it, all is as the step found it.
+        let from = request.step().map(|step| DateTime::from_timestamp_nanos(step.at));
+        let is_later = |it: &Checkpoint| from.is_none_or(|from| it.taken_at > from);
+        for step in since(project, checkpoint.id)?.into_iter().filter(is_later) {
             let known_then = || {
                 let before = attribution::before(&lines, &step);
                 AgentHistory::since(checkpoint, Some(&name), &before, PathSide::Root)
@@ -191,7 +202,7 @@ impl MidTurnSearch<'_> {
         Ok(held)
     }
 
-    /// Adds what only this step holds of the work of others. `known_then` is what was known of the authors
+    /// Adds what only this checkpoint holds of the work of others. `known_then` is what was known of the authors
     /// when it was taken.
     fn add_step(
         &self,
@@ -209,22 +220,29 @@ impl MidTurnSearch<'_> {
             held.damaged.insert(step.id);
         }
         let Some((since, made)) = looked.found else { return };
+        let likely = LazyCell::new(|| store.tree(known_then.likely?).ok());
         let since: BTreeSet<RelPath> = since.into_iter().map(|change| change.path).collect();
         for Change { path, before, after } in made {
             let Some(entry) = after else { continue };
             let is_there = || before.is_some() || stat_path(&project.root.join(&path)).is_ok();
             let is_old_directory = entry.kind == Kind::Directory && is_there();
-            let is_lost = since.contains(&path) && self.is_replaced(&path, step);
-            if !is_old_directory && is_lost && !held.found.contains_key(&path) {
-                let author = known_then.author(&path, &CheckpointSide { project, entry });
+            let is_wanted =
+                self.restore.request.picked.has(&path) && !held.found.contains_key(&path);
+            let is_lost = || since.contains(&path) && self.is_replaced(&path, step);
+            if is_wanted && !is_old_directory && is_lost() {
+                let likely =
+                    likely.as_ref().and_then(|tree| store::entry_at(store, tree, &path).ok());
+                let likely = likely.flatten();
+                let author = known_then.author(&path, &CheckpointSide { project, entry, likely });
                 if is_others(author) {
-                    held.found.insert(path, (step.id, entry));
+                    let version = OthersVersion { checkpoint: step.id, author };
+                    held.found.insert(path, (version, entry));
                 }
             }
         }
     }
 
-    /// Whether the turn removed or replaced what a step holds at a path. What an undo has put back since
+    /// Whether the agent removed or replaced what a step holds at a path. What an undo has put back since
     /// is older than the step.
     fn is_replaced(&self, path: &RelPath, step: &Checkpoint) -> bool {
         let Self { restore: Restore { project, request, .. }, log, .. } = self;

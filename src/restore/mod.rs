@@ -25,6 +25,7 @@ mod revert;
 mod unreadable;
 mod version;
 
+pub(crate) use authors::OtherSession;
 pub(crate) use bring::Brings;
 pub(crate) use brought::StaysInFork;
 pub(crate) use choose_state::{NamedState, find_checkpoint, step_named};

@@ -183,11 +183,7 @@ impl Restore<'_> {
         let RootComparison { now, changes, skipped, unscanned, .. } = &mut view.seen;
         let log = Authors::of(self, changes, &view.then, PathSide::Root)?;
         let authorship = log.attribute(self, changes, unscanned, skipped);
-        let inner = if request.picked == Picked::All {
-            mid_turn::go_to(self, changes, (&log, &authorship), (&view.then, now))?
-        } else {
-            MidTurn::default()
-        };
+        let inner = mid_turn::go_to(self, changes, (&log, &authorship), (&view.then, now))?;
         let merges = if request.options.merge {
             merge::all(project, changes, &authorship.authors, &log, request.markers)
         } else {
@@ -261,6 +257,9 @@ impl Restore<'_> {
         let new_unheld = self.new_unheld(&view, &facts, &plan, &moved)?;
         let ChangeFacts { authorship, merges, mut inner, built_on, .. } = facts;
         inner.retain_in(project, &plan);
+        let versions = inner.back_to.values().map(|version| version.author);
+        let steps = plan.steps.iter().chain(&plan.outside.steps).map(|step| step.author);
+        let sessions = authors::sessions(project, versions.chain(steps))?;
         Ok(Prepared {
             seen: seen_by_plan(project, &plan, &view.seen.scan),
             nested_heads: repositories.nested_heads(self),
@@ -274,6 +273,7 @@ impl Restore<'_> {
             new_unheld,
             moved,
             inner_roots: view.inner_roots,
+            sessions,
             mid_turn: inner.back_to,
             mid_turn_digests: inner.digests,
             inner_steps: inner.left,

@@ -6,12 +6,14 @@ use std::{
 };
 
 use super::{
+    authors::OtherSession,
     brought::Brought,
     head::{HeadPlan, NestedHead},
+    mid_turn::OthersVersion,
 };
 use crate::{
     model::{CheckpointId, RelPath, Skipped, Stamp},
-    plan::{Action, Choosable, Chosen, KeepReason, Merged, RestorePlan, Step},
+    plan::{Action, Choosable, Chosen, KeepReason, Merged, RestorePlan, SessionTag, Step},
     scan::Scan,
     store::{RepositoryStep, repository},
 };
@@ -47,11 +49,11 @@ pub(crate) struct Prepared {
     pub(crate) moved: BTreeMap<Vec<u8>, PathBuf>,
     /// Roots of their own below this one in which something differs, and stays.
     pub(crate) inner_roots: BTreeSet<RelPath>,
-    /// The user's work in the middle of the turn, to which it goes back, with the steps that hold it.
-    pub(crate) mid_turn: BTreeMap<RelPath, CheckpointId>,
+    /// The work of others since, to which it goes back, with the checkpoints that hold it.
+    pub(crate) mid_turn: BTreeMap<RelPath, OthersVersion>,
     /// The SHA-256 of its content, in hex.
     pub(crate) mid_turn_digests: BTreeMap<RelPath, String>,
-    /// The user's work that only inner steps of the turn hold, and that does not come back.
+    /// The work of others that only later checkpoints hold, and that does not come back.
     pub(crate) inner_steps: BTreeMap<RelPath, CheckpointId>,
     /// Later checkpoints that may hold more of what was there, and are damaged.
     pub(crate) damaged: BTreeSet<CheckpointId>,
@@ -67,6 +69,8 @@ pub(crate) struct Prepared {
     pub(crate) stages: bool,
     /// What of a fork is brought back.
     pub(crate) brought: Option<Brought>,
+    /// The other sessions that made something of it.
+    pub(crate) sessions: BTreeMap<SessionTag, OtherSession>,
 }
 
 /// A turn that builds on one that is reverted.
@@ -107,6 +111,7 @@ impl Prepared {
             built_on: BTreeMap::new(),
             stages: false,
             brought: None,
+            sessions: BTreeMap::new(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::{AtPath, LogEvent, LogLine, PathSide, PathState};
 use crate::{
     model::{Checkpoint, CheckpointId, RelPath},
-    plan::Author,
+    plan::{Author, SessionTag},
 };
 
 /// What the log knows of the time since a checkpoint.
@@ -81,11 +81,23 @@ enum Actor {
     /// The agent of the checkpoint left it.
     Agent,
     /// Another session left it.
-    Session,
+    Session(SessionTag),
     /// It was there before a call.
     Others,
     /// A restore put it back as it was at that time.
     Restore(i64),
+}
+
+impl Actor {
+    fn is_agent(self) -> bool {
+        self == Self::Agent
+    }
+}
+
+/// The session that has this name in the log.
+pub fn tag(name: &str) -> SessionTag {
+    let digits = name.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    SessionTag(digits.unwrap_or(0))
 }
 
 /// What is at a path now, as far as it can be compared.
@@ -167,7 +179,7 @@ impl AgentHistory {
         let by = match ours {
             true => Actor::Agent,
             false if line.by.is_empty() => Actor::Others,
-            false => Actor::Session,
+            false => Actor::Session(tag(&line.by)),
         };
         self.add_made(line, by);
         self.add_times(line);
@@ -299,16 +311,20 @@ impl AgentHistory {
         // Something of another session's, left there while the call ran, may be in it.
         let is_mixed = first.after.is_some_and(|call| {
             let earlier = self.before(path, Some(first));
-            let mut others = earlier.filter(|it| matches!(it.by, Actor::Agent | Actor::Session));
-            others.any(|it| it.by != first.by && it.at > call.began)
+            let mut others = earlier.filter(|it| matches!(it.by, Actor::Agent | Actor::Session(_)));
+            others.any(|it| it.by.is_agent() != first.by.is_agent() && it.at > call.began)
         });
-        if is_mixed || named.is_none() && claims().any(|(by, _)| by != first.by) {
+        let is_other_side = |by: Actor| by.is_agent() != first.by.is_agent();
+        if is_mixed || named.is_none() && claims().any(|(by, _)| is_other_side(by)) {
             return Some(Author::Unclear);
         }
         let by = named.map_or(first.by, |(by, _)| by);
         Some(match by {
             Actor::Agent => Author::Agent,
-            Actor::Session => Author::Session,
+            Actor::Session(_) if named.is_none() && claims().any(|(by, _)| by != first.by) => {
+                Author::Session(SessionTag::default())
+            }
+            Actor::Session(session) => Author::Session(session),
             Actor::Others => Author::Other,
             // Back as it was before the checkpoint: that is the restore's doing.
             Actor::Restore(_) => Author::Restore,
@@ -339,7 +355,7 @@ impl AgentHistory {
                 Actor::Restore(then) if then > self.since => {
                     seen = &seen[..seen[..first].partition_point(|seen| seen.at <= then)];
                 }
-                Actor::Agent | Actor::Session | Actor::Others | Actor::Restore(_) => {
+                Actor::Agent | Actor::Session(_) | Actor::Others | Actor::Restore(_) => {
                     return seen.get(first..);
                 }
             }
@@ -372,7 +388,7 @@ impl AgentHistory {
         let last = self.seen(path).last().filter(|_| self.unseen(path, Some(here)).is_none())?;
         match (last.there.is_any(), last.by) {
             (true, _) => Some(Author::Other),
-            (false, Actor::Session) => Some(Author::Session),
+            (false, Actor::Session(session)) => Some(Author::Session(session)),
             (false, Actor::Agent | Actor::Others | Actor::Restore(_)) => None,
         }
     }

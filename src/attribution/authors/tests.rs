@@ -96,7 +96,7 @@ fn whose_it_is() {
         ("the agent's, untouched", &edit("me"), "a", "x", Agent),
         ("the agent's, edited since", &edit("me"), "a", "z", Other),
         ("the agent never touched it", &edit("me"), "b", "z", Other),
-        ("another session's", &two, "b", "y", Session),
+        ("another session's", &two, "b", "y", Session(SessionTag::default())),
         ("a call that was not seen to end", &shell, "b", "z", Unknown),
         ("an edit that was not seen to end", &edit("me")[..1], "a", "z", Unknown),
         ("another path of such an edit", &edit("me")[..1], "b", "z", Other),
@@ -163,7 +163,7 @@ fn what_two_sessions_may_have_made_at_once_is_unclear() {
     // The other call began when: while the agent's ran, or after what it left was seen.
     for (began_at, paths, expected) in [
         (220, None, Author::Unclear),
-        (220, Some(&["x"][..]), Author::Session),
+        (220, Some(&["x"][..]), Author::Session(SessionTag::default())),
         (220, Some(&["elsewhere"][..]), Author::Unclear),
         (320, None, Author::Agent),
     ] {

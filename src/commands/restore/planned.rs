@@ -2,9 +2,10 @@
 
 use super::head;
 use crate::{
+    commands::rows::{agent_title, on_one_line},
     model::{Agent, Entry, Kind, RelPath},
-    plan::{Author, Step},
-    restore::{Prepared, Restore, is_ref},
+    plan::{Author, SessionTag, Step},
+    restore::{OtherSession, Prepared, Restore, is_ref},
     ui,
 };
 
@@ -37,9 +38,31 @@ impl PlannedRestore<'_> {
         is_ref(&self.restore.project.root.join(path)) || is_ref(&path.at_top())
     }
 
-    /// Whether a path goes back to what was made in the middle of the turn, not by the agent.
-    pub(super) fn is_mid_turn(self, path: &RelPath) -> bool {
-        self.prepared.mid_turn.contains_key(path)
+    /// What is said of the work of others that a path goes back to, if it does.
+    pub(super) fn others_words(self, path: &RelPath) -> Option<String> {
+        let words = match self.prepared.mid_turn.get(path)?.author {
+            Author::Unclear => format!("made since, perhaps not by {}", self.doer()),
+            author => format!("made since{}", self.not_by(author)),
+        };
+        Some(words)
+    }
+
+    /// Another session, by what tells it from that of the checkpoint.
+    fn session_words(self, session: SessionTag) -> String {
+        let own = self.restore.checkpoint.cause.by.as_ref().map(|by| by.agent);
+        let Some(OtherSession { by, summary }) = self.prepared.sessions.get(&session) else {
+            return "another session".to_owned();
+        };
+        let name =
+            by.prompt.as_deref().map(|name| format!("--name {}", ui::quote(name.as_bytes())));
+        match (by.agent, name.or(summary.clone())) {
+            (Agent::Program, Some(words)) => {
+                format!("`beforehand run {}`", ui::escape(on_one_line(&words).as_bytes()))
+            }
+            (Agent::Program, None) => "`beforehand run`".to_owned(),
+            (agent, _) if Some(agent) == own => "another session".to_owned(),
+            (agent, _) => agent_title(agent).to_owned(),
+        }
     }
 
     /// Who did what the restore takes back.
@@ -47,11 +70,6 @@ impl PlannedRestore<'_> {
         let by = self.restore.checkpoint.cause.by.as_ref();
         let is_program = by.is_some_and(|by| by.agent == Agent::Program);
         if is_program { "the program" } else { "the agent" }
-    }
-
-    /// What is said of work of others that a restore goes back to.
-    pub(super) fn mid_turn_words(self) -> String {
-        format!("made in the middle of the turn, not by {}", self.doer())
     }
 
     /// The command that takes it back.
@@ -130,7 +148,7 @@ impl PlannedRestore<'_> {
             (Some(_), _) => format!("made since{}", self.not_by(author)),
             (None, Author::Other) if self.is_revert() => "not made in this turn".to_owned(),
             (None, Author::Agent) => format!("made by {}", self.doer()),
-            (None, Author::Session) => "made by another session".to_owned(),
+            (None, Author::Session(session)) => format!("made by {}", self.session_words(session)),
             (None, Author::Other) => format!("not made by {}", self.doer()),
         }
     }
@@ -144,7 +162,7 @@ impl PlannedRestore<'_> {
                 let verb = checkpoint.cause.tool.as_deref().unwrap_or("restore");
                 format!(" the {}", ui::escape(verb.as_bytes()))
             }
-            (None, Author::Session) => ", by another session".to_owned(),
+            (None, Author::Session(session)) => format!(", by {}", self.session_words(session)),
             (None, _) => format!(", not by {}", self.doer()),
         }
     }

@@ -264,26 +264,25 @@ fn is_directory(step: &Step) -> bool {
 
 /// What happens to a path, and a word on why.
 pub(super) fn words(step: &Step, shown: PlannedRestore<'_>) -> (&'static str, String) {
+    match (step.action, shown.others_words(&step.path)) {
+        (Action::Restore, Some(others)) => return ("restore", format!("to what was {others}")),
+        (Action::Recreate, Some(others)) => return ("recreate", others),
+        _ => (),
+    }
     let (verb, why) = match (step.action, step.author) {
-        (Action::Restore, _) if shown.is_mid_turn(&step.path) => {
-            return ("restore", format!("to what was {}", shown.mid_turn_words()));
-        }
-        (Action::Recreate, _) if shown.is_mid_turn(&step.path) => {
-            return ("recreate", shown.mid_turn_words());
-        }
         (Action::Restore | Action::Remove, Author::Agent) if shown.is_ref(&step.path) => {
             ("restore", "a ref goes back; its commits stay")
         }
         (Action::Restore, Author::Agent | Author::Restore) => ("restore", ""),
         (Action::Restore, Author::Unknown) => ("restore", "not known who changed it; held first"),
-        (Action::Restore, author @ (Author::Session | Author::Other)) => {
+        (Action::Restore, author @ (Author::Session(_) | Author::Other)) => {
             return ("restore", format!("changed since{}; held first", shown.not_by(author)));
         }
         (Action::Restore, Author::Unclear) => (
             "restore",
             "changed since, perhaps by a call that was cut off or ran beside another; held first",
         ),
-        (Action::Recreate, author @ (Author::Session | Author::Other)) => {
+        (Action::Recreate, author @ (Author::Session(_) | Author::Other)) => {
             return ("recreate", format!("deleted since{}", shown.not_by(author)));
         }
         (Action::Recreate, _) => ("recreate", ""),
@@ -386,8 +385,8 @@ pub(super) fn plan_json(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, Lin
             json!({ "from": String::from_utf8_lossy(from), "to": to.to_string_lossy() })
         }).collect::<Vec<_>>(),
         "inner_roots": prepared.inner_roots.iter().map(named).collect::<Vec<_>>(),
-        "mid_turn": prepared.mid_turn.iter().map(|(path, id)| {
-            json!({ "path": named(path), "checkpoint": id.to_string() })
+        "mid_turn": prepared.mid_turn.iter().map(|(path, version)| {
+            json!({ "path": named(path), "checkpoint": version.checkpoint.to_string() })
         }).collect::<Vec<_>>(),
         "inner_steps": prepared.inner_steps.iter().map(|(path, id)| {
             json!({ "path": named(path), "checkpoint": id.to_string() })
@@ -413,7 +412,7 @@ fn step_json(step: &Step, shown: PlannedRestore<'_>, lines: Option<&LineCounts>)
         _ if shown.brings().is_some() => "unknown",
         Author::Agent => "agent",
         Author::Restore => "restore",
-        Author::Session => "session",
+        Author::Session(_) => "session",
         Author::Other => "other",
         Author::Unclear | Author::Unknown => "unknown",
     };

@@ -71,20 +71,23 @@ pub(super) fn damaged_lines(damaged: &BTreeSet<CheckpointId>) -> impl Iterator<I
     })
 }
 
-/// Files that go back to what the user made of them in the middle of a turn.
+/// Files that go back to what others made of them since.
 fn mid_turn_line(shown: PlannedRestore<'_>) -> Option<String> {
     let prepared = shown.prepared;
-    let mut paths = prepared.mid_turn.keys().map(|path| ui::escape(path.as_bytes())).peekable();
-    paths.peek()?;
-    let (named, id) = (first(paths.collect::<Vec<_>>().into_iter()), prepared.plan.of.short());
+    let paths: Vec<&RelPath> = prepared.mid_turn.keys().collect();
+    if paths.is_empty() {
+        return None;
+    }
+    let named = first(paths.iter().map(|path| ui::escape(path.as_bytes())));
+    let picked = arguments(shown.restore.project, paths.iter().map(|path| path.as_path()));
+    let id = prepared.plan.of.short();
     Some(format!(
-        "not further back than to what was {}: {named} \
-         (`beforehand restore {id} --force` goes to its beginning)",
-        shown.mid_turn_words()
+        "not further back than to the work of others since: {named} \
+         (`beforehand restore {id} --force -- {picked}` goes all the way)"
     ))
 }
 
-/// Files that the user changed in the middle of a turn: a line for each later step that holds them.
+/// The work of others that does not come back: a line for each later checkpoint that holds it.
 fn inner_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
     let mut by_step: BTreeMap<CheckpointId, Vec<&RelPath>> = BTreeMap::new();
     for (path, id) in &prepared.inner_steps {
@@ -96,7 +99,7 @@ fn inner_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
         let picked = arguments(project, paths.iter().map(|path| path.as_path()));
         let named = first(paths.iter().map(|path| ui::escape(path.as_bytes())));
         format!(
-            "not restored, a later step of the turn holds it: {named}; `beforehand restore {id} -- {picked}`"
+            "not restored, a later checkpoint holds it: {named}; `beforehand restore {id} -- {picked}`"
         )
     };
     by_step.into_iter().map(line).collect()

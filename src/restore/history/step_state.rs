@@ -95,7 +95,7 @@ impl TurnSteps<'_> {
         let at = step.at.timestamp_nanos_opt().unwrap_or(0);
         let number = (turn, number);
         let (contents, differs, gaps) = Default::default();
-        if let Some(base) = self.checkpoint(step).cloned() {
+        if let Some(base) = self.checkpoint(step) {
             let then = project.tree_of(&base, LaterTurns::Gone)?;
             return Ok(StepState { number, at, base, then, contents, differs, gaps });
         }
@@ -136,7 +136,7 @@ impl TurnSteps<'_> {
             Some(base) if base.partial => {
                 refuse(&format!("checkpoint {} before it is partial", base.id.short()))
             }
-            Some(base) => Ok((base.clone(), self.history.calls[exact.call].began)),
+            Some(base) => Ok((base, self.history.calls[exact.call].began)),
             None => refuse("no checkpoint of the turn before it is left"),
         }
     }

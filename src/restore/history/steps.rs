@@ -100,9 +100,13 @@ impl<'a> TurnSteps<'a> {
         })
     }
 
-    /// The checkpoint that holds exactly what was there before a step, if there is one.
-    pub(crate) fn checkpoint(&self, step: &TurnStep) -> Option<&Checkpoint> {
-        step.is_exact.then(|| self.history.checkpoints.iter().find(|one| one.id == step.of))?
+    /// The checkpoint that holds exactly what was there before a step, if there is one. It is the turn's,
+    /// whatever session it was taken for.
+    pub(crate) fn checkpoint(&self, step: &TurnStep) -> Option<Checkpoint> {
+        let mut all = self.history.checkpoints.iter();
+        let mut found = all.find(|one| step.is_exact && one.id == step.of)?.clone();
+        found.cause.by = self.row.steps.first().and_then(|first| first.cause.by.clone());
+        Some(found)
     }
 
     /// The states that a path went through.

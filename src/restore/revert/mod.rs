@@ -303,7 +303,8 @@ impl Reverted {
 
     fn keep(&mut self, change: &Change, kept: KeepReason, by: Option<Caller>) {
         self.kept.insert(change.path.clone(), kept);
-        let author = if by.is_some() { Author::Session } else { Author::Other };
+        let session = by.as_ref().map(|by| Author::Session(attribution::tag(&by.by)));
+        let author = session.unwrap_or(Author::Other);
         self.built_on.extend(by.map(|by| (change.path.clone(), by)));
         self.put(change.clone(), author);
     }
