@@ -212,6 +212,23 @@ fn what_conflicted_once_conflicts_until_it_is_settled() {
 }
 
 #[test]
+fn a_file_with_another_name_on_each_side_conflicts_until_it_is_settled() {
+    for mut world in forked() {
+        let (root, fork) = (world.root(), fork(&world));
+        fs::rename(root.join("renamed"), root.join("here")).unwrap();
+        fs::rename(fork.join("renamed"), fork.join("there")).unwrap();
+        write(&fork.join("text"), six(&[0]));
+        for times in 1..=2 {
+            let done = ours(&mut world, &["fork", "--keep", "--yes", "--json"], 3);
+            let actions = actions(&done.stdout);
+            let kept = ("there".to_owned(), "keep".to_owned());
+            assert!(actions.contains(&kept), "{times}: {actions:?}");
+            assert!(!root.join("there").exists() && root.join("here").exists(), "{times}");
+        }
+    }
+}
+
+#[test]
 fn only_what_is_named_comes_and_the_rest_later() {
     for mut world in forked() {
         let (root, fork) = (world.root(), fork(&world));
