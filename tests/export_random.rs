@@ -72,7 +72,6 @@ struct History {
     spans: BTreeMap<String, (usize, Files, usize)>,
     at: usize,
     next: usize,
-    has_restored: bool,
     script: Vec<String>,
 }
 
@@ -91,18 +90,8 @@ impl History {
         ends(&mut world, "s/zero", "make nothing");
         let (courses, spans, script) = Default::default();
         let last = as_git_has_it(&world);
-        let mut history = Self {
-            world,
-            is_git,
-            courses,
-            last,
-            turns,
-            spans,
-            at: 0,
-            next: 0,
-            has_restored: false,
-            script,
-        };
+        let mut history =
+            Self { world, is_git, courses, last, turns, spans, at: 0, next: 0, script };
         history.turns = [history.new_turn(0), history.new_turn(1)];
         history
     }
@@ -132,7 +121,7 @@ impl History {
             // As if a restore had done it, and not come to note it.
             let all = course.standing.iter().chain(&course.taken_back);
             let is_as_before = all.filter(|state| state.file == file).count() > 0;
-            course.is_ambiguous |= by.is_none() && is_as_before && self.has_restored;
+            course.is_ambiguous |= by.is_none() && is_as_before;
             course.taken_back.clear();
             course.standing.push(State { by: by.map(str::to_owned), file, at: self.at });
         }
@@ -227,7 +216,6 @@ impl History {
                 self.script.push(verb.to_owned());
                 self.world.wait(1);
                 self.world.run(&[verb, "--yes", "--force"]);
-                self.has_restored = true;
                 self.note_restore();
             }
         }
