@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import tomllib
 
@@ -31,7 +32,9 @@ def crate(packages, work):
     own, = vendored.glob(f"beforehand-{manifest['version']}")
     (own / ".cargo-checksum.json").write_text(json.dumps({"files": {}, "package": digest(file)}))
     root = work / "installed"
-    run("cargo", "install", "--locked", "--offline", "--debug", "--root", root, "--target-dir", work / "built", "--jobs", str(os.cpu_count()),
+    # Nothing is optimized: that it installs is tested, and a hundred crates take minutes as it is.
+    fast = ["--debug", "--config", "profile.dev.package.'*'.opt-level=0", "--config", "profile.dev.debug=false"]
+    run("cargo", "install", "--locked", "--offline", *fast, "--root", root, "--target-dir", work / "built",
         "--config", "source.crates-io.replace-with='here'", "--config", f"source.here.directory='{vendored}'", "beforehand", cwd=work)
     run("sh", STORY, root / "bin/beforehand", env=clean(work / "home", f"{root}/bin:/usr/bin:/bin"))
     binstall(packages, manifest)
@@ -80,3 +83,40 @@ def aur(packages, work):
     run(*pacman, "-R", "beforehand-bin")
     left = [path for path in (root / "usr").rglob("*") if "beforehand" in path.name]
     assert not left, left
+
+
+def homebrew(packages, work):
+    """Ruby reads the formula; what it installs by name is what the pages are called."""
+    need("ruby")
+    formula = TOP / "packaging/homebrew/beforehand.rb"
+    run("ruby", "-c", formula)
+    made = run("tar", "-tzf", archive(packages))
+    named = re.findall(r"pages/(completions/[\w.]+)", formula.read_text())
+    assert len(named) == 3 and all(f"/{name}\n" in made for name in named), named
+
+
+# What the flake uses of nixpkgs, as a package that is nothing but its own description.
+NIXPKGS = """{
+  lib.genAttrs = names: make: builtins.listToAttrs (map (name: { inherit name; value = make name; }) names);
+  legacyPackages = builtins.listToAttrs (map (name: { inherit name; value = {
+    rustPlatform.buildRustPackage = package: package; installShellFiles = "shell"; lib.licenses = { mit = "MIT"; asl20 = "Apache-2.0"; };
+  }; }) [ "x86_64-linux" "aarch64-linux" "x86_64-darwin" "aarch64-darwin" ]);
+}"""
+
+
+def nix(packages, work):
+    """Nix evaluates the flake for each system, with nothing of nixpkgs but the names that it uses."""
+    need("nix-instantiate")
+    flake = TOP / "packaging/nix/flake.nix"
+    outputs = f"((import {flake}).outputs {{ self = null; nixpkgs = {NIXPKGS}; }}).packages"
+    fields = "{ inherit (it) pname version; lock = builtins.pathExists it.cargoLock.lockFile; meta = it.meta; script = it.postInstall; }"
+    env = clean(work / "home", os.environ["PATH"], NIX_STATE_DIR=str(work / "state"), NIX_STORE_DIR=str(work / "store"))
+    told = run("nix-instantiate", "--eval", "--strict", "--json", "--expr",
+               f"builtins.mapAttrs (_: packages: let it = packages.default; in {fields}) {outputs}", env=env)
+    found = json.loads(told[told.index("{"):])
+    manifest = tomllib.loads((TOP / "Cargo.toml").read_text())["package"]
+    assert len(found) == 4, found
+    for package in found.values():
+        assert (package["pname"], package["version"], package["lock"]) == (manifest["name"], manifest["version"], True), package
+        assert package["meta"]["license"] == ["MIT", "Apache-2.0"], package
+        assert all(f"pages/completions/{name}" in package["script"] for name in ["beforehand.bash", "_beforehand", "beforehand.fish"]), package
