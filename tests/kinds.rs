@@ -78,6 +78,23 @@ fn what_is_noted_on_a_file_stays_on_it() {
 }
 
 #[test]
+fn attributes_that_a_restored_file_cannot_get_are_named() {
+    let mut world = World::new();
+    world.write("a", "then");
+    world.write("plain", "then");
+    world.run(&["create"]);
+    world.write("a", "now");
+    world.write("plain", "now");
+    if setxattr(world.root().join("a"), "trusted.note", b"1", XattrFlags::empty()).is_err() {
+        skip("only root can set an attribute of the system");
+        return;
+    }
+    let done = restore(&mut world);
+    let told = "note: lost extended attributes that are not kept: a\n";
+    assert!(done.stderr.contains(told), "{}", done.stderr);
+}
+
+#[test]
 fn what_root_restores_still_belongs_to_its_owner() {
     if !rustix::process::geteuid().is_root() {
         skip("only root can act for another user");

@@ -1,6 +1,7 @@
 //! Creates new files under temporary names next to their targets.
 
 use std::{
+    cell::Cell,
     ffi::{CStr, CString},
     fs::File,
     io::{self, Write},
@@ -28,6 +29,8 @@ pub(super) struct Instead<'a> {
     pub(super) name: &'a CStr,
     /// Its owner.
     pub(super) owner: Owner,
+    /// Set if the new file does not get all of its attributes.
+    pub(super) is_shorn: &'a Cell<bool>,
 }
 
 impl Apply<'_> {
@@ -133,7 +136,7 @@ fn inherit(parent: &Dir, temporary: &CStr, instead: Option<Instead<'_>>, file: O
         parent.give(temporary, owner);
     }
     if let (Some(instead), Some(file)) = (instead, file) {
-        parent.copy_attributes(instead.name, file);
+        instead.is_shorn.set(!parent.copy_attributes(instead.name, file));
     }
 }
 

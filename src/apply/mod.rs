@@ -10,6 +10,7 @@ mod cleanup;
 mod make;
 
 use std::{
+    cell::Cell,
     collections::{BTreeMap, BTreeSet},
     ffi::{CStr, CString},
     io::{self, Read},
@@ -36,6 +37,8 @@ pub struct ApplyOutcome {
     pub missed: Vec<Missed>,
     /// Replaced files that had other hard links; those keep the old content.
     pub had_names: Vec<PathBuf>,
+    /// Replaced files with extended attributes that the new ones could not get.
+    pub lost_attributes: Vec<PathBuf>,
     /// Repositories that changed after they were held: the original path, and where each was moved.
     pub set_aside: Vec<(PathBuf, PathBuf)>,
 }
@@ -111,6 +114,7 @@ impl Whole<'_> {
             id: self.id,
             merges: self.merges,
             unlinked: BTreeSet::new(),
+            shorn: BTreeSet::new(),
             opened: BTreeMap::new(),
             ready: BTreeSet::new(),
             outcome,
@@ -132,6 +136,8 @@ struct Apply<'a> {
     /// Inodes of files that we removed or changed permissions of, which gives their other hard
     /// links a new ctime.
     unlinked: BTreeSet<u64>,
+    /// Files that wait under temporary names, without all attributes of those they replace.
+    shorn: BTreeSet<RelPath>,
     /// Directories made writable for now, with the permissions to give back.
     opened: BTreeMap<RelPath, u32>,
     /// Directories known to be writable.
@@ -354,9 +360,12 @@ impl Apply<'_> {
         let Some(then) = step.then else { return Err(io::ErrorKind::InvalidInput.into()) };
         let (parent, name) = self.parent(&step.path)?;
         let there = self.check(&parent, &name, step)?;
-        let instead = instead(&parent, &name, step);
+        let is_shorn = Cell::new(false);
+        let instead = instead(&parent, &name, step, &is_shorn);
         if let Some(merged) = self.merges.get(&step.path) {
-            return self.make_merged(&parent, step, merged, instead).map(Some);
+            let size = self.make_merged(&parent, step, merged, instead)?;
+            self.note_shorn(step, &is_shorn);
+            return Ok(Some(size));
         }
         if let (Kind::File, Some(now)) = (then.kind, step.now) {
             // Only the permissions differ, so the file keeps its inode and times.
@@ -366,7 +375,16 @@ impl Apply<'_> {
                 return Ok(None);
             }
         }
-        self.make(&parent, &unfinished(self.id, step.path.as_bytes())?, &then, instead).map(Some)
+        let temporary = unfinished(self.id, step.path.as_bytes())?;
+        let size = self.make(&parent, &temporary, &then, instead)?;
+        self.note_shorn(step, &is_shorn);
+        Ok(Some(size))
+    }
+
+    fn note_shorn(&mut self, step: &Step, is_shorn: &Cell<bool>) {
+        if is_shorn.get() {
+            self.shorn.insert(step.path.clone());
+        }
     }
 
     fn put_in_place(&mut self, step: &Step) -> io::Result<bool> {
@@ -379,13 +397,19 @@ impl Apply<'_> {
             self.unlinked.extend(there.map(|stamp| stamp.inode));
             place(&parent, &temporary, &name, is_new)
         });
-        if placed.is_err() {
+        if let Err(err) = placed {
             let _litter = parent.remove_file(&temporary);
-        } else if is_file && names > 1 {
+            return Err(err);
+        }
+        if is_file && names > 1 {
             let path = self.named(&step.path);
             self.outcome.had_names.push(path);
         }
-        placed.map(|()| true)
+        if self.shorn.contains(&step.path) {
+            let path = self.named(&step.path);
+            self.outcome.lost_attributes.push(path);
+        }
+        Ok(true)
     }
 
     /// Checks that a path is still as the plan saw it, and returns its stamp.
@@ -441,10 +465,15 @@ fn vacates(step: &Step) -> bool {
 }
 
 /// The file that a new one will replace.
-fn instead<'n>(parent: &Dir, name: &'n CStr, step: &Step) -> Option<Instead<'n>> {
+fn instead<'n>(
+    parent: &Dir,
+    name: &'n CStr,
+    step: &Step,
+    is_shorn: &'n Cell<bool>,
+) -> Option<Instead<'n>> {
     step.now.filter(|_| !vacates(step))?;
     let (owner, _) = parent.owner_of(name).ok()?;
-    Some(Instead { name, owner })
+    Some(Instead { name, owner, is_shorn })
 }
 
 /// Whether `name`, in any spelling of `.git`, is git's own directory here.

@@ -5,16 +5,18 @@ use std::{ffi::CStr, fs::File, io, os::unix::fs::MetadataExt, path::Path, sync::
 
 use rustix::{
     fs::{
-        AtFlags, Gid, Uid, XattrFlags, chownat, fchown, fgetxattr, flistxattr, flistxattr_query,
-        fsetxattr, stat, statat,
+        AtFlags, Gid, Uid, XattrFlags, chownat, fchown, fgetxattr, fgetxattr_query, flistxattr,
+        flistxattr_query, fsetxattr, stat, statat,
     },
     process::geteuid,
 };
 
-use super::Dir;
+use super::{Dir, system};
 
-/// Limit for the list of attribute names and for one value. Longer ones are not copied.
-const NOTES_MAX_BYTES: usize = 64 << 10;
+/// Limit for the list of attribute names.
+const NAMES_MAX_BYTES: usize = 64 << 10;
+/// Limit for one value. Linux has none over 64 KiB; on macOS a resource fork is one.
+const VALUE_MAX_BYTES: usize = 16 << 20;
 
 /// The owner of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,23 +72,32 @@ impl Dir {
         let _given = to(user).or_else(|_| to(None));
     }
 
-    /// Copies the `user.*` attributes and the access list of the file `name` to the file that will
-    /// replace it.
-    pub fn copy_attributes(&self, name: &CStr, to: &File) {
-        let Ok((from, _)) = self.open_file(name) else { return };
-        if !matches!(flistxattr_query(&from), Ok(1..=NOTES_MAX_BYTES)) {
-            return;
+    /// Copies the extended attributes of the file `name` to the file that will replace it, with its access
+    /// list. Returns whether it then has all of them; a file that cannot be read is not asked.
+    pub fn copy_attributes(&self, name: &CStr, to: &File) -> bool {
+        let Ok((from, _)) = self.open_file(name) else { return true };
+        match flistxattr_query(&from) {
+            Ok(1..=NAMES_MAX_BYTES) => (),
+            Ok(0) | Err(_) => return true,
+            Ok(_) => return false,
         }
-        let mut names = vec![0; NOTES_MAX_BYTES];
-        let Ok(length) = flistxattr(&from, &mut names[..]) else { return };
-        let mut value = vec![0; NOTES_MAX_BYTES];
-        for note in names[..length].split(|&byte| byte == 0) {
-            let is_kept = note.starts_with(b"user.") || note == b"system.posix_acl_access";
-            if is_kept && let Ok(length) = fgetxattr(&from, note, &mut value[..]) {
-                let _noted = fsetxattr(to, note, &value[..length], XattrFlags::empty());
-            }
-        }
+        let mut names = vec![0; NAMES_MAX_BYTES];
+        let Ok(length) = flistxattr(&from, &mut names[..]) else { return false };
+        let names = names[..length].split(|&byte| byte == 0).filter(|name| !name.is_empty());
+        names.filter(|name| !copy_attribute(&from, name, to)).count() == 0
     }
+}
+
+/// Returns whether `to` has an attribute of that name then: the system may set some by itself.
+fn copy_attribute(from: &File, name: &[u8], to: &File) -> bool {
+    let length_in = |file: &File| fgetxattr_query(file, name).ok();
+    let copy = || {
+        let length = length_in(from)?;
+        let mut value = vec![0; Some(length).filter(|length| *length <= VALUE_MAX_BYTES)?];
+        let length = fgetxattr(from, name, &mut value[..]).ok()?;
+        fsetxattr(to, name, &value[..length], XattrFlags::empty()).ok()
+    };
+    (system::is_users_attribute(name) && copy().is_some()) || length_in(to).is_some()
 }
 
 /// Whether a file belongs to a user other than the one this process runs as. For root none does: what it

@@ -43,6 +43,9 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
     if let Some(note) = names_note(&came.report.outcome.had_names) {
         say(process, &note)?;
     }
+    if let Some(note) = attributes_note(&came.report.outcome.lost_attributes) {
+        say(process, &note)?;
+    }
     let barred = barred(&came.shown.prepared.plan);
     for (path, why) in &barred {
         let path = ui::escape_path(path);
@@ -329,6 +332,12 @@ fn names_note(paths: &[PathBuf]) -> Option<String> {
     (!paths.is_empty()).then(|| {
         format!("note: had other names (hard links), which keep what was in it: {}", escaped(paths))
     })
+}
+
+/// What is worth knowing of files with attributes that only the system gives.
+fn attributes_note(paths: &[PathBuf]) -> Option<String> {
+    (!paths.is_empty())
+        .then(|| format!("note: lost extended attributes that are not kept: {}", escaped(paths)))
 }
 
 /// Names what could not be done.

@@ -63,6 +63,11 @@ pub(in crate::fs) fn make_special(
     Ok(mknodat(dir, name, kind, mode_of(0o600), device)?)
 }
 
+/// Whether an attribute of a file is its user's, as its access list is. Others belong to the system.
+pub(in crate::fs) fn is_users_attribute(name: &[u8]) -> bool {
+    name.starts_with(b"user.") || name == b"system.posix_acl_access"
+}
+
 /// Whether one call waits for all data of a file system.
 pub(crate) const SYNCS_FILE_SYSTEMS: bool = true;
 
