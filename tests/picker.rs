@@ -224,6 +224,33 @@ fn files_and_hunks_are_chosen_with_the_space_bar() {
 }
 
 #[test]
+fn a_hunk_is_split_on_the_screen_and_one_part_of_it_restored() {
+    let mut world = World::new();
+    world.set("TERM", "screen");
+    world.set("LC_ALL", "C.UTF-8");
+    world.write("a", lines(&[]));
+    run(&mut world, "one", "make", |world| world.write("a", lines(&[3, 5, 7])));
+    let Some(tmux) = Tmux::with_sh(&world, (80, 30)) else { return };
+    tmux.line("beforehand rewind");
+    tmux.sees("since then:");
+    tmux.press(&["Enter", "Space"]);
+    tmux.sees("0 of 1 marked");
+    tmux.press(&["Enter"]);
+    tmux.sees("1 of 1 · 0 marked");
+    tmux.press(&["s"]);
+    tmux.sees("1 of 3 · 0 marked");
+    tmux.press(&["s"]);
+    tmux.sees("this hunk cannot be split");
+    tmux.press(&["Down", "Space"]);
+    tmux.sees("2 of 3 · 1 marked");
+    tmux.press(&["r"]);
+    tmux.sees("1 path would change");
+    tmux.press(&["Enter"]);
+    tmux.sees("undo with: beforehand undo");
+    assert_eq!(world.read("a"), lines(&[3, 7]));
+}
+
+#[test]
 fn what_has_changed_since_it_was_shown_is_not_done() {
     let world = a_turn_with_hunks();
     let Some(tmux) = Tmux::with_sh(&world, (80, 24)) else { return };

@@ -133,6 +133,14 @@ impl FileChoice {
         }
     }
 
+    /// Splits a hunk into smaller ones, where lines in it are unchanged.
+    pub(super) fn split(&mut self, at: usize) {
+        let hunk = self.hunk(at);
+        if let (Pieces::Text { patch, .. }, Some(hunk)) = (&mut self.pieces, hunk) {
+            patch.split(hunk);
+        }
+    }
+
     /// What was chosen of it; `None` for nothing.
     pub(super) fn chosen(&self) -> Option<Chosen> {
         match &self.pieces {

@@ -178,7 +178,7 @@ impl FileChoice {
                 .filter(|n| (1..=last + 1).contains(n))
                 .map(|n: usize| n - 1)),
             "p" => Pressed::To(at),
-            "s" if self.parts(at) > 1 => self.split(process, at)?,
+            "s" if self.parts(at) > 1 => self.split_here(process, at)?,
             "e" if self.hunk(at).is_some() => self.edit(process, project, at)?,
             "y" | "n" if rest.is_empty() || "yesno".contains(given) => {
                 self.take(at, key == "y");
@@ -203,11 +203,9 @@ impl FileChoice {
         Ok(went)
     }
 
-    fn split(&mut self, process: &mut Process<'_>, at: usize) -> Result<Pressed> {
-        let (hunk, parts) = (self.hunk(at), self.parts(at));
-        if let (Pieces::Text { patch, .. }, Some(hunk)) = (&mut self.pieces, hunk) {
-            patch.split(hunk);
-        }
+    fn split_here(&mut self, process: &mut Process<'_>, at: usize) -> Result<Pressed> {
+        let parts = self.parts(at);
+        self.split(at);
         show::say(process, &format!("split into {parts} hunks"))?;
         Ok(Pressed::To(at))
     }

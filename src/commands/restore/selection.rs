@@ -88,6 +88,15 @@ impl PlanOffer {
         self.open(restore, file).map_or_else(Vec::new, |choice| choice.texts())
     }
 
+    /// The same, with one of its hunks split into smaller ones.
+    pub(crate) fn split(&mut self, restore: Restore<'_>, file: usize, at: usize) -> Vec<String> {
+        let Some(choice) = self.open(restore, file) else { return Vec::new() };
+        if at < choice.len() {
+            choice.split(at);
+        }
+        choice.texts()
+    }
+
     fn open(&mut self, restore: Restore<'_>, file: usize) -> Option<&mut FileChoice> {
         let choosable = self.files.get(file)?;
         if !self.opened.contains_key(&file) {

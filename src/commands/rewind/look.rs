@@ -180,7 +180,8 @@ impl Looker<'_, '_> {
     /// What was wished of another turn, or before a new plan, is wanted no more.
     fn wait_for(&mut self, wish: DetailRequest) {
         if matches!(wish, DetailRequest::Look(_) | DetailRequest::Plan(_)) {
-            self.waiting.clear();
+            // The marks of the file that is split wait for it.
+            self.waiting.retain(|it| matches!(it, DetailRequest::Split(..)));
         }
         if let DetailRequest::Offer(..) = wish {
             self.waiting.retain(|it| matches!(it, DetailRequest::Look(_) | DetailRequest::Plan(_)));
@@ -209,6 +210,7 @@ impl Looker<'_, '_> {
             }
             DetailRequest::Steps(turn) => self.unfold(turn),
             DetailRequest::Open(number, file) => self.open(number, file),
+            DetailRequest::Split(number, file, at) => self.split(number, file, at),
             DetailRequest::Part(id, marks) => {
                 let text = self.part(id, &marks).map_err(|err| told(&err));
                 self.teller.say(News::Parted(id.part, text));
@@ -286,6 +288,13 @@ impl Looker<'_, '_> {
         let Some((_, target, offer)) = offer else { return };
         let pieces = offer.pieces(target.restore(&self.project), file);
         self.teller.say(News::Opened(number, file, pieces));
+    }
+
+    fn split(&mut self, number: u32, file: usize, at: usize) {
+        let offer = self.offer.as_mut().filter(|(it, ..)| *it == number);
+        let Some((_, target, offer)) = offer else { return };
+        let pieces = offer.split(target.restore(&self.project), file, at);
+        self.teller.say(News::Split(number, file, at, pieces));
     }
 
     /// What the marks would do. What they choose is kept for a yes.

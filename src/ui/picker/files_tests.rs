@@ -95,6 +95,32 @@ fn hunks_of_a_file_are_marked_one_by_one() {
 }
 
 #[test]
+fn a_hunk_is_split_and_its_parts_have_its_mark() {
+    let mut model = opened();
+    model.press(KeyPress::Enter);
+    model.learn(News::Opened(1, 0, hunks(3)));
+    for key in [KeyPress::Char(' '), KeyPress::Down, KeyPress::Char(' ')] {
+        model.press(key);
+    }
+    let wanted = PickerEffect::Wish(DetailRequest::Split(1, 0, 1));
+    assert_eq!(model.press(KeyPress::Char('s')), wanted);
+    for key in [KeyPress::Char('s'), KeyPress::Char(' '), KeyPress::Char('r')] {
+        assert_eq!(model.press(key), PickerEffect::Nothing, "it is not known yet into how many");
+    }
+    assert_eq!(model.note.as_deref(), Some(STILL));
+    model.learn(News::Split(1, 0, 1, hunks(4)));
+    assert_eq!(marks(&model)[0], FileMark::Hunks(vec![true, true, true, false]));
+    model.press(KeyPress::Char(' '));
+    let (_, chosen) = asked(model.press(KeyPress::Char('r')));
+    assert_eq!(chosen, [(0, FileMark::Hunks(vec![true, false, true, false]))]);
+    model.press(KeyPress::Esc);
+    model.press(KeyPress::Enter);
+    model.press(KeyPress::Char('s'));
+    model.learn(News::Split(1, 0, 0, hunks(4)));
+    assert_eq!(model.note.as_deref(), Some("this hunk cannot be split"));
+}
+
+#[test]
 fn a_part_is_done_only_when_what_it_does_has_been_shown() {
     let mut model = opened();
     model.press(KeyPress::Char('a'));
@@ -219,6 +245,9 @@ impl Answers {
                 News::Offered(number, Ok(files))
             }
             DetailRequest::Open(number, file) => News::Opened(number, file, hunks(PIECES[file])),
+            DetailRequest::Split(number, file, at) => {
+                News::Split(number, file, at, hunks(PIECES[file]))
+            }
             DetailRequest::Part(id, _) => News::Parted(id.part, Ok("all of it".to_owned())),
         });
     }
@@ -247,7 +276,7 @@ fn mark(model: &Model, key: &KeyPress, marked: &mut BTreeSet<(usize, usize)>) {
         }
         (PickerView::Hunks { file, .. }, KeyPress::Char('a')) => flip(marked, all(file).collect()),
         (PickerView::Hunks { file, at, .. }, KeyPress::Char(' '))
-            if offer.pieces.contains_key(&file) =>
+            if offer.pieces.contains_key(&file) && !offer.is_splitting =>
         {
             flip(marked, vec![(file, at)]);
         }

@@ -91,6 +91,8 @@ pub enum DetailRequest {
     Offer(u32, usize, PickerGoal),
     /// What can be chosen of a file of that plan.
     Open(u32, usize),
+    /// The same, with one of its hunks split into smaller ones.
+    Split(u32, usize, usize),
     /// The steps of this turn.
     Steps(usize),
     /// What these marks would do, of the files by their position.
@@ -119,6 +121,8 @@ pub enum News {
     Offered(u32, Result<Vec<OfferedFile>, String>),
     /// What can be chosen of a file, each with a first line that names it.
     Opened(u32, usize, Vec<String>),
+    /// The same, with one hunk split as far as it can be.
+    Split(u32, usize, usize, Vec<String>),
     /// The steps of a turn, the first one first, or why there are none.
     Steps(usize, Result<Vec<PickerTurn>, String>),
     /// What the chosen part would do, by the part's number, or why it cannot be done.
@@ -518,6 +522,7 @@ impl Model {
             }
             News::Offered(number, files) => self.learn_files(number, files),
             News::Opened(number, file, pieces) => self.learn_pieces(number, file, &pieces),
+            News::Split(number, file, at, pieces) => self.learn_split(number, file, at, &pieces),
             News::Steps(turn, steps) => self.learn_steps(turn, steps),
             News::Parted(number, text) => self.learn_part(number, text),
             News::Trouble(turn, text) => {

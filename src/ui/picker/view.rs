@@ -334,10 +334,10 @@ fn keys_of(model: &Model) -> &'static [&'static str] {
             &["Space mark", "r restore", "Enter hunks", "Esc back", "a all", "↑↓ move"]
         }
         (PickerView::Hunks { .. }, _) if is_revert => {
-            &["Space mark", "r revert", "Esc back", "a all", "↑↓ move", "PgDn more"]
+            &["Space mark", "r revert", "Esc back", "s split", "a all", "↑↓ move", "PgDn more"]
         }
         (PickerView::Hunks { .. }, _) => {
-            &["Space mark", "r restore", "Esc back", "a all", "↑↓ move", "PgDn more"]
+            &["Space mark", "r restore", "Esc back", "s split", "a all", "↑↓ move", "PgDn more"]
         }
         (PickerView::Part { .. }, _) => &["Enter do it", "Esc back", "↑↓ scroll"],
     }

@@ -64,6 +64,8 @@ pub(in crate::ui::picker) struct FilesOffer {
     pub(in crate::ui::picker) marks: Vec<FileMark>,
     /// What can be chosen of a file, where that was looked at.
     pub(in crate::ui::picker) pieces: BTreeMap<usize, Vec<Sheet>>,
+    /// Whether a hunk is being split: until it is known into how many, its file has other hunks than are shown.
+    pub(in crate::ui::picker) is_splitting: bool,
     /// The file that was chosen last.
     at: usize,
     /// What the part would do that was asked about last.
@@ -155,7 +157,8 @@ impl Model {
         let (files, part) = (None, None);
         let id = PartId { offer: number, part: 0, turn, goal };
         let (marks, pieces) = (Vec::new(), BTreeMap::new());
-        self.offer = Some(FilesOffer { id, files, marks, pieces, at: 0, part });
+        let is_splitting = false;
+        self.offer = Some(FilesOffer { id, files, marks, pieces, is_splitting, at: 0, part });
         PickerEffect::Wish(DetailRequest::Offer(number, turn, goal))
     }
 
@@ -257,7 +260,8 @@ impl Model {
                 (at.max(of_line(top)), top)
             }
             KeyPress::Char(' ') => {
-                if let Some(mark) = offer.marks.get_mut(file).filter(|_| at < places.len()) {
+                let is_known = at < places.len() && !offer.is_splitting;
+                if let Some(mark) = offer.marks.get_mut(file).filter(|_| is_known) {
                     *mark = mark.toggle(at, places.len());
                 }
                 (at, top)
@@ -268,6 +272,10 @@ impl Model {
                         if *mark == FileMark::Whole { FileMark::Unmarked } else { FileMark::Whole };
                 }
                 (at, top)
+            }
+            KeyPress::Char('s') if at < places.len() && !offer.is_splitting => {
+                offer.is_splitting = true;
+                return PickerEffect::Wish(DetailRequest::Split(offer.id.offer, file, at));
             }
             KeyPress::Char('r') => return self.ask_part(),
             KeyPress::Esc | KeyPress::Left | KeyPress::Char('q') => {
@@ -284,6 +292,9 @@ impl Model {
     fn ask_part(&mut self) -> PickerEffect {
         let part = self.next_number();
         let Some(offer) = &mut self.offer else { return PickerEffect::Nothing };
+        if offer.is_splitting {
+            return self.refuse(STILL.to_owned());
+        }
         let marked = offer.marks.iter().enumerate().filter(|(_, mark)| mark.is_any());
         let marks: Vec<(usize, FileMark)> = marked.map(|(at, mark)| (at, mark.clone())).collect();
         if marks.is_empty() {
@@ -379,6 +390,29 @@ impl Model {
             sheet
         };
         offer.pieces.insert(file, pieces.iter().map(sheet).collect());
+    }
+
+    /// Each part of a hunk that was split has the mark it had.
+    pub(in crate::ui::picker) fn learn_split(
+        &mut self,
+        number: u32,
+        file: usize,
+        at: usize,
+        pieces: &[String],
+    ) {
+        let Some(offer) = self.offer_of(number) else { return };
+        offer.is_splitting = false;
+        let is_whole = offer.pieces.get(&file).is_some_and(|known| known.len() == pieces.len());
+        if let Some(FileMark::Hunks(taken)) = offer.marks.get_mut(file)
+            && let Some(mark) = taken.get(at).copied()
+        {
+            let more = pieces.len().saturating_sub(taken.len());
+            taken.splice(at..at, std::iter::repeat_n(mark, more));
+        }
+        self.learn_pieces(number, file, pieces);
+        if is_whole {
+            self.note = Some("this hunk cannot be split".to_owned());
+        }
     }
 
     pub(in crate::ui::picker) fn learn_part(&mut self, number: u32, text: Result<String, String>) {
