@@ -29,7 +29,6 @@ mod mcp;
 mod opencode;
 mod patch;
 mod payload;
-mod program;
 mod qwen_code;
 mod reply;
 #[cfg(test)]
@@ -39,12 +38,13 @@ mod vscode_agent;
 mod windsurf;
 mod wire;
 
+pub use markers::{Markers, corrected};
+
 use std::fmt;
 
-use crate::model::{Agent, Decision, Event};
-use payload::{Heard, IntentOf};
+use crate::model::{Agent, Decision, Event, Intent};
 
-pub use markers::{Markers, corrected};
+use payload::{Heard, IntentOf};
 
 /// Every agent we speak, in the order `beforehand install` offers them.
 pub const DIALECTS: &[Dialect] = &[
@@ -169,7 +169,7 @@ pub fn by_agent(agent: Agent) -> &'static Dialect {
     let found = DIALECTS.iter().find(|dialect| dialect.agent == agent);
     // Only a program that a person runs has no row there: it calls no hook, and nothing is installed
     // for it.
-    found.unwrap_or(&program::DIALECT)
+    found.unwrap_or(&PROGRAM)
 }
 
 /// Permission modes in which an agent still shows its user a question of a hook. Claude Code 2.1.329
@@ -216,3 +216,17 @@ impl From<serde_json::Error> for BadPayload {
 pub fn patched(patch: &str) -> Option<Vec<std::path::PathBuf>> {
     patch::paths(patch)
 }
+
+/// What stands where an agent has its dialect, for a program that a person runs with `beforehand run`. It
+/// knows nothing of us.
+const PROGRAM: Dialect = Dialect {
+    agent: Agent::Program,
+    name: "program",
+    title: "beforehand run",
+    asks: true,
+    tells_ends: true,
+    keeps_shell: false,
+    hear: |_| Ok((EventKind::Other, Heard::default())),
+    intent: |_, _| Intent::Unknown,
+    answer: |_, _| HookAnswer::nothing(),
+};

@@ -7,8 +7,9 @@ use std::{
 
 use super::{
     place::{effect_of, working_directory},
-    session_state::{quiet, with_ledger},
+    quiet,
     trouble::write_journal,
+    with_ledger,
 };
 use crate::{
     agent::Dialect,

@@ -1,10 +1,7 @@
 //! Calls that the user must decide on. The hook asks where a user sees the question, refuses where no
 //! user does, and lets a call pass that the user has allowed once.
 
-use super::{
-    Hook,
-    session_state::{quiet, with_ledger},
-};
+use super::{Hook, quiet, with_ledger};
 use crate::{
     agent::{self, Markers},
     install,

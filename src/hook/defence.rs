@@ -1,10 +1,6 @@
 //! Calls that affect beforehand itself, and agents that were started with it switched off.
 
-use super::{
-    Hook,
-    session_state::{quiet, with_ledger},
-    trouble::write_journal,
-};
+use super::{Hook, quiet, trouble::write_journal, with_ledger};
 use crate::{
     guard::{self, GuardContext},
     journal::LineKind,

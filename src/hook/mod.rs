@@ -4,17 +4,14 @@
 //! and the agent goes on, unless the user's settings want it stricter.
 
 mod after_call;
-mod cause;
 mod consent;
 mod covered;
 mod defence;
-mod input;
 mod lifecycle;
 mod notes;
 mod place;
 mod preview;
 mod program;
-mod session_state;
 mod trouble;
 mod turn_boundary;
 
@@ -24,14 +21,13 @@ pub use program::{program_begins, program_ended};
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use self::{
-    input::read_payload,
     notes::Notes,
-    place::{effect_of, placed, working_directory_by},
-    trouble::{trouble, write_journal},
+    place::{effect_of, placed, working_directory, working_directory_by},
+    trouble::{said, trouble, write_journal},
 };
 use crate::{
     agent::{self, Dialect, EventKind, HookAnswer, Markers},
@@ -40,13 +36,14 @@ use crate::{
     error::{Error, Result},
     fs::PathResolver,
     journal::LineKind,
-    ledger::Ledger,
+    ledger::{Ledger, Use},
     maintenance,
     model::{
-        CheckpointId, Decision, Effect, Event, Intent, Reach, Root, ScanScope, Settings, ToolCall,
+        By, CallContext, Cause, Checkpoint, CheckpointId, Decision, Effect, Event, Intent, Reach,
+        Reason, Root, ScanScope, Settings, ToolCall,
     },
     policy::{self, HookAction},
-    process::{Exit, Process},
+    process::{Exit, Process, Stdin},
     reach::{self, AtRisk},
     snapshot::{self, SnapshotRequest},
     state::{RootState, StateDir},
@@ -416,5 +413,134 @@ impl Hook<'_, '_> {
 
     fn settings(&self) -> &Settings {
         &self.loaded.settings
+    }
+}
+
+/// No honest payload comes near it: it is a tool call, not a file.
+const PAYLOAD_MAX_BYTES: usize = 16 << 20;
+/// Most calls are shorter.
+const FIRST_BYTES: usize = 2 << 10;
+/// What a pipe holds.
+const NEXT_BYTES: usize = 64 << 10;
+/// How long we wait for more input before we look whether what is there will do.
+const PAUSE: Duration = Duration::from_millis(300);
+/// How long we wait for input in all. The shortest limit any agent gives a hook is 5 seconds.
+const INPUT_DEADLINE: Duration = Duration::from_millis(1_500);
+
+/// Reads a payload up to its end, or up to where an agent that leaves its end open stops talking.
+fn read_payload(stdin: &mut dyn Stdin) -> Result<Vec<u8>, String> {
+    let started = Instant::now();
+    let mut payload = Vec::new();
+    let mut buffer = vec![0; FIRST_BYTES];
+    loop {
+        if stdin.ready(PAUSE) {
+            match stdin.read(&mut buffer) {
+                Ok(0) => return Ok(payload),
+                Ok(count) => {
+                    payload.extend_from_slice(&buffer[..count]);
+                    if count == buffer.len() {
+                        buffer.resize(NEXT_BYTES, 0);
+                    }
+                }
+                Err(err) if err.kind() == std::io::ErrorKind::Interrupted => (),
+                Err(err) => return Err(err.to_string()),
+            }
+        } else {
+            let is_whole = payload.trim_ascii_end().ends_with(b"}")
+                && serde_json::from_slice::<serde::de::IgnoredAny>(&payload).is_ok();
+            if is_whole {
+                return Ok(payload);
+            }
+        }
+        if payload.len() > PAYLOAD_MAX_BYTES {
+            return Err(format!("it is larger than {}", ui::size(PAYLOAD_MAX_BYTES as u64)));
+        }
+        if started.elapsed() > INPUT_DEADLINE {
+            return Err("it does not end".to_owned());
+        }
+    }
+}
+
+/// Opens, changes and closes the ledger of a session within one hook call.
+fn with_ledger(
+    process: &Process<'_>,
+    dialect: &Dialect,
+    context: &CallContext,
+    act: impl FnOnce(&mut Ledger),
+) -> Result<()> {
+    let cwd = working_directory(process, context);
+    let state = config::state(process, Some(&cwd))?;
+    let deadline = process.started + INPUT_DEADLINE;
+    let mut ledger = Ledger::open(&state, dialect.name, &context.session.0, deadline)?;
+    ledger.home(&cwd);
+    act(&mut ledger);
+    ledger.close()
+}
+
+/// An event that is only bookkeeping: trouble with it goes to the journal, not to the user.
+fn quiet(process: &Process<'_>, context: &CallContext, done: Result<()>) -> Decision {
+    if let Err(err) = done {
+        let cwd = working_directory(process, context);
+        write_journal(process, Some(&cwd), LineKind::Trouble, &said(&err));
+    }
+    Decision::NEUTRAL
+}
+
+/// A command line, a path or a message is cut there for the list.
+const SUMMARY_CHARS_MAX: usize = 300;
+
+/// Why a checkpoint is taken, for its record.
+impl Hook<'_, '_> {
+    fn cause(&self, ledger: Option<&Ledger>) -> Cause {
+        Cause {
+            reason: Reason::Call,
+            by: Some(self.by(ledger)),
+            tool: Some(self.call.tool.clone()),
+            summary: self.summary(),
+            of: None,
+        }
+    }
+
+    fn by(&self, ledger: Option<&Ledger>) -> By {
+        let context = &self.call.context;
+        // A sub-agent may name a file of its own, which the user never spoke in.
+        let is_sub = context.subagent.is_some();
+        let known = ledger.filter(|_| is_sub).and_then(Ledger::transcript);
+        By {
+            agent: context.agent,
+            session: context.session.clone(),
+            turn: ledger.and_then(Ledger::turn).or_else(|| context.turn.clone()),
+            subagent: context.subagent.clone(),
+            prompt: ledger.and_then(Ledger::prompt).map(str::to_owned),
+            transcript: known.or_else(|| context.transcript.clone()),
+            position: ledger.and_then(Ledger::position),
+        }
+    }
+
+    fn use_of(&self, ledger: &Ledger, checkpoint: &Checkpoint, reach: &Reach) -> Use {
+        Use {
+            checkpoint: checkpoint.id,
+            root: reach.root.path().to_owned(),
+            by: self.by(Some(ledger)),
+            at: self.process.now,
+            tool: Some(self.call.tool.clone()),
+            summary: self.summary(),
+        }
+    }
+
+    /// The call in one line.
+    fn summary(&self) -> Option<String> {
+        let text = match &self.call.intent {
+            Intent::Run { command, .. } => command.clone(),
+            Intent::Write(paths) | Intent::Edit(paths) => {
+                let names = paths.iter().map(|path| {
+                    let path = path.strip_prefix(&self.cwd).unwrap_or(path);
+                    path.to_string_lossy().into_owned()
+                });
+                names.collect::<Vec<_>>().join(" ")
+            }
+            Intent::Read | Intent::Unknown => return None,
+        };
+        Some(text.chars().take(SUMMARY_CHARS_MAX).collect())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Hook, after_call, lifecycle, session_state::with_ledger, turn_boundary};
+use super::{Hook, after_call, lifecycle, turn_boundary, with_ledger};
 use crate::{
     agent,
     error::Result,

@@ -8,8 +8,7 @@ use serde_json::Value;
 use super::{
     Hook,
     after_call::{news, notice, since},
-    lifecycle,
-    session_state::{quiet, with_ledger},
+    lifecycle, quiet, with_ledger,
 };
 use crate::{
     agent::Dialect,

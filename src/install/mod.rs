@@ -8,7 +8,6 @@ mod block;
 mod edit;
 mod jsonc;
 mod merge;
-mod own_file;
 mod program;
 mod record;
 mod registered;

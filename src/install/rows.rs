@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{
     block::{BlockFormat, hooks_are_there},
     merge::Entries,
-    own_file::{Quoting, Template},
+    program::{Quoting, Template},
 };
 use crate::{fs::read_small, process::Process};
 

@@ -3,7 +3,7 @@
 use super::{
     block::BlockFormat,
     merge::Entries,
-    own_file::{Quoting, Template},
+    program::{Quoting, Template},
     rows::{Edit, InstallFile, InstallRow, SettingsBase},
 };
 

@@ -58,8 +58,8 @@ fn every_agent_has_a_row_and_every_template_is_read() {
                     assert_eq!(template.program_in(&text, &ours).unwrap(), "/opt/beforehand");
                     assert_eq!(template.program_in(&format!("{text}x"), &ours), None);
                     let word = match template.quoting {
-                        own_file::Quoting::Shell | own_file::Quoting::Bare => "/opt/beforehand ",
-                        own_file::Quoting::Script => "\"/opt/beforehand\"",
+                        program::Quoting::Shell | program::Quoting::Bare => "/opt/beforehand ",
+                        program::Quoting::Script => "\"/opt/beforehand\"",
                     };
                     assert!(text.contains(word), "{text}");
                 }
@@ -81,7 +81,7 @@ fn a_script_and_a_plugin_quote_a_path_their_own_way() {
                             odd.path().to_str().unwrap()
                         );
                     }
-                    None => assert_eq!(template.quoting, own_file::Quoting::Bare),
+                    None => assert_eq!(template.quoting, program::Quoting::Bare),
                 }
             }
         }

@@ -5,34 +5,39 @@
 //! second waits and then finds the first one's checkpoint. Who only looks whether there is one
 //! already needs no lock. A ledger that is lost or damaged costs a snapshot more and nothing else.
 
-mod agent_writes;
 mod all;
 mod refused;
 mod unfinished;
 mod wire;
-
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    time::Instant,
-};
-
-use chrono::{DateTime, Utc};
-
-use crate::{
-    error::Result,
-    fs::{Lock, PathResolver, create_private_dirs, replace, stat_path},
-    model::{By, CallContext, CheckpointId, TurnId},
-    state::{StateDir, hash_name},
-    transcript::UserMessage,
-};
 
 pub(crate) use all::parse_any;
 pub use all::{adopt, covered_since, damaged, is_used_elsewhere, running, server, uses};
 pub use refused::{RefusedIn, has_called, refused};
 pub use unfinished::UnfinishedCommand;
 pub use wire::Refused;
+
+use std::{
+    collections::BTreeMap,
+    io::Read,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use chrono::{DateTime, Utc};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    error::Result,
+    fs::{Lock, PathResolver, create_private_dirs, replace, stat_path},
+    model::{By, CallContext, CheckpointId, Kind, Stamp, TurnId},
+    scan::is_racy,
+    state::{StateDir, hash_name},
+    transcript::UserMessage,
+};
+
 use wire::{Lazily, LedgerFile, LedgerWire, PathBytes, WireTurn, WireUse, look, look_by};
+use wire::{WireWritten, hex};
 
 /// The newest format; see `docs/FORMAT.md`.
 const VERSION: u32 = 1;
@@ -317,4 +322,63 @@ impl Ledger {
         let bytes = serde_json::to_vec(&self.wire).expect("strings and numbers always serialize");
         replace(&self.path, &bytes)
     }
+}
+
+/// The paths an agent edits in a turn; beyond it the oldest are looked at again.
+const WRITTEN_MAX: usize = 500;
+/// A file beyond it is not hashed to prove that it is the agent's own: it is looked at again.
+const DIGEST_MAX_BYTES: u64 = 4 << 20;
+
+impl Ledger {
+    /// Notes what the agent itself has just left at `path`.
+    pub fn wrote(&mut self, path: &Path, now_ns: i64) {
+        let Some(key) = path.to_str() else { return };
+        match stat_path(path) {
+            Ok(stamp) if stamp.kind() == Some(Kind::File) => {
+                let digest = if is_racy(&stamp, now_ns) { digest(path, &stamp) } else { None };
+                let Stamp { mtime_ns: mtime, ctime_ns: ctime, inode, size, mode } = stamp;
+                let turn = self.wire.turn.as_ref().map(|turn| turn.id.clone());
+                let written = WireWritten { mtime, ctime, inode, size, mode, digest, turn };
+                self.wire.written.insert(key.to_owned(), written.into());
+            }
+            Ok(_) | Err(_) => drop(self.wire.written.remove(key)),
+        }
+        while self.wire.written.len() > WRITTEN_MAX {
+            self.wire.written.pop_first();
+        }
+        self.changed = true;
+    }
+
+    /// Whether what lies at `path` is what the agent itself left there in the turn that runs. What
+    /// it left in an earlier one is what this turn has to give back.
+    pub fn is_own(&self, path: &Path, stamp: &Stamp) -> bool {
+        let written = path.to_str().and_then(|path| self.wire.written.get(path)?.read());
+        let Some(written) = written else { return false };
+        let runs = self.wire.turn.as_ref().map(|turn| &turn.id);
+        if runs.is_none() || written.turn.as_ref() != runs {
+            return false;
+        }
+        let same = written.mtime == stamp.mtime_ns
+            && written.ctime == stamp.ctime_ns
+            && written.inode == stamp.inode
+            && written.size == stamp.size
+            && written.mode == stamp.mode;
+        // A stamp taken right after the write may hide a second one; then the bytes decide.
+        same && match &written.digest {
+            Some(known) => digest(path, stamp).as_ref() == Some(known),
+            None => true,
+        }
+    }
+}
+
+fn digest(path: &Path, stamp: &Stamp) -> Option<String> {
+    if stamp.size > DIGEST_MAX_BYTES {
+        return None;
+    }
+    let dir = crate::fs::Dir::open(path.parent()?).ok()?;
+    let name = crate::fs::c_name(path.file_name()?.as_bytes()).ok()?;
+    let (file, _) = dir.open_file(&name).ok()?;
+    let mut bytes = Vec::new();
+    file.take(DIGEST_MAX_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(hex(&Sha256::digest(&bytes)))
 }

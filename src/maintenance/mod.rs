@@ -7,7 +7,6 @@
 mod clock;
 mod inventory;
 mod run;
-mod space;
 mod stale_files;
 pub mod warm;
 
@@ -23,8 +22,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 pub use clock::{MaintenanceReport, MaintenanceState};
 pub use inventory::{RootInventory, all, pins};
-pub use run::{EndedSession, maintain_stores, note_prune, run};
-pub use space::{Disk, plan as plan_room};
+pub use run::{Disk, EndedSession, maintain_stores, note_prune, plan_room, run};
 
 use crate::{
     fs::{create_private_dirs, hand_over, open_options, stat_path},

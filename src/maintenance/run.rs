@@ -10,18 +10,21 @@ use chrono::DateTime;
 use super::{
     clock::{MaintenanceReport, MaintenanceState, Pruned},
     inventory::{RootInventory, all},
-    space, stale_files, stamp,
+    stale_files, stamp,
 };
 use crate::{
     config, crash,
     error::{Error, Result},
-    fs::{Lock, own_bytes, stat_path},
+    fs::{Lock, own_bytes, space, stat_path},
     journal::{self, JournalLine, LineKind},
     model::{Agent, CheckpointId, SessionId, Settings},
-    plan::{PrunePlan, RetentionInput, RetentionLimits},
+    plan::{self, PrunePlan, RetentionInput, RetentionLimits},
     process::Process,
     state::{RootState, StateDir},
-    store::{RootStatus, Unreadable, maintain, record, repository::give_up_history, sweep},
+    store::{
+        RootStatus, Unreadable, maintain, record, repository::give_up_history, sweep,
+        usage::UsageIndex,
+    },
     ui,
 };
 
@@ -159,7 +162,7 @@ impl Round<'_, '_> {
             if record::gc_blocker(self.state)?.is_none() {
                 self.make_room(&mut inventories);
             }
-            self.report.unmet.extend(space::unmet(self.state, &self.settings));
+            self.report.unmet.extend(unmet(self.state, &self.settings));
             self.remove_orphans(&inventories);
             stale_files::drop_old(
                 self.state, &inventories, &self.settings, &self.memory, self.process.now,
@@ -230,14 +233,14 @@ impl Round<'_, '_> {
 
     /// Drops the oldest checkpoints of the largest roots until the limits hold.
     fn make_room(&mut self, inventories: &mut [RootInventory]) {
-        let mut excess = space::excess(self.state, &self.settings);
+        let mut excess = excess_bytes(self.state, &self.settings);
         if excess > 0 {
             // No file of any checkpoint depends on it.
             match give_up_history(self.state) {
                 Ok(freed) => self.report.freed += freed,
                 Err(err) => self.report.unmet.push(format!("cannot free old history: {err}")),
             }
-            excess = space::excess(self.state, &self.settings);
+            excess = excess_bytes(self.state, &self.settings);
         }
         if excess == 0 {
             return;
@@ -245,7 +248,7 @@ impl Round<'_, '_> {
         let inputs: Vec<RetentionInput<'_>> =
             inventories.iter().map(RootInventory::retention_input).collect();
         let owns: Vec<&RootState> = inventories.iter().map(|inventory| &inventory.own).collect();
-        let mut goes = space::plan(self.state, &inputs, &owns, excess);
+        let mut goes = plan_room(self.state, &inputs, &owns, excess);
         drop((inputs, owns));
         for (inventory, goes) in inventories.iter_mut().zip(&mut goes) {
             self.forget(inventory, goes);
@@ -267,4 +270,71 @@ impl Round<'_, '_> {
             }
         }
     }
+}
+
+/// Size and free space of the disk with the state directory, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// Total size.
+    pub size: u64,
+    /// Free space available to this user.
+    pub free: u64,
+}
+
+impl Disk {
+    /// Asks the system; `None` if it does not say.
+    pub fn of(state: &StateDir) -> Option<Self> {
+        let (size, free) = space(state.dir()).ok()?;
+        Some(Self { size, free })
+    }
+}
+
+/// How many bytes must be freed to meet the limits.
+fn excess_bytes(state: &StateDir, settings: &Settings) -> u64 {
+    let over = own_bytes(state.dir()).saturating_sub(settings.max_total_size);
+    over.max(missing(state, settings))
+}
+
+/// How far the free space on the disk is below its floor.
+fn missing(state: &StateDir, settings: &Settings) -> u64 {
+    let disk = Disk::of(state);
+    disk.map_or(0, |disk| settings.free_space_floor.of(disk.size).saturating_sub(disk.free))
+}
+
+/// Selects the checkpoints of each root that must go to free `excess` bytes, as far as any may go.
+pub fn plan_room(
+    state: &StateDir,
+    inputs: &[RetentionInput<'_>],
+    owns: &[&RootState],
+    excess: u64,
+) -> Vec<BTreeSet<CheckpointId>> {
+    let lines: Vec<Vec<CheckpointId>> =
+        inputs.iter().map(|retention_input| retention_input.may_go()).collect();
+    let mut usage = UsageIndex::new(state);
+    for (n, (own, line)) in owns.iter().zip(&lines).enumerate() {
+        usage.add(n, own, line);
+    }
+    let mut dropped = vec![BTreeSet::new(); lines.len()];
+    for (line, id) in plan::evict(&lines, &usage.chunks(), excess) {
+        dropped[line].insert(id);
+    }
+    dropped
+}
+
+/// The limits that are still exceeded when nothing more may go, as message fragments.
+fn unmet(state: &StateDir, settings: &Settings) -> Vec<String> {
+    let total = own_bytes(state.dir());
+    let mut unmet = Vec::new();
+    if total > settings.max_total_size {
+        let (total, max) = (ui::size(total), ui::size(settings.max_total_size));
+        unmet.push(format!("{total} are taken of {max}, and what is left must stay"));
+    }
+    if let Some(disk) = Disk::of(state)
+        && missing(state, settings) > 0
+    {
+        let (free, floor) =
+            (ui::size(disk.free), ui::size(settings.free_space_floor.of(disk.size)));
+        unmet.push(format!("only {free} of the disk are free, and {floor} should be"));
+    }
+    unmet
 }

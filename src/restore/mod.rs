@@ -22,7 +22,6 @@ mod prepare;
 mod prepared;
 mod repositories;
 mod revert;
-mod unreadable;
 mod version;
 
 pub(crate) use authors::OtherSession;

@@ -2,10 +2,10 @@
 
 mod drop;
 mod keep;
-mod list;
 
 use std::path::{Path, PathBuf};
 
+use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
 use super::{
@@ -23,7 +23,7 @@ use crate::{
     process::{Exit, Process},
     restore::find_checkpoint,
     state::RootState,
-    ui,
+    ui::{self, Clock},
 };
 
 /// So many of what is not held are named.
@@ -78,7 +78,7 @@ pub(crate) struct ForkArgs {
 pub(crate) fn run(process: &mut Process<'_>, args: &ForkArgs) -> Result<Exit> {
     let project = Project::open(process, None)?.into_present()?;
     if args.list {
-        return list::run(process, &project, args.json);
+        return list(process, &project, args.json);
     }
     if let Some(given) = &args.keep {
         return keep::run(process, project, given.first().map(PathBuf::as_path), args);
@@ -326,4 +326,54 @@ fn none(project: &Project, shown: &str) -> Error {
 
 fn say(process: &mut Process<'_>, line: &str) {
     let _ignored = writeln!(process.stderr, "{line}");
+}
+
+/// `beforehand fork --list`: the forks of a project.
+fn list(process: &mut Process<'_>, project: &Project, is_json: bool) -> Result<Exit> {
+    let forks = forked::forks(&project.state, project.root.path())?;
+    if is_json {
+        let forks: Vec<_> = forks.iter().map(|(fork, _)| as_json(fork)).collect();
+        print_json(process, "forks", json!({ "forks": forks }))?;
+        return Ok(Exit::Ok);
+    }
+    let mut text = String::new();
+    for (fork, _) in &forks {
+        let name = ui::escape_path(Path::new(fork.dir.file_name().unwrap_or_default()));
+        let dir = ui::path(&fork.dir, project.home.as_deref());
+        let when = Clock::local(process.now).when(fork.at);
+        text.push_str(&format!("{name}  {dir}  from {}, {when}{}\n", fork.of.short(), badge(fork)));
+        if fork.is_there() && fork.is_finished() {
+            let resume = match fork.resume.join(" ") {
+                command if command.is_empty() => format!("cd {}", quoted(&fork.dir)),
+                command => format!("{}{command}", enter(fork)),
+            };
+            text.push_str(&format!("  go on with: {resume}\n"));
+        }
+    }
+    if text.is_empty() {
+        text.push_str("no forks; `beforehand fork N` makes one from before turn N\n");
+    }
+    print(process, &text)?;
+    Ok(Exit::Ok)
+}
+
+/// What is wrong with a fork.
+fn badge(fork: &ForkEntry) -> &'static str {
+    match (fork.is_finished(), fork.is_there()) {
+        (true, true) => "",
+        (true, false) => ", gone",
+        (false, _) => ", unfinished",
+    }
+}
+
+fn as_json(fork: &ForkEntry) -> Value {
+    json!({
+        "name": fork.dir.file_name().unwrap_or_default().to_string_lossy(),
+        "dir": fork.dir.to_string_lossy(),
+        "checkpoint": fork.of.to_string(),
+        "made_at": fork.at.to_rfc3339_opts(SecondsFormat::Secs, true),
+        "is_finished": fork.is_finished(),
+        "is_there": fork.is_there(),
+        "resume": fork.resume,
+    })
 }

@@ -7,7 +7,6 @@ mod head;
 mod interrupted;
 mod into;
 mod patch;
-mod paths;
 mod planned;
 mod report;
 mod selection;
@@ -17,7 +16,6 @@ mod unchanged;
 
 pub(crate) use head::commits;
 pub(crate) use interrupted::say_if_interrupted;
-pub(crate) use paths::picked;
 pub(crate) use selection::{PlanOffer, Selection, carry_out_selection, part_text};
 pub(crate) use unchanged::unheld_lines;
 
@@ -26,9 +24,10 @@ use std::path::PathBuf;
 use super::{Project, error_text, known_roots, origin, print, recover};
 use crate::{
     error::{Error, Result},
+    fs::without_dots,
     ledger,
-    model::{Checkpoint, Selector, Skipped},
-    plan::{Options, Picked},
+    model::{Checkpoint, RelPath, Selector, Skipped},
+    plan::{Options, Pick, Picked},
     process::{Exit, Process},
     project::real_cwd,
     restore::{NamedState, Prepared, Restore, RestoreRequest, RestoreSource, Toward},
@@ -471,4 +470,32 @@ fn ask(
     }
     show::say(process, "nothing was changed; --yes does it without asking")?;
     Ok(Some(Exit::Failed))
+}
+
+/// The paths the user named, seen from where they are.
+pub(crate) fn picked(
+    process: &Process<'_>,
+    project: &Project,
+    paths: &[PathBuf],
+) -> Result<Picked> {
+    if paths.is_empty() {
+        return Ok(Picked::All);
+    }
+    let cwd = process.cwd.clone().unwrap_or_else(|| project.root.path().to_owned());
+    let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
+    let mut picked = Vec::new();
+    for path in paths {
+        let absolute = without_dots(&cwd.join(path));
+        if absolute == project.root.path() {
+            return Ok(Picked::All);
+        }
+        picked.push(match project.root.relative(&absolute) {
+            Ok(below) => Pick::of(below),
+            Err(_) => Pick::outside(RelPath::from_top(&absolute).map_err(|_| {
+                let path = ui::escape_path(path).into_owned();
+                Error::usage(format!("`{path}` names no file"), "name files or directories")
+            })?),
+        });
+    }
+    Ok(Picked::Paths(picked))
 }

@@ -4,16 +4,12 @@
 //! here is checked, held and reported as if it had been typed.
 
 mod look;
-mod plain;
 mod target;
-
-use look::LookThread;
-use target::{RewindRow, RewindTarget};
 
 use std::path::Path;
 
 use super::{
-    Project, error_text,
+    Project, diff, error_text,
     list::{self, ListRow, ListView},
     origin,
     restore::{self, Selection},
@@ -23,13 +19,17 @@ use super::{
 use crate::{
     agent::transcript,
     error::{Error, Result},
-    model::{By, Reason},
+    model::{By, Checkpoint, Reason},
     process::{Exit, Process, Tty},
+    restore::find_checkpoint,
     ui::{
-        Clock, Style,
+        self, Clock, Style,
         picker::{Choice, End, Model, Picker, PickerGoal, PickerPlace, PickerTurn},
     },
 };
+
+use look::LookThread;
+use target::{RewindRow, RewindTarget};
 
 /// Choose a turn on the whole screen, look at what has changed since, and go back to it.
 ///
@@ -60,7 +60,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RewindArgs) -> Result<Exit> 
     let tty = tty.map_err(Error::io("open", Path::new("/dev/tty")))?;
     match tty.filter(|_| !is_dumb) {
         Some(tty) => on_screen(process, project, tty, args.at_prompt),
-        None => plain::run(process, &project),
+        None => in_lines(process, &project),
     }
 }
 
@@ -162,4 +162,58 @@ fn turn(project: &Project, line: &ListRow, digits: usize, clock: &Clock) -> Pick
         step: None,
         is_turn: line.checkpoint().cause.reason == Reason::Call && told.by.is_some(),
     }
+}
+
+/// The same in lines, for terminals that can do no more: a list, a number, a question.
+fn in_lines(process: &mut Process<'_>, project: &Project) -> Result<Exit> {
+    list::run(process, &list::ListArgs::default())?;
+    if project.store.list()?.is_empty() {
+        return Ok(Exit::Ok);
+    }
+    while let Some(given) = ui::answer(process, "Back to which one? A number; Enter leaves:") {
+        match find_checkpoint(project, &given) {
+            Ok(checkpoint) => {
+                if let Some(exit) = choose(process, &checkpoint)? {
+                    return Ok(exit);
+                }
+            }
+            Err(err) => {
+                let text = error_text(&err, Style::stderr(process));
+                let _ignored = process.stderr.write_all(text.as_bytes());
+            }
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// The choices for one checkpoint. `None` if another is to be named.
+fn choose(process: &mut Process<'_>, checkpoint: &Checkpoint) -> Result<Option<Exit>> {
+    let id = checkpoint.id.to_string();
+    let talks = can_fork(checkpoint.cause.by.as_ref());
+    let talk = if talks { "c: files and conversation · t: conversation only · " } else { "" };
+    let question = format!(
+        "f: files only · {talk}p: hunk by hunk · v: this turn alone\nd: view the diff · Enter: another one"
+    );
+    while let Some(choice) = ui::answer(process, &question) {
+        let mut args = restore::RestoreArgs { checkpoint: Some(id.clone()), ..Default::default() };
+        match &choice.to_lowercase()[..] {
+            // Each shows what it would do, and asks.
+            "f" => (),
+            "c" if talks => args.conversation = true,
+            "t" if talks => args.conversation_only = true,
+            "p" => args.patch = true,
+            "v" => {
+                let args = revert::RevertArgs { turn: id, ..Default::default() };
+                return revert::run(process, &args).map(Some);
+            }
+            "d" => {
+                let args = diff::DiffArgs { from: id.clone(), ..diff::DiffArgs::default() };
+                diff::run(process, &args)?;
+                continue;
+            }
+            _ => continue,
+        }
+        return restore::run(process, &args).map(Some);
+    }
+    Ok(None)
 }

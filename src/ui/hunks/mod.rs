@@ -3,24 +3,22 @@
 //!
 //! The output looks like a patch but is not one: names and lines are escaped.
 
-mod lines;
 mod patch;
 #[cfg(test)]
 mod tests;
 
+pub use patch::{Patch, Unfit};
+
 use std::{
+    collections::HashMap,
     fmt::{self, Write as _},
     ops::Range,
     time::Instant,
 };
 
-use similar::{DiffOp, group_diff_ops};
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline, group_diff_ops};
 
-pub use lines::LineCounts;
-use lines::{compare, counted, is_binary, is_large, split, tally};
-pub use patch::{Patch, Unfit};
-
-use super::{Style, count, escape, escape_line, size};
+use super::{Style, count, escape, escape_line, number, size};
 use crate::model::Kind;
 
 /// One file before and after.
@@ -286,4 +284,75 @@ fn cut(text: &[u8]) -> String {
         }
         Some(_) | None => escape_line(text).into_owned(),
     }
+}
+
+/// Numbers of added and deleted lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineCounts {
+    /// Added lines.
+    pub added: u64,
+    /// Deleted lines.
+    pub removed: u64,
+}
+
+impl fmt::Display for LineCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A minus sign as wide as the plus sign.
+        write!(f, "+{} −{}", number(self.added), number(self.removed))
+    }
+}
+
+/// Larger texts are counted, not compared, because the result would be too long to read.
+const BYTES_MAX: usize = 4 << 20;
+
+/// As [`BYTES_MAX`].
+const LINES_MAX: usize = 100_000;
+
+/// A NUL in this part makes a file binary, as in git.
+const LOOKED_AT: usize = 8000;
+
+fn is_binary(bytes: &[u8]) -> bool {
+    bytes.iter().take(LOOKED_AT).any(|byte| *byte == 0)
+}
+
+fn is_large(text: &[u8]) -> bool {
+    text.len() > BYTES_MAX || text.split(|byte| *byte == b'\n').nth(LINES_MAX).is_some()
+}
+
+/// Splits into lines, each with its newline: a last line without one is a different line.
+fn split(text: &[u8]) -> Vec<&[u8]> {
+    text.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+fn compare(old: &[&[u8]], new: &[&[u8]], deadline: Option<Instant>) -> Vec<DiffOp> {
+    capture_diff_slices_deadline(Algorithm::Myers, old, new, deadline)
+}
+
+fn tally(ops: &[DiffOp]) -> LineCounts {
+    let mut lines = LineCounts::default();
+    for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
+        lines.added += op.new_range().len() as u64;
+        lines.removed += op.old_range().len() as u64;
+    }
+    lines
+}
+
+/// Counts each line's occurrences on both sides, wherever they are.
+fn counted(old: &[u8], new: &[u8]) -> LineCounts {
+    let mut counts: HashMap<&[u8], i64> = HashMap::new();
+    for line in new.split_inclusive(|byte| *byte == b'\n') {
+        *counts.entry(line).or_default() += 1;
+    }
+    for line in old.split_inclusive(|byte| *byte == b'\n') {
+        *counts.entry(line).or_default() -= 1;
+    }
+    let mut lines = LineCounts::default();
+    for count in counts.into_values() {
+        if count > 0 {
+            lines.added += count.unsigned_abs();
+        } else {
+            lines.removed += count.unsigned_abs();
+        }
+    }
+    lines
 }

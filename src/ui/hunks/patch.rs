@@ -7,10 +7,7 @@ use std::{ops::Range, time::Duration};
 
 use similar::DiffOp;
 
-use super::{
-    AROUND, HunkWriter, LineMark,
-    lines::{compare, is_binary, is_large, split},
-};
+use super::{AROUND, HunkWriter, LineMark, compare, is_binary, is_large, split};
 use crate::ui::Style;
 
 /// How long the shortest difference is looked for. Any other one applies as well.

@@ -1,6 +1,6 @@
 //! Tests of the output of differences.
 
-use super::{lines::LINES_MAX, *};
+use super::{LINES_MAX, *};
 
 fn file(bytes: &[u8]) -> DiffSide<'_> {
     DiffSide::File { bytes, permissions: 0o644 }
