@@ -18,7 +18,8 @@
 //! Trees are `1k 10k 79k 500k untracked ignored held loose refs plain large`; unless told, the five
 //! that take a few minutes. `--all` takes every tree. `--only same,ten` runs only these of `first same
 //! ten restore covered read list status`. `--rounds N` overrides the number of rounds. `--write FILE`
-//! puts the rows into the table of a Markdown document. `--program PATH` measures another build.
+//! puts each row into the table of a Markdown document as soon as it is measured, and leaves the others: it
+//! can be stopped at any time, and gone on with what is missing. `--program PATH` measures another build.
 //!
 //! Memory, system calls and instructions are from runs of their own, where there are `time`, `strace`
 //! and `valgrind`. Needs `git` and `sh`. Everything lies in a temporary directory, with a home of its
@@ -60,17 +61,18 @@ fn main() -> io::Result<()> {
     }
     let wanted = wanted(&args).map_err(io::Error::other)?;
     print!("{}", table::HEAD);
-    let mut rows = Vec::new();
     for &tree in &wanted.trees {
         let mut place = Place::make(tree, &wanted.program)?;
         for &operation in wanted.operations.iter().filter(|it| it.is_run_in(tree)) {
             let rounds = wanted.rounds.unwrap_or(tree.rounds());
             let row = measure(&mut place, operation, rounds)?;
             print!("{}", row.line());
-            rows.push(row);
+            if let Some(path) = &wanted.write {
+                table::write(path, &row)?;
+            }
         }
     }
-    wanted.write.map_or(Ok(()), |path| table::write(&path, &rows))
+    Ok(())
 }
 
 fn wanted(args: &[String]) -> Result<Wanted, String> {

@@ -98,20 +98,23 @@ impl Row {
     }
 }
 
-/// Replaces the rows of the same operations and trees in a document; other rows stay.
-pub(crate) fn write(path: &Path, rows: &[Row]) -> io::Result<()> {
+/// Replaces the row of the same operation and tree in a document; other rows stay.
+pub(crate) fn write(path: &Path, row: &Row) -> io::Result<()> {
     let text = fs::read_to_string(path)?;
     let ends = || io::Error::other(format!("{}: no line `{BEGIN}` or `{END}`", path.display()));
     let (before, rest) = text.split_once(BEGIN).ok_or_else(ends)?;
     let (old, after) = rest.split_once(END).ok_or_else(ends)?;
-    let mut lines: Vec<String> = rows.iter().map(Row::line).collect();
-    let key = |line: &str| line.split(" | ").take(2).map(str::to_owned).collect::<Vec<_>>();
-    let new: Vec<_> = lines.iter().map(|line| key(line)).collect();
-    let stays = |line: &&str| rank(line).is_some() && !new.contains(&key(line));
+    let mut lines = vec![row.line()];
+    let stays = |line: &&str| {
+        let rank = rank(line);
+        rank.is_some() && rank != Some((row.operation, row.tree))
+    };
     lines.extend(old.lines().filter(stays).map(|line| format!("{line}\n")));
     lines.sort_by_key(|line| rank(line));
     let table = format!("{before}{BEGIN}\n{HEAD}{}{END}{after}", lines.concat());
-    fs::write(path, table)
+    let beside = path.with_extension("new");
+    fs::write(&beside, table)?;
+    fs::rename(beside, path)
 }
 
 /// Where a line belongs; `None` if it is no row.
