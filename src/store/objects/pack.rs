@@ -14,7 +14,10 @@ use std::{
     ops::Range,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use sha2::{Digest, Sha256};
@@ -38,6 +41,10 @@ const LINES_AT_ONCE: u64 = 128;
 const TAIL_BYTES: u64 = LINES_AT_ONCE * LINE_BYTES as u64 + LAST_LINE_BYTES as u64;
 /// Enough for eleven million objects.
 const LINES_MAX_BYTES: u64 = 1 << 30;
+/// So many reads cost more than to read all lines, 1 MB of ten thousand objects.
+const READS_MAX: u32 = 64;
+/// The lines of more than a hundred thousand objects are not kept in memory.
+const KEPT_MAX_BYTES: u64 = 10 << 20;
 /// From then on a search halves what is left: a forged pack must not be read line by line.
 const GUESSES_MAX: u32 = 4;
 
@@ -186,7 +193,8 @@ impl Pack {
     pub(super) fn bytes(&self, range: &Range<u64>) -> io::Result<Vec<u8>> {
         let length = range.end.saturating_sub(range.start).min(OBJECT_MAX_BYTES);
         let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
-        if let Ok(PackIndex { lines: IndexLines::In(file), .. }) = self.index() {
+        if let Ok(PackIndex { lines: IndexLines::In(LinesInFile { file, .. }), .. }) = self.index()
+        {
             read_at(file, &mut bytes, range.start)?;
         } else {
             let file = open_options().read(true).open(&self.path)?;
@@ -242,7 +250,34 @@ enum IndexLines {
     /// All of them, and the last one.
     Known(Vec<u8>),
     /// There are too many: they are read where they are.
-    In(File),
+    In(LinesInFile),
+}
+
+/// Lines that are read when they are asked for: a few at a time, and all of them once many were.
+#[derive(Debug)]
+struct LinesInFile {
+    file: File,
+    reads: AtomicU32,
+    all: OnceLock<Option<Vec<u8>>>,
+}
+
+impl LinesInFile {
+    fn new(file: File) -> Self {
+        Self { file, reads: AtomicU32::new(0), all: OnceLock::new() }
+    }
+
+    /// All `length` bytes of them, which begin at `data`; `None` as long as few were asked for, and if there
+    /// are too many.
+    fn all(&self, data: u64, length: u64) -> Option<&[u8]> {
+        if length > KEPT_MAX_BYTES || self.reads.fetch_add(1, Ordering::Relaxed) < READS_MAX {
+            return None;
+        }
+        let read = || {
+            let mut text = vec![0; usize::try_from(length).ok()?];
+            read_at(&self.file, &mut text, data).ok().map(|()| text)
+        };
+        self.all.get_or_init(read).as_deref()
+    }
 }
 
 impl PackIndex {
@@ -278,7 +313,7 @@ impl PackIndex {
                 drop(tail.drain(..usize::try_from(unneeded).unwrap_or_default()));
                 IndexLines::Known(tail)
             }
-            (None, Some(file)) => IndexLines::In(file),
+            (None, Some(file)) => IndexLines::In(LinesInFile::new(file)),
             (None, None) => return Err(cut_off()),
         };
         Ok(Self { data, count, lines })
@@ -339,16 +374,20 @@ impl PackIndex {
     fn read(&self, lines: Range<u64>) -> io::Result<Cow<'_, [u8]>> {
         let (from, to) = (lines.start * LINE_BYTES as u64, lines.end * LINE_BYTES as u64);
         let length = usize::try_from(to - from).map_err(|_| damaged("it is too long"))?;
-        match &self.lines {
-            IndexLines::Known(text) => {
-                let from = usize::try_from(from).unwrap_or(usize::MAX);
-                let found = text.get(from..).and_then(|text| text.get(..length));
-                found.map(Cow::Borrowed).ok_or_else(|| damaged("its end is missing"))
-            }
-            IndexLines::In(file) => {
+        let known = match &self.lines {
+            IndexLines::Known(text) => Some(&text[..]),
+            IndexLines::In(lines) => lines.all(self.data, self.count * LINE_BYTES as u64),
+        };
+        match (known, &self.lines) {
+            (None, IndexLines::In(lines)) => {
                 let mut text = vec![0; length];
-                read_at(file, &mut text, self.data + from)?;
+                read_at(&lines.file, &mut text, self.data + from)?;
                 Ok(Cow::Owned(text))
+            }
+            (known, _) => {
+                let from = usize::try_from(from).unwrap_or(usize::MAX);
+                let found = known.and_then(|text| text.get(from..)?.get(..length));
+                found.map(Cow::Borrowed).ok_or_else(|| damaged("its end is missing"))
             }
         }
     }
