@@ -165,7 +165,8 @@ impl<'a> Save<'a> {
         if let (Some(_), Some(own)) = (&made.own, record.repositories.first_mut()) {
             own.tree = content_id(&tree);
         }
-        let is_much = !private.is_empty();
+        // Where the root is was written down with an earlier checkpoint.
+        let is_much = !private.is_empty() || self.newest.is_none();
         let (state, root, taken_at) = (&self.store.state, &self.store.root, draft.taken_at);
         let name = self.store.name();
         let aside = || {

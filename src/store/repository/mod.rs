@@ -57,7 +57,7 @@ use super::{
 use crate::{
     crash,
     error::{Error, Result},
-    fs::{Lock, all_at_once, create_private_dirs, replace, replace_synced},
+    fs::{Lock, PendingFile, all_at_once, create_private_dirs, replace, sync_dir},
     model::{SkipReason, Skipped},
     root,
     state::{RootState, StateDir, hash_name},
@@ -263,11 +263,15 @@ impl PrivateRepository {
         if let Some(common_dir) = common_dir {
             self.describe(common_dir)?;
         }
-        // HEAD comes last, after everything else is on the disk: without it the repository is
-        // created again.
+        // HEAD gets its name last, after everything else is on the disk: without it the repository
+        // is created again.
+        let head = PendingFile::write(&self.dir.join("HEAD"), HEAD)?;
         all_at_once(
-            &["config", "objects/info/alternates", "objects/info", "origin.json"],
+            &["config", "objects/info/alternates", "objects/info", "origin.json", "HEAD"],
             |name| {
+                if *name == "HEAD" {
+                    return head.sync();
+                }
                 let path = self.dir.join(name);
                 match File::open(&path).and_then(|file| file.sync_all()) {
                     // A root without a git directory has no origin.
@@ -278,7 +282,8 @@ impl PrivateRepository {
                 }
             },
         )?;
-        replace_synced(&self.dir.join("HEAD"), HEAD)
+        head.publish()?;
+        sync_dir(&self.dir)
     }
 
     /// Holds the user's repository: reads its git directory and borrows its objects. New objects go
