@@ -428,22 +428,73 @@ fn hidden_of(path: &str) -> String {
     hidden(path).split('/').map(plain).collect::<Vec<_>>().join("/")
 }
 
-#[test]
-fn very_many_refs_are_not_looked_at_one_by_one_when_nothing_has_changed() {
+/// A repository with so many loose refs in ten directories, held, and long enough ago.
+fn with_refs(count: usize) -> World {
     let world = settled();
     let head = git(&world, &world.root(), "git rev-parse HEAD");
     let head = head.trim();
-    let list = (0..2_100).map(|number| format!("create refs/many/{}/{number} {head}", number % 10));
+    let list = (0..count).map(|number| format!("create refs/many/{}/{number} {head}", number % 10));
     world.write(".git/list", list.collect::<Vec<_>>().join("\n") + "\n");
     git(&world, &world.root(), "git update-ref --stdin <.git/list && rm .git/list");
     for turn in ["many", "again", "settled"] {
         std::thread::sleep(std::time::Duration::from_millis(50));
         hook(&world, &world.root(), &before_unknown(&world.root(), turn));
     }
+    world
+}
+
+#[test]
+fn very_many_refs_are_not_looked_at_one_by_one_when_nothing_has_changed() {
+    let world = with_refs(2_100);
     let Some(calls) = traced(&world, &before_unknown(&world.root(), "next")) else { return };
     let of_refs = of(&calls, |call| call.contains(" project/.git/refs/many"));
     // The ten directories, and the one above them.
     assert_eq!(of_refs.map(|(_, times)| times).sum::<usize>(), 11, "{calls:#?}");
+}
+
+/// Each ref in two threads: a stat tells a checkpoint that it is as it was, and a restore reads it, to find a
+/// damaged repository.
+#[test]
+fn a_restore_opens_each_ref_once_and_a_checkpoint_none() {
+    let world = with_refs(1_200);
+    let counts = |args: &[&str]| {
+        let calls = traced_of(&world, args, "")?;
+        let is_ref = |call: &str| {
+            call.contains(" project/.git/refs/many/") && call.matches('/').count() == 5
+        };
+        let mut counts = BTreeMap::new();
+        for (call, times) in of(&calls, is_ref) {
+            let name = call.split(' ').next().unwrap_or_default().to_owned();
+            *counts.entry(name).or_insert(0) += times;
+        }
+        Some(counts.into_iter().collect::<Vec<_>>())
+    };
+    world.write("src/0/0", "other\n");
+    let Some(created) = counts(&["create"]) else { return };
+    assert_eq!(created, [("newfstatat".to_owned(), 1_200)]);
+    world.write("src/0/0", "again\n");
+    let restored = counts(&["restore", "latest", "--yes", "--exact", "--force"]).unwrap();
+    assert_eq!(world.read("src/0/0"), "other\n");
+    assert_eq!(restored, [("newfstatat".to_owned(), 1_200), ("openat".to_owned(), 1_200)]);
+}
+
+#[test]
+fn a_ref_that_was_written_in_place_is_held_whichever_thread_looks_at_it() {
+    let world = with_refs(1_200);
+    world.write("src/0/0", "other\n");
+    git(&world, &world.root(), "git commit -qam two");
+    let new = git(&world, &world.root(), "git rev-parse HEAD");
+    for name in ["0/0", "0/10", "4/4", "5/1195", "9/9", "9/999"] {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        // Its directory does not tell.
+        world.write(&format!(".git/refs/many/{name}"), &new);
+        let args = ["create"];
+        let created = beforehand(&world, &world.root(), &args).output().unwrap();
+        let id = String::from_utf8(created.stdout).unwrap();
+        let line =
+            format!("git show refs/checkpoints/main/{}:repository/refs/many/{name}", id.trim());
+        assert_eq!(git(&world, &world.private(), &line), new, "{name}");
+    }
 }
 
 #[test]
@@ -513,4 +564,20 @@ fn a_first_checkpoint_of_a_plain_directory_opens_each_file_and_looks_for_no_othe
         assert_eq!(world.run(&["create"]).exit, beforehand::process::Exit::Ok);
         assert_eq!(count(&world.state()) - before, 2);
     }
+}
+
+#[test]
+fn status_of_a_plain_directory_reads_the_lines_of_a_pack_at_once() {
+    let mut world = World::new();
+    for number in 0..400 {
+        world.write(&format!("{}/{number}", number % 4), format!("{number}\n"));
+    }
+    assert_eq!(world.run(&["create"]).exit, beforehand::process::Exit::Ok);
+    let Some(reads) = reads_of(&world, &["status"]) else { return };
+    let of_packs =
+        |(path, _): &(&PathBuf, _)| path.starts_with(world.state().join("objects/packs"));
+    let packs: Vec<_> = reads.iter().filter(of_packs).collect();
+    let [(_, (bytes, times))] = packs[..] else { panic!("{reads:#?}") };
+    // Directories and the first of the four hundred files one by one, and then 40 KB.
+    assert!(*times < 100 && *bytes < 1_000_000, "{reads:#?}");
 }

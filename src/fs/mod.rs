@@ -35,7 +35,7 @@ pub use private::{
     remove_left_beside, remove_tree, rename_exclusive, replace, replace_synced, replace_with,
     space, sync_dir,
 };
-pub(crate) use sync::{all_at_once, two_can_work};
+pub(crate) use sync::{all_at_once, in_halves, two_can_work};
 pub(crate) use system::{SYNCS_FILE_SYSTEMS, is_overlay, is_pseudo, nature, reflink};
 
 /// No system takes a longer path (`PATH_MAX` of Linux), so there is never anything at one.

@@ -437,7 +437,7 @@ fn read_checked(path: &Path, size_max: u64) -> io::Result<Vec<u8>> {
     read_regular(OpenOptions::new().read(true).custom_flags(flags).open(path)?, size_max)
 }
 
-fn read_regular(file: File, size_max: u64) -> io::Result<Vec<u8>> {
+pub(super) fn read_regular(file: File, size_max: u64) -> io::Result<Vec<u8>> {
     let stamp = regular(&file)?;
     if stamp.size > size_max {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than such a file can be"));

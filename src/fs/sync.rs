@@ -33,6 +33,26 @@ pub(crate) fn all_at_once<T: Sync, E: Send>(
     })
 }
 
+/// Does `work` on both halves of `all` at the same time if `is_worth_it`, else on all of it. Returns what came
+/// of each part, in order.
+pub(crate) fn in_halves<T: Sync, R: Send, E: Send>(
+    all: &[T],
+    is_worth_it: bool,
+    work: impl Fn(&[T]) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    if !is_worth_it || !two_can_work() {
+        return work(all).map(|done| vec![done]);
+    }
+    let (first, second) = all.split_at(all.len() / 2);
+    thread::scope(|scope| {
+        let other = thread::Builder::new().spawn_scoped(scope, || work(second)).ok();
+        let first = work(first);
+        let other =
+            other.map(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        Ok(vec![first?, other.unwrap_or_else(|| work(second))?])
+    })
+}
+
 /// Whether a second thread can run in parallel. Ignores CPU quotas of a control group: reading them
 /// takes six files, and two threads on one core lose little.
 pub(crate) fn two_can_work() -> bool {
@@ -44,6 +64,21 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+
+    #[test]
+    fn both_halves_are_worked_on_once_and_no_error_is_lost() {
+        for count in [0, 1, 2, 7] {
+            let all: Vec<usize> = (0..count).collect();
+            for is_worth_it in [false, true] {
+                let done = in_halves(&all, is_worth_it, |part| Ok::<_, ()>(part.to_vec()));
+                assert_eq!(done.unwrap().concat(), all);
+                for bad in &all {
+                    let work = |part: &[usize]| if part.contains(bad) { Err(*bad) } else { Ok(()) };
+                    assert_eq!(in_halves(&all, is_worth_it, work), Err(*bad), "of {count}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn each_is_synced_once_and_no_error_is_lost() {

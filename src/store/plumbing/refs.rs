@@ -9,7 +9,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs::{self, OpenOptions},
-    io::Write as _,
+    io::{self, Write as _},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
@@ -21,8 +21,11 @@ use gix::{ObjectId, bstr::ByteSlice};
 use super::repo::Repo;
 use crate::{
     error::{Error, Result},
-    fs::{Lock, PendingFile, all_at_once, create_private_dirs, hand_over, read_small, sync_dir},
-    model::CheckpointId,
+    fs::{
+        Dir, Listed, Lock, PendingFile, all_at_once, c_name, create_private_dirs, hand_over,
+        in_halves, read_small, sync_dir,
+    },
+    model::{CheckpointId, Kind},
 };
 
 /// The refs of checkpoints.
@@ -35,6 +38,8 @@ pub(in crate::store) const ADMINISTRATION: &str = "refs/anchors/administration";
 const REF_MAX_BYTES: u64 = 8 << 10;
 /// Enough for five million refs.
 const PACKED_MAX_BYTES: u64 = 512 << 20;
+/// With fewer ref files a second thread costs more than it saves.
+const REFS_FOR_TWO: usize = 1000;
 /// What git calls refs in one file, and the same while it is written. Only the holder of [`PACKED_LOCK`] does.
 const PACKED: &str = "packed-refs";
 const PACKED_NEW: &str = "packed-refs.new";
@@ -382,22 +387,10 @@ fn remove_file(repo: &Repo, name: &str) -> Result<()> {
     }
 }
 
-/// Every ref of a private repository, by full name.
+/// Every ref of a repository, by full name.
 pub(in crate::store) fn all(repo: &Repo) -> Result<Vec<String>> {
     let mut names: BTreeSet<String> = packed_below(repo, "refs/")?.into_iter().collect();
-    let mut dirs = vec!["refs".to_owned()];
-    while let Some(dir) = dirs.pop() {
-        for name in names_in(&repo.common_dir.join(&dir))? {
-            let Some(name) = name.to_str() else { continue };
-            let below = format!("{dir}/{name}");
-            let path = repo.common_dir.join(&below);
-            if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-                dirs.push(below);
-            } else if !name.as_bytes().ends_with(b".lock") {
-                names.insert(below);
-            }
-        }
-    }
+    names.extend(RefDir::all(repo)?.into_iter().flat_map(RefDir::refs));
     Ok(names.into_iter().collect())
 }
 
@@ -407,16 +400,99 @@ pub(in crate::store) fn read_all(repo: &Repo) -> Result<BTreeMap<String, Option<
     let packed = packed(repo)?;
     let packed: BTreeMap<&[u8], ObjectId> =
         packed.lines().filter_map(packed_line).map(|(id, name)| (name, id)).collect();
-    let read = |name: String| {
-        let path = repo.common_dir.join(&name);
-        let loose = if path.is_file() { read_small(&path, REF_MAX_BYTES)? } else { None };
-        let id = match loose {
-            Some(bytes) => ObjectId::from_hex(bytes.trim_ascii_end()).ok(),
-            None => packed.get(name.as_bytes()).copied(),
-        };
-        Ok((name, id))
+    let names = packed.keys().filter(|name| name.starts_with(b"refs/"));
+    let names = names.filter_map(|name| str::from_utf8(name).ok());
+    let mut refs: BTreeMap<String, Option<ObjectId>> =
+        names.map(|name| (name.to_owned(), packed.get(name.as_bytes()).copied())).collect();
+    let dirs = RefDir::all(repo)?;
+    let top = &*repo.common_dir;
+    let read = |dirs: &[RefDir]| {
+        let mut found = Vec::new();
+        dirs.iter().try_for_each(|dir| dir.read(top, &mut found))?;
+        Ok::<_, Error>(found)
     };
-    all(repo)?.into_iter().map(read).collect()
+    let count: usize = dirs.iter().map(|dir| dir.names.len()).sum();
+    for (name, bytes) in in_halves(&dirs, count >= REFS_FOR_TWO, read)?.into_iter().flatten() {
+        let value = bytes.map(|bytes| ObjectId::from_hex(bytes.trim_ascii_end()).ok());
+        // Without a file any more, it is what the list says.
+        let value = value.unwrap_or_else(|| refs.get(&name).copied().flatten());
+        refs.insert(name, value);
+    }
+    Ok(refs)
+}
+
+/// What one directory of refs contains, but for directories.
+struct RefDir {
+    /// Its path below the repository.
+    path: String,
+    /// The names, and whether each is a regular file by the listing.
+    names: Vec<(String, bool)>,
+}
+
+impl RefDir {
+    /// Every directory of refs. Git has no ref with a name that is no UTF-8.
+    fn all(repo: &Repo) -> Result<Vec<Self>> {
+        let (mut found, mut open) = (Vec::new(), vec!["refs".to_owned()]);
+        while let Some(path) = open.pop() {
+            let place = repo.common_dir.join(&path);
+            match Self::list(&place) {
+                Ok((names, below)) => {
+                    open.extend(below.into_iter().map(|name| format!("{path}/{name}")));
+                    found.push(Self { path, names });
+                }
+                // Something other than a directory is there; the records still name the trees.
+                Err(err) if is_absent(&err) => (),
+                Err(err) => return Err(Error::io("list", &place)(err)),
+            }
+        }
+        Ok(found)
+    }
+
+    /// The names in a directory that can be refs, and the directories.
+    fn list(place: &Path) -> io::Result<(Vec<(String, bool)>, Vec<String>)> {
+        let (dir, mut listed) = (Dir::open(place)?, Vec::new());
+        dir.list(|entry| listed.push(entry))?;
+        let (mut names, mut below) = (Vec::new(), Vec::new());
+        for Listed { name, kind } in listed {
+            let kind = kind.or_else(|| dir.stat_child(&*name).ok()?.kind());
+            let Ok(name) = name.into_string() else { continue };
+            match kind {
+                Some(Kind::Directory) => below.push(name),
+                kind if !name.ends_with(".lock") => names.push((name, kind == Some(Kind::File))),
+                _ => (),
+            }
+        }
+        Ok((names, below))
+    }
+
+    fn refs(self) -> impl Iterator<Item = String> {
+        let Self { path, names } = self;
+        names.into_iter().map(move |(name, _)| format!("{path}/{name}"))
+    }
+
+    /// Adds what the file of each ref contains to `found`; `None` if there is no file.
+    fn read(&self, top: &Path, found: &mut Vec<(String, Option<Vec<u8>>)>) -> Result<()> {
+        let place = top.join(&self.path);
+        let dir = match Dir::open(&place) {
+            Err(err) if is_absent(&err) => None,
+            dir => Some(dir.map_err(Error::io("open", &place))?),
+        };
+        for (name, is_file) in &self.names {
+            let path = || place.join(name);
+            let bytes = match &dir {
+                Some(dir) if *is_file => {
+                    let read =
+                        c_name(name.as_bytes()).and_then(|it| dir.read_small(&it, REF_MAX_BYTES));
+                    read.map_err(|err| Error::io("read", &path())(err))?
+                }
+                // A symlink, if anything.
+                Some(_) if path().is_file() => read_small(&path(), REF_MAX_BYTES)?,
+                Some(_) | None => None,
+            };
+            found.push((format!("{}/{name}", self.path), bytes));
+        }
+        Ok(())
+    }
 }
 
 /// Deletes every anchor, so that no cache is trusted.
@@ -518,8 +594,8 @@ fn names_in(dir: &Path) -> Result<Vec<std::ffi::OsString>> {
     }
 }
 
-fn is_absent(err: &std::io::Error) -> bool {
-    matches!(err.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+fn is_absent(err: &io::Error) -> bool {
+    matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 pub(in crate::store) fn full(name: &str) -> Result<gix::refs::FullName> {

@@ -236,6 +236,11 @@ impl<'a> HeldFiles<'a> {
 
     /// The refs, loose and packed, that name objects.
     fn refs(&self) -> Vec<(String, ObjectId)> {
+        self.refs_if(|_| true)
+    }
+
+    /// Those of them with a name that is wanted. Others are not read.
+    fn refs_if(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<(String, ObjectId)> {
         let mut found = Vec::new();
         let _as_far_as_it_can_be_read = self.each(&mut |path, kind, id| {
             if kind == EntryKind::Tree {
@@ -243,16 +248,18 @@ impl<'a> HeldFiles<'a> {
             }
             let bytes = |repo: &Repo| repo.read(&id, ObjectKind::Blob).unwrap_or_default();
             if path.starts_with(b"refs/") {
-                let name = String::from_utf8_lossy(path).into_owned();
-                found.extend(
-                    ObjectId::from_hex(bytes(self.repo).trim_ascii_end()).map(|id| (name, id)),
-                );
+                let name = String::from_utf8_lossy(path);
+                if is_wanted(&name) {
+                    let id = ObjectId::from_hex(bytes(self.repo).trim_ascii_end());
+                    found.extend(id.map(|id| (name.into_owned(), id)));
+                }
             } else if path == b"packed-refs" {
                 let bytes = bytes(self.repo);
                 let lines = bytes.split(|&byte| byte == b'\n');
                 found.extend(lines.filter_map(|line| {
                     let (id, name) = str::from_utf8(line).ok()?.split_once(' ')?;
-                    Some((name.to_owned(), ObjectId::from_hex(id.as_bytes()).ok()?))
+                    let id = ObjectId::from_hex(id.as_bytes()).ok()?;
+                    is_wanted(name).then(|| (name.to_owned(), id))
                 }));
             }
             Ok(())

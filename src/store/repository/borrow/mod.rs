@@ -15,16 +15,14 @@ use std::{
     ffi::{CStr, CString, OsStr, OsString},
     fs, io, mem,
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
-    panic::resume_unwind,
     path::{Path, PathBuf},
-    thread,
     time::Instant,
 };
 
 use super::{alternates_of, names_of};
 use crate::{
     error::{Error, Result},
-    fs::{Dir, create_private_dirs, stat_path, two_can_work},
+    fs::{Dir, create_private_dirs, in_halves, stat_path},
     model::{Kind, SkipReason},
 };
 pub(super) use copies::copy_whole;
@@ -265,17 +263,11 @@ impl<'a> Borrow<'a> {
             sources.iter().try_for_each(|source| self.all(source, &mut work))?;
             Ok::<_, Error>(work)
         };
-        if sources.len() < DIRS_FOR_TWO || !two_can_work() {
-            return part(sources);
-        }
-        let (first, second) = sources.split_at(sources.len() / 2);
-        thread::scope(|scope| {
-            let other = thread::Builder::new().spawn_scoped(scope, || part(second)).ok();
-            let mut work = part(first)?;
-            let other = other.map(|it| it.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            work.append(other.unwrap_or_else(|| part(second))?);
-            Ok(work)
-        })
+        let mut all = Work::default();
+        in_halves(sources, sources.len() >= DIRS_FOR_TWO, part)?
+            .into_iter()
+            .for_each(|work| all.append(work));
+        Ok(all)
     }
 
     /// Borrows everything in and below a directory.

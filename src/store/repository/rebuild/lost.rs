@@ -145,10 +145,10 @@ fn lost_of(state: &StateDir, root: &Path, held: &Held) -> Option<LostRepository>
     let files = HeldFiles::open(&repo, held).ok()?;
     let now = Repo::at(&place, root::hash_kind_of(&place));
     let there: BTreeSet<String> = refs::all(&now).ok()?.into_iter().collect();
-    let names: BTreeSet<String> = files.refs().into_iter().map(|(name, _)| name).collect();
-    let is_lost = |name: &&String| is_of_the_user(name) && *name != STASH && !there.contains(*name);
-    let refs: Vec<String> =
-        names.iter().filter(is_lost).map(|name| short(name).to_owned()).collect();
+    let is_lost = |name: &str| is_of_the_user(name) && name != STASH && !there.contains(name);
+    let names: BTreeSet<String> =
+        files.refs_if(is_lost).into_iter().map(|(name, _)| name).collect();
+    let refs: Vec<String> = names.iter().map(|name| short(name).to_owned()).collect();
     let then = stashes(&files.file(STASH_LOG.as_bytes()).unwrap_or_default());
     let log = read_small(&place.join(STASH_LOG), LOG_MAX_BYTES).ok().flatten();
     let since = stashes(&log.filter(|_| there.contains(STASH)).unwrap_or_default());

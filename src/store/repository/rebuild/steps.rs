@@ -1,6 +1,7 @@
 //! Plans how to restore the repositories of a checkpoint.
 
 use std::{
+    cell::LazyCell,
     collections::{BTreeMap, BTreeSet, HashSet},
     ffi::{OsStr, OsString},
     fs,
@@ -340,10 +341,11 @@ fn lost_objects(repo: &Repo, private: &PrivateRepository, held: &Held) -> Option
     if refs::has_garbage(repo) {
         return Some("its list of packed refs cannot be read".to_owned());
     }
-    let then: BTreeMap<String, ObjectId> = HeldFiles::open(ours, held)
-        .map(|held| held.refs().into_iter().collect())
-        .unwrap_or_default();
-    let was_lost = |id: &ObjectId| !ours.has(id) && then.values().any(|then| then == id);
+    let then = LazyCell::new(|| {
+        let refs = HeldFiles::open(ours, held).map(|held| held.refs()).unwrap_or_default();
+        refs.into_iter().map(|(_, id)| id).collect::<HashSet<ObjectId>>()
+    });
+    let was_lost = |id: &ObjectId| !ours.has(id) && then.contains(id);
     let commit = head::read(repo).commit;
     let commit = commit.and_then(|commit| ObjectId::from_hex(commit.as_bytes()).ok());
     if let Some(id) = commit
