@@ -435,10 +435,10 @@ impl RefDir {
         let (mut found, mut open) = (Vec::new(), vec!["refs".to_owned()]);
         while let Some(path) = open.pop() {
             let place = repo.common_dir.join(&path);
-            match Self::list(&place) {
-                Ok((names, below)) => {
-                    open.extend(below.into_iter().map(|name| format!("{path}/{name}")));
-                    found.push(Self { path, names });
+            match Self::list(path, &place) {
+                Ok((dir, below)) => {
+                    open.extend(below.into_iter().map(|name| format!("{}/{name}", dir.path)));
+                    found.push(dir);
                 }
                 // Something other than a directory is there; the records still name the trees.
                 Err(err) if is_absent(&err) => (),
@@ -448,8 +448,8 @@ impl RefDir {
         Ok(found)
     }
 
-    /// The names in a directory that can be refs, and the directories.
-    fn list(place: &Path) -> io::Result<(Vec<(String, bool)>, Vec<String>)> {
+    /// The directory `path`, which is at `place`, and the names of the directories in it.
+    fn list(path: String, place: &Path) -> io::Result<(Self, Vec<String>)> {
         let (dir, mut listed) = (Dir::open(place)?, Vec::new());
         dir.list(|entry| listed.push(entry))?;
         let (mut names, mut below) = (Vec::new(), Vec::new());
@@ -458,11 +458,13 @@ impl RefDir {
             let Ok(name) = name.into_string() else { continue };
             match kind {
                 Some(Kind::Directory) => below.push(name),
-                kind if !name.ends_with(".lock") => names.push((name, kind == Some(Kind::File))),
+                kind if !name.as_bytes().ends_with(b".lock") => {
+                    names.push((name, kind == Some(Kind::File)));
+                }
                 _ => (),
             }
         }
-        Ok((names, below))
+        Ok((Self { path, names }, below))
     }
 
     fn refs(self) -> impl Iterator<Item = String> {
