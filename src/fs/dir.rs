@@ -16,11 +16,9 @@ use rustix::{
         AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, linkat, mkdirat, openat,
         readlinkat, renameat, renameat_with, statat, symlinkat, unlinkat,
     },
-    io::Errno,
     path::Arg,
 };
 
-use super::private::read_regular;
 use super::system::{self, mode_of, path_only};
 use crate::model::{Kind, RelPath, Stamp};
 
@@ -115,17 +113,6 @@ impl Dir {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
         Ok((file, stamp))
-    }
-
-    /// Reads the regular file `name` of at most `size_max` bytes; `None` if there is nothing. A symlink is an
-    /// error.
-    pub fn read_small(&self, name: &CStr, size_max: u64) -> io::Result<Option<Vec<u8>>> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        match openat(&self.0, name, flags | OFlags::NOCTTY, Mode::empty()) {
-            Ok(file) => read_regular(file.into(), size_max).map(Some),
-            Err(Errno::NOENT) => Ok(None),
-            Err(err) => Err(err.into()),
-        }
     }
 
     /// The text of the symlink `name`.

@@ -1,6 +1,7 @@
 //! Files in the state directory: created private whatever the umask, and replaced atomically.
 
 use std::{
+    ffi::CStr,
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
     os::unix::{
@@ -17,8 +18,8 @@ use rustix::{
     process::{Pid, geteuid, test_kill_process},
 };
 
-use super::PathResolver;
 use super::hand_over;
+use super::{Dir, PathResolver};
 use crate::{
     error::{Error, Result},
     model::{Kind, Stamp},
@@ -437,7 +438,20 @@ fn read_checked(path: &Path, size_max: u64) -> io::Result<Vec<u8>> {
     read_regular(OpenOptions::new().read(true).custom_flags(flags).open(path)?, size_max)
 }
 
-pub(super) fn read_regular(file: File, size_max: u64) -> io::Result<Vec<u8>> {
+impl Dir {
+    /// Reads the regular file `name` of at most `size_max` bytes; `None` if there is nothing. A symlink is an
+    /// error.
+    pub fn read_small(&self, name: &CStr, size_max: u64) -> io::Result<Option<Vec<u8>>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.0, name, flags | OFlags::NOCTTY, Mode::empty()) {
+            Ok(file) => read_regular(file.into(), size_max).map(Some),
+            Err(Errno::NOENT) => Ok(None),
+            Err(err) => Err(err.into()),
+        }
+    }
+}
+
+fn read_regular(file: File, size_max: u64) -> io::Result<Vec<u8>> {
     let stamp = regular(&file)?;
     if stamp.size > size_max {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than such a file can be"));
