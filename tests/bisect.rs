@@ -158,6 +158,7 @@ fn what_leads_to_nothing_is_an_error_and_leaves_nothing() {
         (&["--", "sh", "-c", "exit 125"], 1, "it cannot be told now"),
         (&["--", "no-such-program"], 1, "cannot run `no-such-program`"),
         (&["--good", "9", "--", "false"], 1, "no checkpoint `9`"),
+        (&["--good", "3.3", "--", "false"], 64, "`3.3` is a step of a turn"),
         (&["--bad", "3", "--good", "1", "--", "false"], 64, "the good turn has to come before"),
         (&[], 64, "required"),
     ] {

@@ -230,7 +230,7 @@ fn what_leads_to_nothing_is_refused_and_changes_nothing() {
         (&["1.2", "--branch", "x"], 64, "names no turns"),
         (&["1", "--patches", "."], 1, "is not empty"),
         (&["1", "--patches", ".git/x"], 1, "is no place for files"),
-        (&["1"], 64, "required"),
+        (&["1"], 64, "--patches DIR writes patches"),
         (&["1", "--branch", "x", "--patches", "../y"], 64, "cannot be used with"),
     ] {
         let said = ours(&mut world, &[&["export"], args].concat(), exit).stderr;

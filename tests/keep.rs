@@ -382,3 +382,17 @@ fn a_fork_that_is_not_there_or_not_meant_is_said_and_nothing_is_changed() {
         assert!(on_disk(&root) == before);
     }
 }
+
+#[test]
+fn of_a_conflict_it_is_said_which_side_removed_the_file() {
+    for mut world in forked() {
+        let (root, fork) = (world.root(), fork(&world));
+        fs::remove_file(fork.join("text")).unwrap();
+        write(&root.join("text"), six(&[1]));
+        write(&fork.join("both"), six(&[1]));
+        fs::remove_file(root.join("both")).unwrap();
+        let plan = ours(&mut world, &["fork", "--keep", "--dry-run"], 0).stdout;
+        assert!(plan.contains("changed here, removed in the fork"), "{plan}");
+        assert!(plan.contains("removed here, changed in the fork"), "{plan}");
+    }
+}

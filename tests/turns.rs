@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     evidence::{self, ours},
-    reports::listed,
+    reports::{listed, prompts, repository},
     support::world::{Output, World},
 };
 
@@ -200,4 +200,54 @@ fn a_turn_whose_files_cannot_come_back_is_not_passed_over() {
         assert_eq!(undone.exit, Exit::Conflicts, "{}{}", undone.stdout, undone.stderr);
         assert_eq!((&*world.read("k"), &*world.read("d")), ("the agent's", "in the way"));
     }
+}
+
+/// What others did between the calls of a turn and after it is no part of what it changed.
+#[test]
+fn a_turn_is_counted_by_what_it_did_alone() {
+    for world in [evidence::project(), repository()] {
+        let mut world = world;
+        evidence::writes(&mut world, "s/one", "made", "1\n2\n");
+        world.write("made", "1\n2\nmine\nmine\nmine\n");
+        evidence::writes(&mut world, "s/one", "made", "1\n2\nmine\nmine\nmine\n4\n");
+        evidence::writes(&mut world, "t/one", "b", "theirs\n");
+        fs::rename(world.root().join("made"), world.root().join("renamed")).unwrap();
+        world.write("c", "mine\n");
+        let count = |world: &mut World, session: &str| {
+            let all = listed(world, &[]);
+            let row = all.as_array().unwrap().iter().find(|row| row["session"] == session).unwrap();
+            let number = row["number"].to_string();
+            let shown = ours(world, &["show", &number], 0).stdout;
+            let counts = ["changed", "added", "removed"].map(|name| row[name].as_u64().unwrap());
+            (counts, number, shown)
+        };
+        let (counts, number, shown) = count(&mut world, "s");
+        assert_eq!(counts, [1, 3, 0]);
+        assert!(shown.contains("\nchanged    1 file  +3 −0 in this turn\n"), "{shown}");
+        assert!(shown.contains(&format!("session s, turn {number}")), "{shown}");
+        assert_eq!(count(&mut world, "t").0, [1, 1, 1]);
+        // It is over, and remembered.
+        prompts(&mut world, "s/two");
+        evidence::writes(&mut world, "s/two", "d", "x\n");
+        for _again in 0..2 {
+            let all = listed(&mut world, &[]);
+            let rows = all.as_array().unwrap();
+            let of = |turn: &str| {
+                rows.iter().find(|row| row["session"] == "s" && row["turn"] == turn).unwrap()
+            };
+            let counts = |turn: &str| {
+                ["changed", "added", "removed"].map(|it| of(turn)[it].as_u64().unwrap())
+            };
+            assert_eq!([counts("one"), counts("two")], [[1, 3, 0], [1, 1, 0]]);
+        }
+    }
+}
+
+#[test]
+fn a_directory_is_no_file_in_a_sum() {
+    let mut world = evidence::project();
+    fs::create_dir(world.root().join("empty")).unwrap();
+    world.write("a", "mine");
+    let told = ours(&mut world, &["diff", "1", "--stat"], 0).stdout;
+    assert!(told.contains("\n1 file, 1 directory  +1 −1\n"), "{told}");
 }

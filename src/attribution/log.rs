@@ -114,6 +114,11 @@ pub fn read(place: &RootState) -> Vec<LogLine> {
     parse(&bytes)
 }
 
+/// How large the file is that is added to, in bytes; 0 if there is none.
+pub fn log_size(place: &RootState) -> u64 {
+    fs::metadata(log(place)).map_or(0, |found| found.len())
+}
+
 /// The older file, and the one that is added to.
 fn files(place: &RootState) -> [PathBuf; 2] {
     let path = log(place);

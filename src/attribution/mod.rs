@@ -41,7 +41,7 @@ pub use call::{Begins, ended, name, seen_late, seen_next, tells, turn_ended};
 pub use change_summary::ChangeSummary;
 pub use left_out::{has_changed, is_gone};
 pub(crate) use log::parse;
-pub use log::{append, damaged, drop_before, read, repair};
+pub use log::{append, damaged, drop_before, log_size, read, repair};
 use log::{append_again, append_to, recent, recent_bytes};
 use look::{after_edit, after_shell, state_before, until};
 pub use moved::moved;

@@ -27,7 +27,7 @@ use crate::{
     plan::{self, NextProbe, StateVerdict},
     process::{Exit, Process, RunPlace},
     project::rows,
-    restore::FileHistory,
+    restore::{FileHistory, step_named},
     snapshot::{self, SnapshotRequest},
     ui,
 };
@@ -85,7 +85,7 @@ fn states(
     project: &Project,
     args: &BisectArgs,
 ) -> Result<(Vec<TurnRow>, Vec<StateBetween>)> {
-    let find = |given: &Option<String>| given.as_ref().map(|it| project.find(it)).transpose();
+    let find = |given: &Option<String>| given.as_ref().map(|it| find(project, it)).transpose();
     let (good, bad) = (find(&args.good)?, find(&args.bad)?);
     let now = if bad.is_none() { Some(now(process, project)?) } else { None };
     let rows = rows(project.store.list()?, &ledger::uses(&project.state));
@@ -111,6 +111,17 @@ fn states(
     states.reverse();
     states.extend(now.map(|checkpoint| StateBetween { checkpoint, row: None }));
     if states.len() < 2 { Err(not_before()) } else { Ok((rows, states)) }
+}
+
+/// The checkpoint before a turn that the user names.
+fn find(project: &Project, given: &str) -> Result<Checkpoint> {
+    match step_named(given) {
+        Some((turn, step)) if step > 1 => Err(Error::usage(
+            format!("`{turn}.{step}` is a step of a turn, and `bisect` goes from turn to turn"),
+            "name a turn, by its number from `beforehand list`",
+        )),
+        Some(_) | None => project.find(given),
+    }
 }
 
 fn not_before() -> Error {

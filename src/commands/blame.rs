@@ -166,7 +166,7 @@ impl BlameView<'_> {
                 writeln!(text, "{}", format!("{}{code}", style.dim(&head)).trim_end());
         }
         print(process, &text)?;
-        let legend = self.legend(lines, &clock);
+        let legend = self.legend(lines, &clock, columns);
         if is_read && !legend.is_empty() {
             print(process, &format!("\n{legend}"))?;
         } else {
@@ -176,7 +176,12 @@ impl BlameView<'_> {
     }
 
     /// What the writers of some lines are, a line each.
-    fn legend(&self, lines: &[(usize, &BlamedLine)], clock: &Clock) -> String {
+    fn legend(
+        &self,
+        lines: &[(usize, &BlamedLine)],
+        clock: &Clock,
+        columns: Option<usize>,
+    ) -> String {
         let mut writers: Vec<&LineWriter> = Vec::new();
         for (_, line) in lines {
             if !writers.contains(&&line.writer) {
@@ -187,7 +192,11 @@ impl BlameView<'_> {
         let told: Vec<(String, String)> = told.collect();
         let width = told.iter().map(|(who, _)| ui::cells(who)).max().unwrap_or(0);
         let line = |(who, told): &(String, String)| {
-            format!("{}  {told}\n", ui::pad(who, width, Align::Left))
+            let line = format!("{}  {told}", ui::pad(who, width, Align::Left));
+            format!(
+                "{}\n",
+                columns.map_or((&*line).into(), |columns| ui::fit(&line, columns, Cut::End))
+            )
         };
         told.iter().map(line).collect()
     }

@@ -2,7 +2,7 @@
 //! sides. Reads nothing that is equal.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::File,
     io::Read,
     os::unix::ffi::OsStrExt,
@@ -16,13 +16,13 @@ use crate::{
     error::Result,
     fs::{Dir, c_name},
     model::{
-        By, Checkpoint, CheckpointId, DirPath, Entry, Kind, RelPath, SkipReason, Skipped, Storage,
-        Tree,
+        By, Checkpoint, CheckpointId, ContentId, DirPath, Entry, Kind, RelPath, SkipReason,
+        Skipped, Storage, Tree,
     },
     plan::{ByPath, Change, Picked},
     process::Process,
     project,
-    restore::{self, is_state},
+    restore::{self, StepChanges, is_state},
     scan::{Named, Scan},
     snapshot,
     store::{self, ContentSource},
@@ -45,6 +45,8 @@ pub(crate) struct Comparison<'a> {
     pub(crate) unheld: Vec<Skipped>,
     /// Where those that are gone from their places seem to be now.
     pub(crate) moved: BTreeMap<Vec<u8>, PathBuf>,
+    /// Bytes that no checkpoint holds, by their names in `found`.
+    contents: BTreeMap<ContentId, Vec<u8>>,
 }
 
 /// One path that differs.
@@ -183,8 +185,30 @@ impl<'a> Comparison<'a> {
             before: change.before,
             after: change.after,
         });
-        let (found, unheld, moved) = (found.collect(), Vec::new(), BTreeMap::new());
-        Self { project, from, is_now: false, found, unheld, moved }
+        let (found, unheld) = (found.collect(), Vec::new());
+        let (moved, contents) = Default::default();
+        Self { project, from, is_now: false, found, unheld, moved, contents }
+    }
+
+    /// How much calls changed, from a checkpoint on; `None` if the deadline comes first or something cannot be
+    /// read.
+    pub(crate) fn count_changes(
+        project: &'a Project,
+        from: CheckpointId,
+        made: &StepChanges,
+        deadline: Instant,
+    ) -> Option<Counts> {
+        let contents = made.contents.clone();
+        let changes = Self::of_changes(project, from, made.changes.clone());
+        let counts = Self { contents, ..changes }.counts(deadline)?;
+        let paths: BTreeSet<&RelPath> =
+            made.changes.iter().map(|change| &change.path).chain(&made.unknown).collect();
+        Some(Counts { files: paths.len() as u64, ..counts })
+    }
+
+    /// Leaves out the files below the root.
+    pub(crate) fn leave_out_files(&mut self) {
+        self.found.retain(|differing| !matches!(differing.place, Where::Below(_)));
     }
 
     /// As [`Self::until_now`], but only if that is quickly done.
@@ -290,8 +314,8 @@ impl<'a> Comparison<'a> {
         let mut found: Vec<Differing> = below.collect();
         drop_full_directories(&mut found);
         found.extend(outside.chain(new));
-        let (unheld, moved) = (Vec::new(), BTreeMap::new());
-        Ok(Self { project, from, is_now, found, unheld, moved })
+        let (unheld, moved, contents) = Default::default();
+        Ok(Self { project, from, is_now, found, unheld, moved, contents })
     }
 
     /// Adds the repositories of the earlier side that are gone or others at the later one: `None` for
@@ -446,6 +470,13 @@ impl<'a> Comparison<'a> {
             (Kind::File | Kind::Link, Some(content)) => content,
             (kind, _) => return Ok(PathContent::Other(kind)),
         };
+        if let Some(bytes) = self.contents.get(&content.id) {
+            let (bytes, permissions) = (bytes.clone(), entry.permissions);
+            return Ok(match entry.kind {
+                Kind::Link => PathContent::Link(bytes),
+                _ => PathContent::File { bytes, permissions },
+            });
+        }
         let bytes = limited(self.project.store.open(&content)?)
             .map_err(crate::error::Error::io("read from the store of", self.project.root.path()))?;
         Ok(match (bytes, entry.kind) {
@@ -493,8 +524,13 @@ impl Differing {
         }
     }
 
+    /// Whether it is a repository, or a file that led to one.
+    pub(crate) fn is_repository(&self) -> bool {
+        matches!(self.place, Where::Repository(..))
+    }
+
     /// Whether it is more than a directory.
-    fn is_file(&self) -> bool {
+    pub(crate) fn is_file(&self) -> bool {
         let sides = [self.before, self.after];
         sides.iter().flatten().any(|entry| entry.kind != Kind::Directory)
     }

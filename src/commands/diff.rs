@@ -181,9 +181,23 @@ fn stat(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<()> {
     }
     let columns = process.terminal.columns;
     let mut text = table.show(columns, Style::stdout(process));
-    let files = ui::count(comparison.found.len() as u64, "file");
-    text.push_str(&format!("{files}  {sum}\n"));
+    text.push_str(&format!("{}  {sum}\n", counted(&comparison.found)));
     print(process, &text)
+}
+
+/// How many files differ, and what else there is of directories and repositories.
+fn counted(found: &[Differing]) -> String {
+    let count = |is_it: &dyn Fn(&Differing) -> bool, thing| {
+        let count = found.iter().filter(|differing| is_it(differing)).count() as u64;
+        (count > 0).then(|| ui::count(count, thing))
+    };
+    let told = [
+        count(&|it| it.is_file() && !it.is_repository(), "file"),
+        count(&|it| !it.is_file() && !it.is_repository(), "directory"),
+        count(&Differing::is_repository, "repository"),
+    ];
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    if told.is_empty() { ui::count(0, "file") } else { told.join(", ") }
 }
 
 fn as_json(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<Exit> {

@@ -1,6 +1,7 @@
 //! `beforehand list`: the checkpoints of a project, a row for each turn.
 
 use std::{
+    cell::OnceCell,
     collections::BTreeMap,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -22,10 +23,10 @@ use crate::{
     attribution, config as settings,
     error::Result,
     ledger,
-    model::{Checkpoint, CheckpointId, Reason},
+    model::{Agent, By, Checkpoint, CheckpointId, Reason, SessionId, TurnKey},
     process::{Exit, Process},
     project::is_counted,
-    restore::step_numbers,
+    restore::{FileHistory, step_numbers},
     snapshot,
     ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
 };
@@ -162,7 +163,14 @@ pub(super) struct ListRow {
     pub(super) number: Option<(usize, usize)>,
     /// The next newer one in the list it comes from; none for the newest.
     next: Option<Checkpoint>,
+    /// The turn that it stands for as a whole, if it does.
+    turn: Option<TurnKey>,
+    /// Whether that turn is over.
+    is_over: bool,
 }
+
+/// What is known of the turns of a project, once it was asked for. `None` inside if that cannot be read.
+pub(super) type TurnHistory<'a> = OnceCell<Option<FileHistory<'a>>>;
 
 impl ListView {
     /// What the flags ask for.
@@ -206,6 +214,13 @@ impl ListView {
                 let last = line.row.steps.last().map_or(0, |last| last.sequence);
                 line.next = ends.iter().rfind(|one| one.sequence > last).cloned();
             }
+            let mut newer: Vec<(Agent, SessionId)> = Vec::new();
+            for line in &mut lines {
+                line.turn = line.told().by.and_then(By::turn_key);
+                let Some((agent, session, _)) = line.turn.clone() else { continue };
+                line.is_over = newer.contains(&(agent, session.clone()));
+                newer.push((agent, session));
+            }
         }
         if let Some(session) = &args.session {
             lines.retain(|line| line.is_of(session));
@@ -214,14 +229,34 @@ impl ListView {
         Ok(Self { lines, turns, asked, digits })
     }
 
-    /// How much changed between each line and the next newer one, or if wanted `now`, as far as
-    /// time allows.
+    /// The number of the turn that a checkpoint belongs to.
+    pub(super) fn turn_of(&self, id: CheckpointId) -> Option<usize> {
+        let has = |line: &&ListRow| line.row.steps.iter().any(|step| step.id == id);
+        self.lines.iter().find(has).and_then(|line| line.number).map(|(turn, _)| turn)
+    }
+
+    /// How much the turn changed that begins with a checkpoint, if one does and time allows.
+    pub(super) fn turn_counts(
+        &self,
+        process: &Process<'_>,
+        project: &Project,
+        id: CheckpointId,
+    ) -> Option<Counts> {
+        let begins = |line: &&ListRow| line.checkpoint().id == id && line.turn.is_some();
+        let line = self.lines.iter().find(begins)?;
+        let mut stats = Stats::load(&project.state.root(&project.root));
+        let (history, deadline) = (TurnHistory::new(), Instant::now() + COUNT_TIME);
+        line.counts(process, project, (&mut stats, &history), deadline)
+    }
+
+    /// How much each turn changed, or if wanted how much changed until `now`, as far as time allows.
     fn counts(&self, process: &Process<'_>, project: &Project, now: bool) -> Vec<Option<Counts>> {
         let mut stats = Stats::load(&project.state.root(&project.root));
+        let history = TurnHistory::new();
         let deadline = Instant::now() + COUNT_TIME;
         let counts = self.lines.iter().map(|line| {
             let is_wanted = now || line.next.is_some();
-            is_wanted.then(|| line.counts(process, project, &mut stats, deadline))?
+            is_wanted.then(|| line.counts(process, project, (&mut stats, &history), deadline))?
         });
         let counts = counts.collect();
         stats.save();
@@ -241,14 +276,14 @@ impl ListRow {
         let line = |at: usize| {
             let step = if at == 0 { Some(1) } else { numbers.get(&row.steps[at].id).copied() };
             let number = step.map(|step| (number, step));
-            Self { row: row.clone(), step: at, number, next: None }
+            Self { row: row.clone(), step: at, number, next: None, turn: None, is_over: false }
         };
         (0..steps).rev().map(line).collect()
     }
 
     fn uncounted(checkpoint: Checkpoint) -> Self {
         let row = TurnRow { steps: vec![checkpoint], used: None, is_undone: false };
-        Self { row, step: 0, number: None, next: None }
+        Self { row, step: 0, number: None, next: None, turn: None, is_over: false }
     }
 
     /// The checkpoint of it.
@@ -265,8 +300,67 @@ impl ListRow {
         self.told().by.is_some_and(|by| by.session.0.starts_with(session))
     }
 
+    /// How much its turn changed, where the log of calls knows; or else how much changed between it and the next
+    /// newer one, or now. `None` if there is no time to count.
+    pub(super) fn counts<'a>(
+        &self,
+        process: &Process<'_>,
+        project: &'a Project,
+        (stats, history): (&mut Stats, &TurnHistory<'a>),
+        deadline: Instant,
+    ) -> Option<Counts> {
+        let Some(turn) = &self.turn else { return self.between(process, project, stats, deadline) };
+        let first = self.checkpoint().id;
+        // Without a newer checkpoint it is looked at as it is now.
+        let is_kept = self.next.is_some();
+        if let Some(known) = stats.turn(first, turn, self.is_over).filter(|_| is_kept) {
+            return known.or_else(|| self.between(process, project, stats, deadline));
+        }
+        let history = history.get_or_init(|| FileHistory::of(project).ok()).as_ref();
+        let (number, _) = self.number?;
+        let Some(made) = history.and_then(|history| history.turn_changes(number)) else {
+            if is_kept {
+                stats.put_turn(first, turn, None);
+            }
+            return self.between(process, project, stats, deadline);
+        };
+        let mut counts = Comparison::count_changes(project, first, &made, deadline)?;
+        // Of files outside the root, and of repositories, checkpoints tell.
+        let mut apart = self.compare(process, project, stats);
+        if let Some(apart) = &mut apart {
+            apart.leave_out_files();
+            let Counts { files, repositories, lines } = apart.counts(deadline)?;
+            counts.files += files;
+            counts.repositories += repositories;
+            counts.lines.added += lines.added;
+            counts.lines.removed += lines.removed;
+        }
+        if is_kept {
+            stats.put_turn(first, turn, Some(counts));
+        }
+        Some(counts)
+    }
+
+    /// From it to the next newer one, or to now if that is quickly looked at, without what others did.
+    fn compare<'a>(
+        &self,
+        process: &Process<'_>,
+        project: &'a Project,
+        stats: &Stats,
+    ) -> Option<Comparison<'a>> {
+        let from = self.checkpoint();
+        let Some(to) = &self.next else {
+            let mut now = Comparison::quickly(project, process, from, Instant::now() + NOW_TIME)?;
+            now.leave_out_others(from, self.told().by, stats.log());
+            return Some(now);
+        };
+        let mut between = Comparison::between(project, from, to).ok()?;
+        between.leave_out_others(from, self.told().by, &attribution::before(stats.log(), to));
+        Some(between)
+    }
+
     /// How much changed between it and the next newer one, or now, if time allows to count.
-    pub(super) fn counts(
+    fn between(
         &self,
         process: &Process<'_>,
         project: &Project,
@@ -275,9 +369,7 @@ impl ListRow {
     ) -> Option<Counts> {
         let from = self.checkpoint();
         let Some(to) = &self.next else {
-            let mut now = Comparison::quickly(project, process, from, Instant::now() + NOW_TIME)?;
-            now.leave_out_others(from, self.told().by, stats.log());
-            return now.counts(deadline);
+            return self.compare(process, project, stats)?.counts(deadline);
         };
         if let Some(known) = stats.get(from.id, to.id) {
             return Some(known);
@@ -285,9 +377,7 @@ impl ListRow {
         if Instant::now() > deadline {
             return None;
         }
-        let mut between = Comparison::between(project, from, to).ok()?;
-        between.leave_out_others(from, self.told().by, &attribution::before(stats.log(), to));
-        let counts = between.counts(deadline)?;
+        let counts = self.compare(process, project, stats)?.counts(deadline)?;
         stats.put(from.id, to.id, counts);
         Some(counts)
     }

@@ -4,8 +4,10 @@ use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
 use super::{
-    Project, print, print_json, rows,
-    rows::{CheckpointLabel, agent_name, agent_title},
+    Project,
+    list::{ListArgs, ListView},
+    print, print_json, rows,
+    rows::{CheckpointLabel, agent_name, agent_title, on_one_line},
     steps::ShownStep,
 };
 use crate::{
@@ -25,6 +27,8 @@ use crate::{
 
 /// More than these are counted, not named.
 const SKIPPED_SHOWN_MAX: usize = 12;
+/// What is said of a checkpoint begins there.
+const NAME_CELLS: usize = 11;
 /// Enough of a session's name to tell it from others.
 const SESSION_CHARS: usize = 8;
 
@@ -52,6 +56,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ShowArgs) -> Result<Exit> {
         Some(step) => step.base.clone(),
         None => project.find(&args.checkpoint)?,
     };
+    let listed = ListView::of(&project, &ListArgs::default())?;
     let rows = rows(vec![checkpoint.clone()], &ledger::uses(&project.state));
     let told = rows.first().map_or_else(|| CheckpointLabel::alone(&checkpoint), |row| row.told(0));
     if args.json {
@@ -59,7 +64,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ShowArgs) -> Result<Exit> {
         value["step"] = step.map_or(Value::Null, |step| step.json(&project));
         print_json(process, "show", value)?;
     } else {
-        let mut text = as_text(process, &project, &told);
+        let mut text = as_text(process, &project, (&told, &listed));
         if let Some(step) = step {
             text = step.text(process, &project) + &text;
         }
@@ -104,13 +109,20 @@ fn as_json(project: &Project, told: &CheckpointLabel<'_>) -> Value {
     })
 }
 
-fn as_text(process: &Process<'_>, project: &Project, told: &CheckpointLabel<'_>) -> String {
+fn as_text(
+    process: &Process<'_>,
+    project: &Project,
+    (told, listed): (&CheckpointLabel<'_>, &ListView),
+) -> String {
     let checkpoint = told.checkpoint;
     let style = Style::stdout(process);
     let clock = Clock::local(process.now);
     let id = checkpoint.id.to_string();
     let mut text = format!("checkpoint {}{}\n", style.bold(&id[..4]), style.dim(&id[4..]));
+    let columns = process.terminal.columns.filter(|_| process.terminal.stdout).map(usize::from);
     let mut line = |name: &str, said: &str| {
+        let said =
+            columns.map_or_else(|| said.to_owned(), |columns| ui::wrap(said, columns, NAME_CELLS));
         text.push_str(&format!("{name:<10} {said}\n"));
     };
     let taken = checkpoint.taken_at;
@@ -118,7 +130,10 @@ fn as_text(process: &Process<'_>, project: &Project, told: &CheckpointLabel<'_>)
     let words = ui::escape(words.as_bytes());
     line("taken", &format!("{} ({}), {words}", clock.when(taken), clock.exact(taken)));
     if let Some(by) = told.by {
-        line("by", &by_words(by));
+        line("by", &by_words(by, listed.turn_of(checkpoint.id)));
+    }
+    if let Some(counts) = listed.turn_counts(process, project, checkpoint.id) {
+        line("changed", &format!("{} in this turn", counts.words()));
     }
     line("holds", &holds(project, checkpoint));
     for (n, unheld) in not_held(checkpoint).iter().enumerate() {
@@ -137,7 +152,9 @@ fn as_text(process: &Process<'_>, project: &Project, told: &CheckpointLabel<'_>)
     let place = if kind == "git" { "in a private repository" } else { "in beforehand's own store" };
     let why = why.map(|why| format!(": {}", ui::escape(why.as_bytes()))).unwrap_or_default();
     line("stored", &format!("{place}{why}"));
-    line("", &ui::escape(project.store.by_hand(checkpoint.id).as_bytes()));
+    // A command stays on its line.
+    let by_hand = project.store.by_hand(checkpoint.id);
+    text.push_str(&format!("{:<10} {}\n", "", ui::escape(by_hand.as_bytes())));
     text
 }
 
@@ -186,17 +203,17 @@ fn history(project: &Project, checkpoint: &Checkpoint) -> Vec<String> {
     words
 }
 
-fn by_words(by: &By) -> String {
+fn by_words(by: &By, turn: Option<usize>) -> String {
     let mut words = agent_title(by.agent).to_owned();
     words.push_str(&format!(", session {}", shortened(&by.session.0)));
-    if let Some(turn) = &by.turn {
-        words.push_str(&format!(", turn {}", shortened(turn.0.trim_start_matches('#'))));
+    if let Some(turn) = turn {
+        words.push_str(&format!(", turn {turn}"));
     }
     if by.subagent.is_some() {
         words.push_str(", by a sub-agent");
     }
     if let Some(prompt) = &by.prompt {
-        words.push_str(&format!(": \"{}\"", ui::escape(prompt.as_bytes())));
+        words.push_str(&format!(": \"{}\"", ui::escape(on_one_line(prompt).as_bytes())));
     }
     words
 }

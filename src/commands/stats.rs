@@ -1,5 +1,4 @@
-//! How much changed between checkpoints, remembered: two checkpoints never change, so neither does
-//! what is between them. For display only; nothing is ever decided by it.
+//! How much changed between checkpoints, and in turns, remembered: of both that changes no more. For display only; nothing is ever decided by it.
 
 use std::{borrow::Cow, cell::OnceCell, collections::BTreeMap, path::PathBuf};
 
@@ -9,8 +8,8 @@ use super::compare::Counts;
 use crate::{
     attribution,
     fs::{is_lost, read_small, replace},
-    model::CheckpointId,
-    state::{RootState, version_of},
+    model::{CheckpointId, TurnKey},
+    state::{RootState, hash_name, version_of},
     ui::LineCounts,
 };
 
@@ -23,6 +22,8 @@ const PAIRS_MAX: usize = 500;
 pub(crate) struct Stats {
     path: PathBuf,
     place: RootState,
+    /// How large the log of calls was when this was read, in bytes.
+    log_size: u64,
     log: OnceCell<Vec<attribution::LogLine>>,
     wire: StatsFile,
     changed: bool,
@@ -34,6 +35,10 @@ pub(crate) struct Stats {
 struct StatsFile {
     version: u32,
     pairs: BTreeMap<Pair, [u64; 4]>,
+    /// By the checkpoint and the name of the turn: how large the log of calls was, in bytes, and what it knows
+    /// of the turn, if it does.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    turns: BTreeMap<String, (u64, Option<[u64; 4]>)>,
 }
 
 /// Two checkpoints; both names with a space between them.
@@ -68,7 +73,8 @@ impl Stats {
         let wire = bytes.as_deref().and_then(|it| serde_json::from_slice::<StatsFile>(it).ok());
         let wire = wire.filter(|wire| wire.version == VERSION).unwrap_or_default();
         let is_ours = bytes.as_deref().is_none_or(|bytes| version(bytes) <= VERSION);
-        Self { path, place, log: OnceCell::new(), wire, changed: false, is_ours }
+        let log_size = attribution::log_size(&place);
+        Self { path, place, log_size, log: OnceCell::new(), wire, changed: false, is_ours }
     }
 
     /// What agents were seen to do in the root, which is read once.
@@ -91,8 +97,7 @@ impl Stats {
 
     /// What is between two checkpoints, if it is known.
     pub(crate) fn get(&self, from: CheckpointId, to: CheckpointId) -> Option<Counts> {
-        let [files, repositories, added, removed] = *self.wire.pairs.get(&Pair(from, to))?;
-        Some(Counts { files, repositories, lines: LineCounts { added, removed } })
+        self.wire.pairs.get(&Pair(from, to)).copied().map(counts)
     }
 
     /// Remembers what is between two checkpoints.
@@ -100,9 +105,33 @@ impl Stats {
         if self.wire.pairs.len() >= PAIRS_MAX {
             self.wire.pairs.clear();
         }
-        let Counts { files, repositories, lines } = counts;
-        let wire = [files, repositories, lines.added, lines.removed];
-        self.wire.pairs.insert(Pair(from, to), wire);
+        self.wire.pairs.insert(Pair(from, to), numbers(counts));
+        self.changed = true;
+    }
+
+    /// What a turn changed, if that was asked for before, and if the turn is over or nothing was noted since:
+    /// `Some(None)` if the log does not know.
+    #[expect(
+        clippy::option_option,
+        reason = "not asked for before, and asked for without an answer"
+    )]
+    pub(crate) fn turn(
+        &self,
+        first: CheckpointId,
+        key: &TurnKey,
+        is_over: bool,
+    ) -> Option<Option<Counts>> {
+        let (size, known) = *self.wire.turns.get(&turn_name(first, key))?;
+        (is_over || size == self.log_size).then(|| known.map(counts))
+    }
+
+    /// Remembers what a turn changed.
+    pub(crate) fn put_turn(&mut self, first: CheckpointId, key: &TurnKey, known: Option<Counts>) {
+        if self.wire.turns.len() >= PAIRS_MAX {
+            self.wire.turns.clear();
+        }
+        let name = turn_name(first, key);
+        self.wire.turns.insert(name, (self.log_size, known.map(numbers)));
         self.changed = true;
     }
 
@@ -115,6 +144,20 @@ impl Stats {
             }
         }
     }
+}
+
+fn turn_name(first: CheckpointId, (agent, session, turn): &TurnKey) -> String {
+    let agent = format!("{agent:?}");
+    let parts = [agent.as_bytes(), session.0.as_bytes(), turn.0.as_bytes()];
+    format!("{first} {}", hash_name(&parts))
+}
+
+fn numbers(Counts { files, repositories, lines }: Counts) -> [u64; 4] {
+    [files, repositories, lines.added, lines.removed]
+}
+
+fn counts([files, repositories, added, removed]: [u64; 4]) -> Counts {
+    Counts { files, repositories, lines: LineCounts { added, removed } }
 }
 
 /// The version that bytes say they have; 0 if they say nothing.

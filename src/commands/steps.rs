@@ -93,11 +93,7 @@ impl StepRow {
 
     /// How much it changed, if that is known and can be counted in time.
     pub(super) fn counts(&self, project: &Project, deadline: Instant) -> Option<Counts> {
-        let found = self.changes.as_ref()?;
-        let changes = found.changes.clone();
-        let mut counts = Comparison::of_changes(project, self.step.of, changes).counts(deadline)?;
-        counts.files += found.unknown.len() as u64;
-        Some(counts)
+        Comparison::count_changes(project, self.step.of, self.changes.as_ref()?, deadline)
     }
 
     pub(super) fn json(&self, turn: usize, counts: Option<Counts>) -> Value {
@@ -286,7 +282,7 @@ impl ShownStep {
             Ok(_) if self.row.exact.is_some() => line("before it", "held, by this checkpoint:"),
             Ok(state) => {
                 let files = ui::count(state.differs.len() as u64, "file");
-                line("before it", &format!("{files} other than in this checkpoint:"));
+                line("before it", &format!("as in this checkpoint, but for {files}:"));
                 for (at, gap) in gap_lines(state).iter().enumerate() {
                     line(if at == 0 { "not held" } else { "" }, gap);
                 }

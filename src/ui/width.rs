@@ -64,6 +64,37 @@ pub(super) fn spaces(text: &str, width: usize, align: Align) -> (usize, usize) {
     }
 }
 
+/// Breaks `text` at spaces into lines of at most `max` cells, the first one behind `hang` cells that stand there
+/// already, and each other one behind as many spaces. A longer word, and what stands between backticks, stays whole:
+/// a path or a command that is broken cannot be copied.
+pub fn wrap(text: &str, max: usize, hang: usize) -> String {
+    let (mut lines, mut used) = (String::new(), hang);
+    for word in words(text) {
+        let gap = usize::from(used > hang);
+        if gap > 0 && used + gap + cells(word) > max {
+            lines.push('\n');
+            lines.extend(std::iter::repeat_n(' ', hang));
+            used = hang;
+        } else if gap > 0 {
+            lines.push(' ');
+            used += gap;
+        }
+        lines.push_str(word);
+        used += cells(word);
+    }
+    lines
+}
+
+/// What stands between spaces, but for those between backticks.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_quoted = false;
+    let is_gap = move |c: char| {
+        is_quoted ^= c == '`';
+        c == ' ' && !is_quoted
+    };
+    text.split(is_gap).filter(|word| !word.is_empty())
+}
+
 /// Pads `text` to `width` cells.
 pub fn pad(text: &str, width: usize, align: Align) -> String {
     let (before, behind) = spaces(text, width, align);
@@ -94,5 +125,16 @@ mod tests {
                 prop_assert!(cells(&fit(&shown, max, cut)) <= max);
             }
         }
+    }
+
+    #[test]
+    fn lines_are_broken_at_spaces_and_paths_and_commands_are_not() {
+        let told = "kept: src/a/long/name.rs (use `beforehand restore 1 --force` for it)";
+        assert_eq!(
+            wrap(told, 24, 4),
+            "kept:\n    src/a/long/name.rs\n    (use\n    `beforehand restore 1 --force`\n    for it)"
+        );
+        assert_eq!(wrap("a b", 80, 0), "a b");
+        assert_eq!(wrap("", 1, 2), "");
     }
 }

@@ -49,12 +49,7 @@ pub(crate) struct ExportArgs {
     #[arg(value_name = "N..M")]
     turns: String,
     /// Make this branch, from the commit HEAD was at before the oldest turn
-    #[arg(
-        long,
-        value_name = "NAME",
-        required_unless_present = "patches",
-        conflicts_with = "patches"
-    )]
+    #[arg(long, value_name = "NAME", conflicts_with = "patches")]
     branch: Option<String>,
     /// Write the patches into this directory: a new or an empty one
     #[arg(long, value_name = "DIR")]
@@ -69,6 +64,12 @@ pub(crate) struct ExportArgs {
 
 pub(crate) fn run(process: &mut Process<'_>, args: &ExportArgs) -> Result<Exit> {
     let range = turn_range(&args.turns)?;
+    if args.branch.is_none() && args.patches.is_none() {
+        return Err(Error::usage(
+            "no place to write to",
+            "--branch NAME makes commits on a new branch, --patches DIR writes patches",
+        ));
+    }
     let project = Project::open(process, None)?;
     let repository = project.store.git();
     if let Some(branch) = &args.branch {
@@ -328,6 +329,12 @@ impl Export<'_> {
             } else {
                 format!("{name}  {}", ui::escape_line(subject.as_bytes()))
             };
+            // A name of a patch is no subject, and stays whole.
+            let columns =
+                process.terminal.columns.filter(|_| process.terminal.stdout && dir.is_none());
+            let line = columns.map_or(line.clone(), |columns| {
+                ui::fit(&line, columns.into(), ui::Cut::End).into_owned()
+            });
             print(process, &format!("{line}\n"))?;
         }
         match (&self.args.branch, dir) {

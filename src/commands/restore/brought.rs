@@ -38,7 +38,11 @@ impl<'a> PlannedRestore<'a> {
         let is_file = |entry: Option<Entry>| entry.is_none_or(|it| it.kind == Kind::File);
         let is_merged = is_file(step.now) && step.now.is_some() && !self.restore.request.markers;
         let advice = if is_merged { " (--merge marks what conflicts in a text)" } else { "" };
-        format!("changed here and in the fork{advice}")
+        match (step.then, step.now) {
+            (_, None) => "removed here, changed in the fork".to_owned(),
+            (None, Some(_)) => "changed here, removed in the fork".to_owned(),
+            (Some(_), Some(_)) => format!("changed here and in the fork{advice}"),
+        }
     }
 
     fn stays(self) -> &'a [StaysInFork] {

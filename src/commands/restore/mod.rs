@@ -251,7 +251,7 @@ pub(crate) fn preview(process: &Process<'_>, restore: Restore<'_>) -> Result<Pre
         return Ok(Preview { text: recover::words(project, checkpoint, false), conflicts: 0 });
     }
     let prepared = &restore.prepare(process)?;
-    let text = show::plan_text(PlannedRestore { restore, prepared });
+    let text = show::plan_text(PlannedRestore::of(restore, prepared));
     Ok(Preview { text, conflicts: prepared.plan.conflicts().count() })
 }
 
@@ -287,7 +287,7 @@ pub(crate) fn effect(process: &Process<'_>, restore: Restore<'_>) -> Result<Rest
         || prepared.plan.not_covered.iter().any(is_gone);
     Ok(RestoreSummary {
         is_any: prepared.is_any(),
-        left: unchanged::remaining(PlannedRestore { restore, prepared }),
+        left: unchanged::remaining(PlannedRestore::of(restore, prepared)),
         is_lost,
     })
 }
@@ -414,12 +414,12 @@ fn carry(process: &mut Process<'_>, restore: Restore<'_>, consent: Consent) -> R
             return Ok(Carried { exit, went: false });
         }
         if consent.dry_run {
-            show::plan(process, PlannedRestore { restore, prepared: &prepared }, false)?;
+            show::plan(process, PlannedRestore::of(restore, &prepared), false)?;
             show::say(process, "nothing was changed; without --dry-run what is chosen is done")?;
             return Ok(Carried { exit: Exit::Ok, went: false });
         }
     } else if (consent.dry_run || !consent.yes)
-        && let Some(exit) = ask(process, PlannedRestore { restore, prepared: &prepared }, consent)?
+        && let Some(exit) = ask(process, PlannedRestore::of(restore, &prepared), consent)?
     {
         return Ok(Carried { exit, went: exit == Exit::Ok && !consent.dry_run });
     }
@@ -435,7 +435,7 @@ fn execute(
     consent: Consent,
 ) -> Result<Exit> {
     let report = restore.execute(process, &mut prepared, !consent.yes)?;
-    let shown = PlannedRestore { restore, prepared: &prepared };
+    let shown = PlannedRestore::of(restore, &prepared);
     let came = Came { shown, report, way_back: shown.way_back() };
     report::report(process, came, consent.json)
 }
@@ -446,7 +446,7 @@ fn ask(
     shown: PlannedRestore<'_>,
     consent: Consent,
 ) -> Result<Option<Exit>> {
-    let PlannedRestore { restore: Restore { request, .. }, prepared } = shown;
+    let PlannedRestore { restore: Restore { request, .. }, prepared, .. } = shown;
     show::plan(process, shown, consent.json)?;
     if prepared.is_empty() {
         let is_barred = !report::barred(&prepared.plan).is_empty();

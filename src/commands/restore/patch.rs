@@ -53,7 +53,7 @@ pub(super) fn choose(
 ) -> Result<Option<Exit>> {
     let all = prepared.plan.choosable();
     if all.is_empty() {
-        show::plan(process, super::PlannedRestore { restore, prepared }, false)?;
+        show::plan(process, super::PlannedRestore::of(restore, prepared), false)?;
         let is_clean = report::conflicts(&prepared.plan).is_empty();
         return Ok(Some(if is_clean { Exit::Ok } else { Exit::Conflicts }));
     }

@@ -17,6 +17,15 @@ pub(super) const MISSING: &str = "its content is missing from the store";
 pub(super) struct PlannedRestore<'a> {
     pub(super) restore: Restore<'a>,
     pub(super) prepared: &'a Prepared,
+    /// How wide its rows may be, in cells, if that is known.
+    pub(super) columns: Option<usize>,
+}
+
+impl<'a> PlannedRestore<'a> {
+    /// With rows as wide as they are.
+    pub(super) fn of(restore: Restore<'a>, prepared: &'a Prepared) -> Self {
+        Self { restore, prepared, columns: None }
+    }
 }
 
 impl PlannedRestore<'_> {

@@ -104,7 +104,7 @@ pub(super) fn set_aside_json(outcome: &ApplyOutcome) -> Value {
 }
 
 fn came_text(came: &Came<'_>, index: Option<&str>, way_there: &str) -> String {
-    let PlannedRestore { restore: Restore { project, .. }, prepared } = came.shown;
+    let PlannedRestore { restore: Restore { project, .. }, prepared, .. } = came.shown;
     let plan = &prepared.plan;
     let conflicts = conflicts(plan);
     let is_whole = came.report.outcome.missed.is_empty() && barred(plan).is_empty();
@@ -150,11 +150,14 @@ fn came_text(came: &Came<'_>, index: Option<&str>, way_there: &str) -> String {
 
 /// What was done, and whether everything is as it was. `is_same` if nothing stays that should not.
 fn headline(shown: PlannedRestore<'_>, done: usize, is_same: bool) -> String {
-    let PlannedRestore { restore, prepared } = shown;
-    let id = match restore.request.step() {
-        Some(step) => format!("before step {}.{}", step.number.0, step.number.1),
-        None => restore.checkpoint.id.short(),
-    };
+    let PlannedRestore { restore, prepared, .. } = shown;
+    let id = restore.checkpoint.id.short();
+    let step = restore
+        .request
+        .step()
+        .map(|step| format!("before step {}.{}", step.number.0, step.number.1));
+    let from = step.as_ref().map_or_else(|| format!("from {id}"), |step| format!("to {step}"));
+    let at = step.unwrap_or_else(|| format!("at {id}"));
     let plan = &prepared.plan;
     match (done, is_same) {
         (0, true) if shown.is_revert() || shown.brings().is_some() => {
@@ -173,21 +176,21 @@ fn headline(shown: PlannedRestore<'_>, done: usize, is_same: bool) -> String {
             format!("brought {} from {}", ui::count(done as u64, "path"), shown.fork_name())
         }
         (0, true) if !remaining(shown).is_empty() || keeps_quietly(plan) => {
-            format!("everything else is as it was at {id}")
+            format!("everything else is as it was {at}")
         }
-        (0, true) if prepared.stages => format!("all files are as they were at {id}"),
+        (0, true) if prepared.stages => format!("all files are as they were {at}"),
         (0, true) if prepared.outside_left.is_empty() => {
-            format!("everything is as it was at {id}")
+            format!("everything is as it was {at}")
         }
-        (0, true) => format!("everything in the project is as it was at {id}"),
+        (0, true) => format!("everything in the project is as it was {at}"),
         (0, false) => "nothing was restored".to_owned(),
-        (done, _) => format!("restored {} from {id}", ui::count(done as u64, "path")),
+        (done, _) => format!("restored {} {from}", ui::count(done as u64, "path")),
     }
 }
 
 /// What became of repositories, a line each.
 fn repositories_text(came: &Came<'_>) -> String {
-    let PlannedRestore { restore: Restore { project, .. }, prepared } = came.shown;
+    let PlannedRestore { restore: Restore { project, .. }, prepared, .. } = came.shown;
     let mut text = String::new();
     let repositories = &prepared.repositories;
     // What only made way is back in another form.

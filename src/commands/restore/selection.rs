@@ -61,7 +61,7 @@ impl PlanOffer {
         let prepared = restore.prepare(process)?;
         let files = prepared.plan.choosable();
         if files.is_empty() {
-            let text = show::plan_text(PlannedRestore { restore, prepared: &prepared });
+            let text = show::plan_text(PlannedRestore::of(restore, &prepared));
             let text = text.lines().find(|line| !line.is_empty()).unwrap_or_default();
             return Err(Error::other(format!("no file to choose: {}", text.trim()), ""));
         }
@@ -70,7 +70,7 @@ impl PlanOffer {
 
     /// The files, as they are listed.
     pub(crate) fn rows(&self, restore: Restore<'_>) -> Vec<OfferedFile> {
-        let shown = PlannedRestore { restore, prepared: &self.prepared };
+        let shown = PlannedRestore::of(restore, &self.prepared);
         let lines = show::lines_of(shown);
         let row = |file: &Choosable| {
             let step = self.prepared.plan.step_of(file)?;
@@ -192,7 +192,7 @@ pub(crate) fn part_text(
 ) -> Result<String> {
     let mut prepared = restore.prepare(process)?;
     let is_more = selection.apply(restore, &mut prepared)?;
-    let mut text = show::plan_text(PlannedRestore { restore, prepared: &prepared });
+    let mut text = show::plan_text(PlannedRestore::of(restore, &prepared));
     if is_more {
         text.push_str(&format!("{FILES_ALONE}\n"));
     }

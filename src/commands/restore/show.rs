@@ -70,12 +70,14 @@ pub(super) fn plan(process: &mut Process<'_>, shown: PlannedRestore<'_>, json: b
         return print_json(process, "restore", value);
     }
     let heading = heading(process, shown.restore);
-    print(process, &format!("{heading}\n\n{}", plan_text(shown)))
+    let columns = process.terminal.columns.filter(|_| process.terminal.stdout).map(usize::from);
+    let text = plan_text(PlannedRestore { columns, ..shown });
+    print(process, &format!("{heading}\n\n{text}"))
 }
 
 /// A plan in words, without a heading.
 pub(super) fn plan_text(shown: PlannedRestore<'_>) -> String {
-    let PlannedRestore { restore: Restore { project, .. }, prepared } = shown;
+    let PlannedRestore { restore: Restore { project, .. }, prepared, .. } = shown;
     let plan = &prepared.plan;
     let mut text = repositories_text(project, &prepared.repositories);
     text.push_str(&losing_lines(&prepared.losing, shown.way_back()));
@@ -206,6 +208,15 @@ fn rows_text(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, LineCounts>) -
             let shown_verb = verb_shown(verb, shown);
             let row =
                 format!("  {shown_verb:<9} {}   {said}", ui::pad(&name(step), width, Align::Left));
+            let is_wide = |columns: &usize| ui::cells(row.trim_end()) > *columns;
+            let row = match shown.columns.filter(is_wide) {
+                // The name stays whole.
+                Some(columns) => {
+                    let said = ui::wrap(&said, columns, SAID_AT);
+                    format!("  {shown_verb:<9} {}\n{:SAID_AT$}{said}", name(step), "")
+                }
+                None => row,
+            };
             text.push_str(row.trim_end());
             text.push('\n');
         }
@@ -229,7 +240,7 @@ fn verb_shown<'v>(verb: &'v str, shown: PlannedRestore<'_>) -> &'v str {
 
 /// What differs outside the project: what is put back, then what is not.
 fn outside_text(shown: PlannedRestore<'_>) -> String {
-    let PlannedRestore { restore: Restore { project, .. }, prepared } = shown;
+    let PlannedRestore { restore: Restore { project, .. }, prepared, .. } = shown;
     let row = |path: &Path, verb: &str, why: &str| {
         format!("  {verb:<9} {}   {why}\n", ui::path(path, project.home.as_deref()))
     };
@@ -243,6 +254,8 @@ fn outside_text(shown: PlannedRestore<'_>) -> String {
     outside.chain(stays).collect()
 }
 
+/// Where the words on a path begin that have a line of their own.
+const SAID_AT: usize = 14;
 /// Longer names push their words aside.
 const WIDTH_MAX: usize = 48;
 

@@ -30,7 +30,7 @@ pub(super) fn remaining(shown: PlannedRestore<'_>) -> Vec<String> {
 
 /// The same without the repositories made since, for which a plan has rows.
 pub(super) fn unchanged(shown: PlannedRestore<'_>) -> Vec<String> {
-    let PlannedRestore { restore: Restore { project, .. }, prepared } = shown;
+    let PlannedRestore { restore: Restore { project, .. }, prepared, .. } = shown;
     let inner = prepared.inner_roots.iter().map(|path| {
         let (path, quoted) = (ui::escape(path.as_bytes()), project.argument(path.as_path()));
         format!(

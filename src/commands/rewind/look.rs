@@ -17,7 +17,7 @@ use crate::{
         Project,
         compare::Comparison,
         error_text,
-        list::{ListRow, ListView},
+        list::{ListRow, ListView, TurnHistory},
         restore::{self, PlanOffer, Preview, Selection, conversation},
         stats::Stats,
         steps,
@@ -358,7 +358,9 @@ impl Looker<'_, '_> {
     fn count(&self, turn: usize, stats: &mut Stats) {
         let deadline = Instant::now() + COUNT_TIME;
         let line = &self.listed.lines[turn];
-        if let Some(counts) = line.counts(self.process, &self.project, stats, deadline) {
+        if let Some(counts) =
+            line.counts(self.process, &self.project, (stats, &TurnHistory::new()), deadline)
+        {
             self.teller.say(News::Did(turn, counts.words()));
         }
     }

@@ -133,7 +133,7 @@ impl<'a> Bring<'a> {
         let ours = outcome.ours;
         let here = ours.map(VersionEntry::here);
         let Ok(wanted) = &outcome.wanted else {
-            return found.keep(path, ours, KeepReason::BothChanged);
+            return found.keep_both(path, outcome);
         };
         if self.source.is_same(path, wanted, &here) {
             return;
@@ -192,6 +192,13 @@ impl BringChanges {
     fn keep(&mut self, path: &RelPath, now: Option<Entry>, kept: KeepReason) {
         self.kept.insert(path.clone(), kept);
         self.put(path, now, now, Author::Other);
+    }
+
+    /// Keeps what the project and the fork have both changed. What the fork has removed is nothing there.
+    fn keep_both(&mut self, path: &RelPath, outcome: &BringOutcome) {
+        self.kept.insert(path.clone(), KeepReason::BothChanged);
+        let then = outcome.ours.filter(|_| outcome.theirs.is_some());
+        self.put(path, then, outcome.ours, Author::Other);
     }
 
     /// The directories of the project that would go, or become something else.

@@ -123,31 +123,25 @@ impl<'a> TurnSteps<'a> {
     pub(crate) fn changes(&self, step: &TurnStep) -> Option<StepChanges> {
         let history = &self.history;
         let by = history.calls[step.call].caller.filter(|_| step.is_done)?;
-        let is_its = |sight: &&Sight| sight.by == Doer::Call(Some(by));
-        let mut found = StepChanges::default();
-        for (path, sights) in &history.log.sights {
-            let Some(after) = sights.iter().rfind(is_its) else { continue };
-            let before = history.before(path, &self.states(path), step.call).ok();
-            let after = VersionEntry::seen(&after.there);
-            let is_directory =
-                |it: &Version| it.as_ref().is_some_and(|it| it.kind == Kind::Directory);
-            let is_same = |before: &Version| history.source.is_same(path, before, &after);
-            let is_none = before.as_ref().is_some_and(is_same);
-            let only_directories =
-                before.as_ref().is_none_or(|it| it.is_none() || is_directory(it))
-                    && (after.is_none() || is_directory(&after));
-            if is_none || only_directories && (before.is_some() || is_directory(&after)) {
-                continue;
-            }
-            let mut entry = |there: &Version| history.entry(path, there, &mut found.contents);
-            match before.as_ref().map(&mut entry).zip(Some(entry(&after))) {
-                Some((Ok(before), Ok(after))) => {
-                    found.changes.push(Change { path: path.clone(), before, after });
-                }
-                _ => found.unknown.push(path.clone()),
-            }
-        }
-        Some(found)
+        Some(history.changes_by(&[(step.call, by)], |path| self.states(path)))
+    }
+}
+
+/// What calls left at a path, with nothing by others in between.
+struct CallsChange {
+    /// What was there before; `None` if that is not known.
+    before: Option<Version>,
+    after: Version,
+}
+
+impl CallsChange {
+    /// Whether there is no more to it than a directory.
+    fn is_of_directory(&self) -> bool {
+        let is_directory = |it: &Version| it.as_ref().is_some_and(|it| it.kind == Kind::Directory);
+        let Self { before, after } = self;
+        before.as_ref().is_none_or(|it| it.is_none() || is_directory(it))
+            && (after.is_none() || is_directory(after))
+            && (before.is_some() || is_directory(after))
     }
 }
 
@@ -159,12 +153,84 @@ impl TurnRow {
 }
 
 impl FileHistory<'_> {
-    /// The steps of the turn that a row is about.
-    fn steps_of(&self, turn: usize, row: &TurnRow) -> Vec<TurnStep> {
+    /// What the turn of a row of the list changed: without what others did meanwhile. `None` if the log does
+    /// not know all of it.
+    pub(crate) fn turn_changes(&self, turn: usize) -> Option<StepChanges> {
+        let known = |call: usize| {
+            let caller = self.calls[call].caller?;
+            let done = self.log.callers[caller].done?;
+            (!self.log.is_cut_short(done)).then_some((call, caller))
+        };
+        let calls: Vec<_> = self.calls_of(turn).into_iter().map(known).collect::<Option<_>>()?;
+        let is_known = !calls.is_empty() && !self.log.is_lost;
+        is_known.then(|| self.changes_by(&calls, |path| Rc::new(self.steps(path))))
+    }
+
+    /// What some calls changed, each given with its place among the callers of the log, in their order.
+    fn changes_by(
+        &self,
+        calls: &[(usize, usize)],
+        states: impl Fn(&RelPath) -> Rc<Vec<HistoryStep>>,
+    ) -> StepChanges {
+        let mut found = StepChanges::default();
+        let is_any = |sight: &Sight| calls.iter().any(|(_, by)| sight.by == Doer::Call(Some(*by)));
+        for (path, sights) in &self.log.sights {
+            if !sights.iter().any(is_any) {
+                continue;
+            }
+            let mut changes = self.changes_at(path, sights, (calls, &states(path)));
+            let is_same = |it: &CallsChange| {
+                it.before.as_ref().is_some_and(|then| self.source.is_same(path, then, &it.after))
+            };
+            changes.retain(|it| !is_same(it) && !it.is_of_directory());
+            for CallsChange { before, after } in changes {
+                let mut entry = |there: &Version| self.entry(path, there, &mut found.contents);
+                match before.as_ref().map(&mut entry).zip(Some(entry(&after))) {
+                    Some((Ok(before), Ok(after))) => {
+                        found.changes.push(Change { path: path.clone(), before, after });
+                    }
+                    _ => found.unknown.push(path.clone()),
+                }
+            }
+        }
+        found
+    }
+
+    fn changes_at(
+        &self,
+        path: &RelPath,
+        sights: &[Sight],
+        (calls, states): (&[(usize, usize)], &[HistoryStep]),
+    ) -> Vec<CallsChange> {
+        let mut changes: Vec<CallsChange> = Vec::new();
+        for (call, by) in calls {
+            let its = sights.iter().rfind(|sight| sight.by == Doer::Call(Some(*by)));
+            let Some(its) = its else { continue };
+            let (before, after) =
+                (self.before(path, states, *call).ok(), VersionEntry::seen(&its.there));
+            let last = changes.last_mut();
+            let goes_on = |last: &&mut CallsChange| {
+                before.as_ref().is_some_and(|then| self.source.is_same(path, then, &last.after))
+            };
+            match last.filter(goes_on) {
+                Some(last) => last.after = after,
+                None => changes.push(CallsChange { before, after }),
+            }
+        }
+        changes
+    }
+
+    /// The calls of the turn that has a number in the list, in the order in which they began.
+    fn calls_of(&self, turn: usize) -> Vec<usize> {
         let is_its = |at: &usize| self.turns[self.calls[*at].turn].number == Some(turn);
         let mut calls: Vec<usize> = (0..self.calls.len()).filter(is_its).collect();
         calls.sort_by_key(|at| self.calls[*at].began);
-        let numbered = calls.into_iter().enumerate();
+        calls
+    }
+
+    /// The steps of the turn that a row is about.
+    fn steps_of(&self, turn: usize, row: &TurnRow) -> Vec<TurnStep> {
+        let numbered = self.calls_of(turn).into_iter().enumerate();
         numbered.map(|(at, call)| self.step(at + 1, call, row)).collect()
     }
 
