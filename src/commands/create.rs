@@ -59,7 +59,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &CreateArgs) -> Result<Exit> 
     let checkpoint = &saved.checkpoint;
     warn_of(process, checkpoint);
     if args.json {
-        let skipped: Vec<_> = checkpoint.skipped.iter().map(super::show::skipped_json).collect();
+        let skipped: Vec<_> = checkpoint.skipped.iter().map(super::rows::skipped_json).collect();
         let id = checkpoint.id.to_string();
         let partial = checkpoint.partial;
         let body = json!({ "id": id, "new": saved.is_new, "partial": partial, "skipped": skipped });

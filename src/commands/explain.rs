@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{print, print_json, show::skipped_json};
+use super::{print, print_json, rows::skipped_json};
 use crate::{
     agent,
     error::{Error, Result},

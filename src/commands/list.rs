@@ -14,8 +14,8 @@ use super::{
     Project, TurnRow,
     compare::{Comparison, Counts},
     known_roots, origin, print, print_json, rows,
+    rows::skipped_json,
     rows::{CheckpointLabel, agent_name},
-    show::skipped_json,
     stats::Stats,
     steps,
 };

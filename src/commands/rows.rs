@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
 
 use crate::{
     agent::by_agent,
-    model::{Agent, By, Checkpoint, CheckpointId, Reason},
+    model::{Agent, By, Checkpoint, CheckpointId, Reason, Skipped},
     project::TurnRow,
     ui,
 };
@@ -136,6 +137,12 @@ pub(crate) fn agent_title(agent: Agent) -> &'static str {
 /// The name of an agent, for scripts.
 pub(crate) fn agent_name(agent: Agent) -> &'static str {
     by_agent(agent).name
+}
+
+/// What was left out, for scripts.
+pub(crate) fn skipped_json(skipped: &Skipped) -> Value {
+    let path = String::from_utf8_lossy(&skipped.path);
+    json!({ "path": path, "reason": skipped.reason.name(), "size": skipped.size })
 }
 
 #[cfg(test)]

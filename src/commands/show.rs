@@ -7,13 +7,13 @@ use super::{
     Project,
     list::{ListArgs, ListView},
     print, print_json, rows,
-    rows::{CheckpointLabel, agent_name, agent_title, on_one_line},
+    rows::{CheckpointLabel, agent_name, agent_title, on_one_line, skipped_json},
     steps::ShownStep,
 };
 use crate::{
     error::Result,
     ledger,
-    model::{By, Checkpoint, Entry, Head, Kind, Skipped},
+    model::{By, Checkpoint, Entry, Head, Kind},
     process::{Exit, Process},
     restore::step_named,
     snapshot,
@@ -71,12 +71,6 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ShowArgs) -> Result<Exit> {
         print(process, &text)?;
     }
     Ok(Exit::Ok)
-}
-
-/// What was left out, for scripts.
-pub(crate) fn skipped_json(skipped: &Skipped) -> Value {
-    let path = String::from_utf8_lossy(&skipped.path);
-    json!({ "path": path, "reason": skipped.reason.name(), "size": skipped.size })
 }
 
 fn as_json(project: &Project, told: &CheckpointLabel<'_>) -> Value {

@@ -13,7 +13,7 @@ use super::{
     Project,
     inactive_hooks::{Silent, silent, title},
     print, print_json,
-    show::skipped_json,
+    rows::skipped_json,
 };
 use crate::{
     error::Result,

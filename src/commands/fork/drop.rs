@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{ForkArgs, find, quoted, say};
 use crate::{
-    commands::{Project, print, print_json, show::skipped_json},
+    commands::{Project, print, print_json, rows::skipped_json},
     error::{Error, Result},
     fork::Dropping,
     forked::ForkEntry,

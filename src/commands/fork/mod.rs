@@ -12,7 +12,7 @@ use super::{
     Project, error_text, origin, print, print_json,
     restore::conversation::{self, Talk},
     rows,
-    show::skipped_json,
+    rows::skipped_json,
 };
 use crate::{
     error::{Error, Result},

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{report, show, unchanged::damaged_lines};
 use crate::{
     apply::{self, ApplyOutcome},
-    commands::{Project, print, print_json, show::skipped_json},
+    commands::{Project, print, print_json, rows::skipped_json},
     error::{Error, Result},
     model::{Checkpoint, CheckpointId, Content, Kind, RelPath, Root, RootKind, Skipped},
     plan::Step,

@@ -391,9 +391,9 @@ pub(super) fn plan_json(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, Lin
         "repositories_left":
             prepared.repositories_left.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "lost_refs": prepared.lost.iter().flat_map(|lost| &lost.refs).collect::<Vec<_>>(),
-        "left": plan.not_covered.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
+        "left": plan.not_covered.iter().map(crate::commands::rows::skipped_json).collect::<Vec<_>>(),
         "left_new":
-            prepared.new_unheld.iter().map(crate::commands::show::skipped_json).collect::<Vec<_>>(),
+            prepared.new_unheld.iter().map(crate::commands::rows::skipped_json).collect::<Vec<_>>(),
         "moved": prepared.moved.iter().map(|(from, to)| {
             json!({ "from": String::from_utf8_lossy(from), "to": to.to_string_lossy() })
         }).collect::<Vec<_>>(),
