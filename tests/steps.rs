@@ -240,6 +240,30 @@ fn a_file_of_up_to_a_megabyte_is_held_between_steps_and_a_larger_one_is_named() 
 }
 
 #[test]
+fn where_the_contents_of_a_turn_are_full_the_next_edit_takes_a_checkpoint() {
+    for mut world in projects() {
+        // Eight megabytes are the limit.
+        let large: Vec<Vec<u8>> = (0..14).map(|seed| noise(seed, 900_000)).collect();
+        for bytes in &large {
+            edits(&mut world, "two", "large", bytes);
+        }
+        let told = steps(&mut world, &["1"]);
+        assert!(told.iter().all(|step| step["held"] == true), "{told:?}");
+        let taken = told.iter().filter(|step| step["id"].is_string()).count();
+        assert_eq!(taken, 2, "the first, and one where the contents were full");
+        for (step, bytes) in large.iter().enumerate() {
+            let step = format!("1.{}", step + 2);
+            if step == "1.15" {
+                break;
+            }
+            ours(&mut world, &["restore", &step, "--yes"], 0);
+            assert!(fs::read(world.root().join("large")).unwrap() == *bytes, "{step}");
+            ours(&mut world, &["undo", "--yes"], 0);
+        }
+    }
+}
+
+#[test]
 fn what_is_held_between_steps_is_private_and_goes_with_the_checkpoint() {
     use std::os::unix::fs::PermissionsExt;
     for mut world in projects() {

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     error::Result,
     fs::{PATH_MAX_BYTES, stat_path, without_dots},
+    ledger::HeldWrite,
     model::{
         Certainty, CheckpointId, Effect, Intent, Kind, Reach, Root, ScanScope, Target,
         TargetAction, ToolCall,
@@ -210,7 +211,8 @@ fn above_while(paths: &[PathBuf], is_missing: impl Fn(&PathBuf) -> bool) -> Vec<
     missing.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Notes what a call left in a root, and counts what a command did.
+/// Notes what a call left in a root, and counts what a command did. Adds to `held` what an edit left and
+/// is held for the steps of its turn.
 ///
 /// # Errors
 ///
@@ -220,6 +222,7 @@ pub fn ended(
     call: &ToolCall,
     effect: &Effect,
     cwd: &Path,
+    held: &mut Vec<HeldWrite>,
 ) -> Result<Option<ChangeSummary>> {
     let (name, paths) = (name(call), paths(effect, since.root, cwd));
     if paths.as_ref().is_some_and(Vec::is_empty) {
@@ -229,7 +232,10 @@ pub fn ended(
     let line = LogLine { at: at(since.process), by: since.by.to_owned(), what: ended };
     append(&since.state.root(since.root), &[line])?;
     match paths {
-        Some(paths) => after_edit(since, &name, &paths).map(|()| None),
+        Some(paths) => {
+            held.extend(after_edit(since, &name, &paths)?);
+            Ok(None)
+        }
         None => after_shell(since, Some(&[name])),
     }
 }

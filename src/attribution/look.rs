@@ -12,14 +12,15 @@ use std::{
 use super::{
     ChangeSummary, LogEvent, LogLine, Outside, PathSide, PathState, SinceCheckpoint, append, at,
     change_summary, digest, moved, path_text,
-    texts::{CallTexts, TEXT_MAX_BYTES},
+    texts::{BYTES_MAX, CallTexts, TEXT_MAX_BYTES},
 };
 use crate::{
     error::Result,
     fs::{Dir, c_name, stat_path},
+    ledger::HeldWrite,
     model::{
         Checkpoint, CheckpointId, DirPath, Entry, Kind, Reach, RelPath, Root, ScanScope,
-        SkipReason, Skipped, Tree,
+        SkipReason, Skipped, Stamp, Tree,
     },
     plan::{ByPath, Change},
     scan::{Named, Scan},
@@ -44,7 +45,7 @@ const OUTSIDE_MAX_BYTES: u64 = 20 << 20;
 /// over 100,000 files with room. More would be felt after a command.
 const DEADLINE_PART: u32 = 8;
 
-/// Notes what an edit left at the files it named.
+/// Notes what an edit left at the files it named. Returns what of it is held.
 ///
 /// # Errors
 ///
@@ -53,25 +54,39 @@ pub(super) fn after_edit(
     since: SinceCheckpoint<'_, '_>,
     call: &str,
     paths: &[PathBuf],
-) -> Result<()> {
+) -> Result<Vec<HeldWrite>> {
     let place = since.state.root(since.root);
     let at = at(since.process);
     let line = |what| LogLine { at, by: since.by.to_owned(), what };
     let mut lines = Vec::new();
     let mut texts = CallTexts::new(&place, since.of);
+    let mut held = Vec::new();
     let mut paths = paths.to_vec();
     while let Some(path) = paths.pop() {
         let Some(text) = PathSide::text_of(since.root, &path) else { continue };
-        let state = state_of(&path, |bytes| Some(texts.add(bytes)));
-        if state.as_ref().is_some_and(|state| state.kind() == Some(Kind::Link)) {
-            // What is written through a symlink is written to what it leads to.
-            paths.extend(std::fs::canonicalize(&path));
+        let mut is_held = false;
+        let found = state_of(&path, |bytes| {
+            let sha = texts.add(bytes);
+            is_held = texts.has(&sha);
+            Some(sha)
+        });
+        if let Some((PathState { sha, .. }, stamp)) = &found {
+            match stamp.kind() {
+                // What is written through a symlink is written to what it leads to.
+                Some(Kind::Link) => paths.extend(std::fs::canonicalize(&path)),
+                // What is larger is not held between the calls of a turn.
+                _ if is_held || stamp.size > BYTES_MAX => {
+                    held.push(HeldWrite { stamp: *stamp, sha: sha.clone() })
+                }
+                _ => (),
+            }
         }
-        lines.push(line(LogEvent::Left { path: text, state }));
+        lines.push(line(LogEvent::Left { path: text, state: found.map(|(state, _)| state) }));
     }
     lines.push(line(LogEvent::Done { call: call.to_owned() }));
     texts.store()?;
-    append(&place, &lines)
+    append(&place, &lines)?;
+    Ok(held)
 }
 
 /// Notes what changed in a root across commands, unless `calls` is `None`, and counts it. Notes
@@ -344,11 +359,11 @@ fn add_text(texts: &mut CallTexts, path: &Path, entry: &Entry, room: &mut u64) -
 /// be known again.
 pub(super) fn state_before(path: &Path) -> Option<PathState> {
     let is_small = stat_path(path).is_ok_and(|stamp| stamp.size <= TEXT_MAX_BYTES);
-    if is_small { state_of(path, |_| None) } else { None }
+    if is_small { state_of(path, |_| None).map(|(state, _)| state) } else { None }
 }
 
-/// What is at `path`; `None` if nothing is.
-fn state_of(path: &Path, sha: impl FnOnce(&[u8]) -> Option<String>) -> Option<PathState> {
+/// What is at `path`, with the stamp from before it was read; `None` if nothing is.
+fn state_of(path: &Path, sha: impl FnOnce(&[u8]) -> Option<String>) -> Option<(PathState, Stamp)> {
     let stamp = stat_path(path).ok()?;
     let kind = stamp.kind()?;
     let sha = match kind {
@@ -358,7 +373,7 @@ fn state_of(path: &Path, sha: impl FnOnce(&[u8]) -> Option<String>) -> Option<Pa
         _ => None,
     };
     let permissions = if kind == Kind::Link { 0o777 } else { stamp.permissions() };
-    Some(PathState { kind: kind.mode_bits(), permissions, id: None, sha })
+    Some((PathState { kind: kind.mode_bits(), permissions, id: None, sha }, stamp))
 }
 
 fn read_file(path: &Path, size_max: u64) -> Option<Vec<u8>> {

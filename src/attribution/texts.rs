@@ -60,8 +60,7 @@ impl CallTexts {
         let path = &self.path;
         let stored = self.stored.get_or_insert_with(|| read(path));
         let is_full = (stored.len() + self.new.len()) as u64 > FILE_MAX_BYTES;
-        let is_stored = [&*stored, &self.new].iter().any(|texts| unpack(texts, &sha).is_some());
-        if !is_full && !is_stored {
+        if !is_full && !self.has(&sha) {
             // What is large takes too long to be compressed while an agent waits.
             let is_small = bytes.len() as u64 <= TEXT_MAX_BYTES;
             let level = if is_small { Compression::fast() } else { Compression::none() };
@@ -73,6 +72,12 @@ impl CallTexts {
             self.new.extend(stream);
         }
         sha
+    }
+
+    /// Whether a content is stored, or will be.
+    pub(super) fn has(&self, sha: &str) -> bool {
+        let stored = self.stored.as_deref().unwrap_or_default();
+        [stored, &self.new].iter().any(|texts| unpack(texts, sha).is_some())
     }
 
     /// Writes what was added.

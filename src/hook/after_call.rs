@@ -18,7 +18,7 @@ use crate::{
     error::Result,
     fs::PathResolver,
     journal::LineKind,
-    ledger::Ledger,
+    ledger::{HeldWrite, Ledger},
     model::{
         CallContext, CheckpointId, Decision, Effect, Intent, Notice, Notify, ScanScope, ToolCall,
     },
@@ -33,11 +33,9 @@ pub(super) fn on_done(
     dialect: &'static Dialect,
     call: &ToolCall,
 ) -> Decision {
-    let paths: &[PathBuf] = match &call.intent {
-        Intent::Write(paths) | Intent::Edit(paths) => paths,
-        Intent::Run { .. } | Intent::Unknown => &[],
-        Intent::Read => return Decision::NEUTRAL,
-    };
+    if call.intent == Intent::Read {
+        return Decision::NEUTRAL;
+    }
     let cwd = working_directory(process, &call.context);
     let effect = effect(process, dialect, call, &cwd);
     // What names all that it changes is no surprise.
@@ -46,30 +44,45 @@ pub(super) fn on_done(
         Effect::Touches(_) => true,
         Effect::Destroys(_) | Effect::Unknown(_) => false,
     };
+    // A stamp is as trustworthy as it is old by then.
     let now_ns = crate::fs::now_ns();
     let mut covered = BTreeMap::new();
     let noted = with_ledger(process, dialect, &call.context, |ledger| {
-        let bases = [&cwd as &Path];
-        let places = paths.iter().flat_map(|path| reach::plausible(path, &bases));
-        places.for_each(|path| ledger.wrote(&path, now_ns));
         // An edit is looked at by the paths it names, a command since the look right before it,
         // whatever turn runs now and whatever began meanwhile.
         let known = if touches { ledger.known() } else { BTreeMap::new() };
         covered = known.into_iter().chain(ledger.ends(&attribution::name(call))).collect();
     });
-    let mut blasts = Vec::new();
+    let (mut blasts, mut held) = (Vec::new(), Vec::new());
     let noted = noted.and_then(|()| {
         for (root, of) in &covered {
             let blast = since(process, &call.context, root, *of, |since| {
-                attribution::ended(since, call, &effect, &cwd)
+                attribution::ended(since, call, &effect, &cwd, &mut held)
             })?;
             blasts.extend(blast.map(|blast| (*of, blast)));
         }
         Ok(())
     });
+    // Only now is what the agent left held, and only what is held need not be held again.
+    let noted = noted.and_then(|()| wrote(process, dialect, call, (&held, now_ns)));
     let told = if touches { None } else { notice(process, dialect, &call.context, &blasts) };
     let quiet = quiet(process, &call.context, noted);
     told.unwrap_or(quiet)
+}
+
+/// Notes in the ledger what a call left at the files that it names.
+fn wrote(
+    process: &Process<'_>,
+    dialect: &'static Dialect,
+    call: &ToolCall,
+    (held, now_ns): (&[HeldWrite], i64),
+) -> Result<()> {
+    let (Intent::Write(paths) | Intent::Edit(paths)) = &call.intent else { return Ok(()) };
+    let cwd = working_directory(process, &call.context);
+    with_ledger(process, dialect, &call.context, |ledger| {
+        let places = paths.iter().flat_map(|path| reach::plausible(path, &[&cwd]));
+        places.for_each(|path| ledger.wrote(&path, held, now_ns));
+    })
 }
 
 /// What a call could do to files.

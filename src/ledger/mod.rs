@@ -326,22 +326,34 @@ impl Ledger {
 
 /// The paths an agent edits in a turn; beyond it the oldest are looked at again.
 const WRITTEN_MAX: usize = 500;
-/// A file beyond it is not hashed to prove that it is the agent's own: it is looked at again.
+/// A file beyond it is not hashed to prove that it is the agent's own.
 const DIGEST_MAX_BYTES: u64 = 4 << 20;
 
+/// A file that a call left, and that is held for the steps of its turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldWrite {
+    /// Of the file that was read.
+    pub stamp: Stamp,
+    /// SHA-256 of its bytes in hex. `None` for a file that is too large to be known again.
+    pub sha: Option<String>,
+}
+
 impl Ledger {
-    /// Notes what the agent itself has just left at `path`.
-    pub fn wrote(&mut self, path: &Path, now_ns: i64) {
+    /// Notes what the agent itself has just left at `path`, if that is among `held`. Anything else is
+    /// looked at before the next edit.
+    pub fn wrote(&mut self, path: &Path, held: &[HeldWrite], now_ns: i64) {
         let Some(key) = path.to_str() else { return };
-        match stat_path(path) {
-            Ok(stamp) if stamp.kind() == Some(Kind::File) => {
-                let digest = if is_racy(&stamp, now_ns) { digest(path, &stamp) } else { None };
+        let found = stat_path(path).ok().filter(|stamp| stamp.kind() == Some(Kind::File));
+        match found.and_then(|stamp| held.iter().find(|held| held.stamp == stamp)) {
+            Some(HeldWrite { stamp, sha }) => {
+                let stamp = *stamp;
+                let digest = sha.clone().filter(|_| is_racy(&stamp, now_ns));
                 let Stamp { mtime_ns: mtime, ctime_ns: ctime, inode, size, mode } = stamp;
                 let turn = self.wire.turn.as_ref().map(|turn| turn.id.clone());
                 let written = WireWritten { mtime, ctime, inode, size, mode, digest, turn };
                 self.wire.written.insert(key.to_owned(), written.into());
             }
-            Ok(_) | Err(_) => drop(self.wire.written.remove(key)),
+            None => drop(self.wire.written.remove(key)),
         }
         while self.wire.written.len() > WRITTEN_MAX {
             self.wire.written.pop_first();
