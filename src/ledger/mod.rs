@@ -353,7 +353,9 @@ impl Ledger {
                 let written = WireWritten { mtime, ctime, inode, size, mode, digest, turn };
                 self.wire.written.insert(key.to_owned(), written.into());
             }
-            None => drop(self.wire.written.remove(key)),
+            None => {
+                self.wire.written.remove(key);
+            }
         }
         while self.wire.written.len() > WRITTEN_MAX {
             self.wire.written.pop_first();
