@@ -76,7 +76,7 @@ pub(super) fn after_edit(
                 Some(Kind::Link) => paths.extend(std::fs::canonicalize(&path)),
                 // What is larger is not held between the calls of a turn.
                 _ if is_held || stamp.size > BYTES_MAX => {
-                    held.push(HeldWrite { stamp: *stamp, sha: sha.clone() })
+                    held.push(HeldWrite { stamp: *stamp, sha: sha.clone() });
                 }
                 _ => (),
             }
