@@ -9,6 +9,7 @@
 //! a restore that was only announced is no step that undo or redo could take.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsStr,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
@@ -20,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::{Error, Result},
     fs::{Lock, create_private_dirs, read_small, replace_synced, sync_dir},
-    model::{Checkpoint, CheckpointId, Reason, RelPath},
+    model::{Checkpoint, CheckpointId, Content, ContentId, Entry, Kind, Reason, RelPath, Storage},
     plan::Merged,
     state::RootState,
 };
@@ -28,7 +29,7 @@ use crate::{
 /// The newest format; see `docs/FORMAT.md`.
 const VERSION: u32 = 1;
 /// Larger than the log of a restore of a million paths.
-const SIZE_MAX_BYTES: u64 = 256 << 20;
+const SIZE_MAX_BYTES: u64 = 512 << 20;
 /// A restore that takes longer than this is worth a word instead of a wait.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -49,9 +50,9 @@ pub struct RestoreLog {
     pub merged: Vec<(RelPath, String)>,
     /// The merged files themselves, to finish a restore that was interrupted.
     pub merges: Vec<(RelPath, Merged)>,
-    /// Of a restore to a step of a turn: what is to be at paths where its checkpoint has something else, and
-    /// that is no file: the bits of its type and permissions, or nothing.
-    pub others: Vec<(RelPath, Option<u32>)>,
+    /// What is to be at each path, absolute if it is outside the root. Empty if the checkpoint says all of
+    /// it. Of a merged file, `merges` says it.
+    pub ends: Vec<(PathBuf, Option<Entry>)>,
     /// Every path outside that may change. Absolute.
     pub outside: Vec<PathBuf>,
     /// The branch HEAD is on, if it moves: its name, where it stood, where it goes.
@@ -115,7 +116,7 @@ struct RestoreLogWire {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     merges: Vec<(String, u32, String)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    others: Vec<(String, Option<u32>)>,
+    ends: Vec<EndWire>,
     outside: Vec<String>,
     closed: Vec<(String, u32)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,6 +127,45 @@ struct RestoreLogWire {
     repositories: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     brings: Option<(String, String)>,
+}
+
+/// What is to be at a path; nothing without a mode.
+#[derive(Serialize, Deserialize)]
+struct EndWire {
+    path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mode: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    private: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    device: Option<u64>,
+}
+
+impl EndWire {
+    fn of((path, end): &(PathBuf, Option<Entry>)) -> Self {
+        let content = end.and_then(|end| end.content.filter(|_| end.kind.has_content()));
+        Self {
+            path: hex(bytes_of(path)),
+            mode: end.map(|end| end.kind.mode_bits() | end.permissions),
+            content: content.map(|content| content.id.to_string()),
+            private: content.is_some_and(|content| content.place == Storage::Private),
+            device: end.map(|end| end.device).filter(|device| *device != 0),
+        }
+    }
+
+    fn into_end(self) -> Option<(PathBuf, Option<Entry>)> {
+        let path = PathBuf::from(OsStr::from_bytes(&unhex(&self.path)?));
+        let Some(mode) = self.mode else { return Some((path, None)) };
+        let place = if self.private { Storage::Private } else { Storage::Store };
+        let content = match &self.content {
+            Some(id) => Some(Content { id: ContentId::parse(id)?, place }),
+            None => None,
+        };
+        let (kind, permissions) = (Kind::of_mode(mode)?, mode & 0o7777);
+        Some((path, Some(Entry { kind, permissions, content, device: self.device.unwrap_or(0) })))
+    }
 }
 
 impl Announced {
@@ -207,7 +247,7 @@ impl RestoreLog {
                 .iter()
                 .map(|(path, it)| (hex(path.as_bytes()), it.permissions, hex(&it.bytes)))
                 .collect(),
-            others: self.others.iter().map(|(path, it)| (hex(path.as_bytes()), *it)).collect(),
+            ends: self.ends.iter().map(EndWire::of).collect(),
             outside: hexes(&self.outside),
             closed: self.closed.iter().map(|(path, bits)| (hex(path.as_bytes()), *bits)).collect(),
             head: self.head.clone(),
@@ -238,6 +278,17 @@ impl RestoreLog {
             LoggedStage::Begun(log) => Ok(*log),
             LoggedStage::Announced(_) => Err(Error::damaged(what, "the restore has not begun")),
         }
+    }
+
+    /// What is to be at each path, absolute if it is outside the root, as far as the checkpoint does not say
+    /// it. Where a merged file is to be, the entry has no content.
+    pub fn wanted(&self) -> BTreeMap<PathBuf, Option<Entry>> {
+        let merged = self.merges.iter().map(|(path, merged)| {
+            let (kind, permissions) = (Kind::File, merged.permissions);
+            let entry = Entry { kind, permissions, content: None, device: 0 };
+            (path.as_path().to_owned(), Some(entry))
+        });
+        self.ends.iter().cloned().chain(merged).collect()
     }
 
     /// Removes it, begun or only announced: the restore is done, or taken back.
@@ -289,11 +340,7 @@ impl RestoreLogWire {
                     Some((rel(path)?, Merged { bytes, permissions }))
                 })
                 .collect::<Option<_>>()?,
-            others: self
-                .others
-                .iter()
-                .map(|(path, mode)| Some((rel(path)?, *mode)))
-                .collect::<Option<_>>()?,
+            ends: self.ends.into_iter().map(EndWire::into_end).collect::<Option<_>>()?,
             outside: self.outside.iter().map(path).collect::<Option<_>>()?,
             closed: self
                 .closed
@@ -362,6 +409,10 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("beforehand-log-{}", std::process::id()));
         let place = StateDir::new(dir.clone()).root_at(Path::new("/x"));
         let path = |bytes: &[u8]| RelPath::from_bytes(bytes).unwrap();
+        let file = |place, id: &[u8]| {
+            let content = Some(Content { id: ContentId::new(id), place });
+            Entry { kind: Kind::File, permissions: 0o4755, content, device: 0 }
+        };
         let log = RestoreLog {
             repository: false,
             repositories: vec![PathBuf::from("/x/.git")],
@@ -376,7 +427,12 @@ mod tests {
             paths: vec![path(b"a\nb"), path(b"d/\xff")],
             merged: vec![(path(b"m"), "00".to_owned())],
             merges: vec![(path(b"m"), Merged { bytes: b"\0m\n".to_vec(), permissions: 0o755 })],
-            others: vec![(path(b"gone"), None), (path(b"d"), Some(0o040_755))],
+            ends: vec![
+                (PathBuf::from("gone"), None),
+                (PathBuf::from("/d\n"), Some(Entry::DIRECTORY)),
+                (PathBuf::from("f"), Some(file(Storage::Store, &[1; 20]))),
+                (PathBuf::from("g"), Some(file(Storage::Private, &[2; 32]))),
+            ],
             outside: vec![PathBuf::from("/etc/hosts")],
             closed: vec![(path(b"d"), 0o555)],
             head: Some(["refs/heads/x", "01", "02"].map(str::to_owned)),

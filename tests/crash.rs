@@ -1,12 +1,13 @@
 //! Restores killed at any point: the next command reports it, and the restore can be finished or
 //! aborted exactly.
 
-use std::process::Command;
+use std::{fs, path::Path, process::Command};
 
 use crate::{
     evidence,
     support::{
-        temp::{Files, chmod, link, on_disk},
+        dice::wished,
+        temp::{Files, chmod, link, on_disk, write},
         world::World,
     },
 };
@@ -33,9 +34,9 @@ fn damaged() -> (World, Files, Files) {
     assert!(world.run(&["create"]).stderr.is_empty());
     let then = on_disk(&world.root());
     world.write("a", "changed");
-    let remove = |path: &str| std::fs::remove_file(world.root().join(path)).unwrap();
+    let remove = |path: &str| fs::remove_file(world.root().join(path)).unwrap();
     ["d/f", "d/g", "swap", "l"].into_iter().for_each(remove);
-    std::fs::remove_dir(world.root().join("d")).unwrap();
+    fs::remove_dir(world.root().join("d")).unwrap();
     world.write("d", "a file now");
     world.write("swap/new", "n");
     let now = on_disk(&world.root());
@@ -257,8 +258,8 @@ fn a_revert_killed_anywhere_is_finished_or_taken_back() {
             evidence::run(&mut world, "one", "make", |world| {
                 world.write("a", text(&[(1, "ONE")]));
                 world.write("new", "new");
-                std::fs::rename(world.root().join("moved"), world.root().join("here")).unwrap();
-                std::fs::remove_file(world.root().join("b")).unwrap();
+                fs::rename(world.root().join("moved"), world.root().join("here")).unwrap();
+                fs::remove_file(world.root().join("b")).unwrap();
             });
             evidence::writes(&mut world, "two", "a", &text(&[(1, "ONE"), (9, "NINE")]));
             evidence::writes(&mut world, "two", "here", &text(&[(1, "moved"), (9, "NINE")]));
@@ -279,5 +280,135 @@ fn a_revert_killed_anywhere_is_finished_or_taken_back() {
                 assert!(on_disk(&world.root()) == before, "{at}: undo is the identity");
             }
         }
+    }
+}
+
+/// Files of every kind, which [`first_half`] and [`second_half`] change.
+fn make_kinds(dir: &Path) {
+    for path in
+        ["mode", "both", "text", "gone", "rewritten", "to-directory", "to-link/in", "open/in"]
+    {
+        write(&dir.join(path), format!("{path}\n"));
+    }
+    link(&dir.join("link"), "mode");
+    fs::create_dir(dir.join("empty")).unwrap();
+}
+
+fn first_half(dir: &Path) {
+    chmod(&dir.join("mode"), 0o755);
+    chmod(&dir.join("both"), 0o755);
+    write(&dir.join("rewritten"), "another text\n");
+    fs::remove_file(dir.join("link")).unwrap();
+    link(&dir.join("link"), "both");
+    fs::remove_dir(dir.join("empty")).unwrap();
+    fs::create_dir(dir.join("new-empty")).unwrap();
+}
+
+fn second_half(dir: &Path) {
+    chmod(&dir.join("open"), 0o700);
+    write(&dir.join("text"), "another text\n");
+    for path in ["gone", "to-directory", "to-link/in"] {
+        fs::remove_file(dir.join(path)).unwrap();
+    }
+    write(&dir.join("to-directory/in"), "new\n");
+    fs::remove_dir(dir.join("to-link")).unwrap();
+    link(&dir.join("to-link"), "mode");
+    write(&dir.join("new"), "new\n");
+    chmod(&dir.join("new"), 0o755);
+}
+
+/// What others do to the same files, so that both are merged: bytes where those changed the mode, and the
+/// other way round.
+fn others_work(dir: &Path) {
+    write(&dir.join("both"), "both, and more\n");
+    chmod(&dir.join("rewritten"), 0o600);
+}
+
+/// A turn that changes files of every kind, and one after it.
+fn two_turns() -> World {
+    let mut world = evidence::project();
+    make_kinds(&world.root());
+    evidence::run(&mut world, "one", "make", |world| first_half(&world.root()));
+    evidence::run(&mut world, "one", "make more", |world| second_half(&world.root()));
+    evidence::run(&mut world, "two", "make much more", |world| others_work(&world.root()));
+    world
+}
+
+/// The same changes in a fork, and in its project.
+fn forked() -> World {
+    let mut world = evidence::project();
+    make_kinds(&world.root());
+    evidence::run(&mut world, "one", "make", |_| ());
+    evidence::ours(&mut world, &["fork", "1", "--no-conversation"], 0);
+    let fork = world.root().with_file_name("shop-fork-1");
+    first_half(&fork);
+    second_half(&fork);
+    others_work(&world.root());
+    world
+}
+
+/// Commands that end as others do: what is done before them, and where they start.
+const KINDS: [(fn() -> World, &[&[&str]], &[&str]); 7] = [
+    (two_turns, &[], &["restore", "2", "--yes"]),
+    (two_turns, &[], &["restore", "2.2", "--yes"]),
+    (two_turns, &[], &["revert", "2", "--yes"]),
+    (two_turns, &[&["revert", "2", "--yes"]], &["undo", "--yes"]),
+    (two_turns, &[&["revert", "2", "--yes"], &["undo", "--yes"]], &["redo", "--yes"]),
+    (forked, &[], &["fork", "--keep", "--yes"]),
+    (forked, &[&["fork", "--keep", "--yes"]], &["undo", "--yes"]),
+];
+
+/// Types, permissions, link texts, empty directories and bytes, whatever sort of plan is interrupted. With
+/// `BEFOREHAND_CASES`, at every point, else at some.
+#[test]
+fn every_kind_of_change_is_finished_and_taken_back_exactly() {
+    let stride = if wished("BEFOREHAND_CASES").is_some() { 1 } else { 4 };
+    for (make, first, args) in KINDS {
+        let start = || {
+            let mut world = make();
+            first.iter().for_each(|args| drop(evidence::ours(&mut world, args, 0)));
+            world.wait(1);
+            world
+        };
+        let mut world = start();
+        let before = on_disk(&world.root());
+        evidence::ours(&mut world, args, 0);
+        let after = on_disk(&world.root());
+        assert_ne!(before, after, "{args:?}");
+        for point in
+            ["apply-vacate", "apply-directory", "apply-write", "apply-rename", "apply-close"]
+        {
+            for nth in (1..).step_by(stride) {
+                let mut is_reached = true;
+                for (end, wanted) in [("--continue", &after), ("--abort", &before)] {
+                    let mut world = start();
+                    let at = format!("{point}:{nth}");
+                    is_reached = is_reached && dies_at(&world, args, &at);
+                    if !is_reached {
+                        break;
+                    }
+                    evidence::ours(&mut world, &["restore", end], 0);
+                    assert!(on_disk(&world.root()) == *wanted, "{args:?} {at} {end}");
+                }
+                if !is_reached {
+                    assert!(nth > 1, "{args:?}: {point} is never reached");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mode_that_a_person_sets_while_a_revert_is_interrupted_is_kept() {
+    for end in ["--continue", "--abort"] {
+        let mut world = two_turns();
+        assert!(dies_at(&world, &["revert", "2", "--yes"], "apply-close:1"));
+        chmod(&world.root().join("both"), 0o640);
+        let done = evidence::ours(&mut world, &["restore", end], 3);
+        let said = done.stdout + &done.stderr;
+        assert!(said.contains("both"), "{end}: {said}");
+        let mode = &on_disk(&world.root())[&b"both"[..]];
+        assert_eq!(mode.permissions, 0o640, "{end}");
     }
 }

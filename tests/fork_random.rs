@@ -32,6 +32,8 @@ enum Whole {
     Nothing,
     Bytes(usize),
     Link(usize),
+    /// A directory with one file in it.
+    Directory(usize),
 }
 
 /// What is in a directory.
@@ -76,9 +78,11 @@ impl Side {
             }
             5 => self.texts[dice.below(NAMES.len())].name = dice.below(3),
             _ => {
-                self.wholes[dice.below(WHOLES.len())] = match dice.below(4) {
+                let whole = dice.below(WHOLES.len());
+                self.wholes[whole] = match dice.below(6) {
                     0 => Whole::Nothing,
                     1 => Whole::Link(*next),
+                    2 | 3 if whole != IGNORED => Whole::Directory(*next),
                     _ => Whole::Bytes(*next),
                 }
             }
@@ -105,11 +109,17 @@ impl Side {
                 continue;
             }
             let path = dir.join(WHOLES[n]);
-            if path.symlink_metadata().is_ok() {
-                fs::remove_file(&path).unwrap();
+            match path.symlink_metadata() {
+                Ok(there) if there.is_dir() => {
+                    fs::remove_file(path.join("in")).unwrap();
+                    fs::remove_dir(&path).unwrap();
+                }
+                Ok(_) => fs::remove_file(&path).unwrap(),
+                Err(_) => (),
             }
             match whole {
                 Whole::Nothing => (),
+                Whole::Directory(value) => write(&path.join("in"), bytes_of(*value)),
                 Whole::Link(value) => {
                     fs::create_dir_all(path.parent().unwrap()).unwrap();
                     link(&path, &format!("to {value}"));
@@ -144,10 +154,16 @@ impl Side {
         }
         for (n, whole) in self.wholes.iter().enumerate() {
             let path = dir.join(WHOLES[n]);
+            let names =
+                there.keys().filter(|it| it.starts_with(format!("{}/", WHOLES[n]).as_bytes()));
+            let (names, inner) = (names.count(), fs::read(path.join("in")));
             let is = match (whole, fs::read_link(&path), fs::read(&path)) {
+                (Whole::Directory(value), Err(_), Err(_)) => {
+                    names == 1 && inner.is_ok_and(|bytes| bytes == bytes_of(*value))
+                }
                 (Whole::Link(value), Ok(text), _) => text == Path::new(&format!("to {value}")),
                 (Whole::Bytes(value), Err(_), Ok(bytes)) => bytes == bytes_of(*value),
-                (Whole::Nothing, Err(_), Err(_)) => true,
+                (Whole::Nothing, Err(_), Err(_)) => path.symlink_metadata().is_err(),
                 _ => false,
             };
             if !is {

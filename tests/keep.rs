@@ -396,3 +396,39 @@ fn of_a_conflict_it_is_said_which_side_removed_the_file() {
         assert!(plan.contains("removed here, changed in the fork"), "{plan}");
     }
 }
+
+/// What lies below a conflict stays in the fork with it, whether something or nothing is in its place.
+#[test]
+fn what_lies_below_a_conflict_goes_with_it() {
+    for is_made_again in [false, true] {
+        let mut world = forked().into_iter().next().unwrap();
+        let (root, fork) = (world.root(), fork(&world));
+        for dir in [&root, &fork] {
+            fs::remove_file(dir.join("gone/a")).unwrap();
+        }
+        write(&fork.join("gone/a/deep/file"), "new");
+        fs::remove_dir(root.join("gone")).unwrap();
+        if is_made_again {
+            write(&root.join("gone/a"), "mine");
+        }
+        let before = on_disk(&root);
+        ours(&mut world, &["fork", "--keep", "--yes"], 3);
+        assert_eq!(on_disk(&root), before);
+        ours(&mut world, &["restore", "--continue"], 1);
+    }
+}
+
+#[test]
+fn what_the_project_has_in_place_of_a_directory_keeps_away_what_the_fork_put_there() {
+    for mut world in forked() {
+        let (root, fork) = (world.root(), fork(&world));
+        write(&fork.join("gone/b"), "new");
+        write(&fork.join("text"), six(&[0]));
+        remove_tree(&root.join("gone")).unwrap();
+        write(&root.join("gone"), "mine");
+        let done = ours(&mut world, &["fork", "--keep", "--yes"], 3);
+        assert!(done.stdout.contains("1 conflict kept: gone/b"), "{}", done.stdout);
+        assert_eq!([read(&root, "gone"), read(&root, "text")], ["mine".to_owned(), six(&[0])]);
+        assert!(!world.run(&["list"]).stderr.contains("interrupted"));
+    }
+}

@@ -319,7 +319,7 @@ fn what_an_open_restore_needs_stays() {
         paths: Vec::new(),
         merged: Vec::new(),
         merges: Vec::new(),
-        others: Vec::new(),
+        ends: Vec::new(),
         outside: Vec::new(),
         head: None,
         closed: Vec::new(),

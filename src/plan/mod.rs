@@ -18,5 +18,5 @@ pub use picked::{Pick, Picked};
 pub use prune::{Chunk, Pin, Pins, PrunePlan, RetentionInput, RetentionLimits, Why, ages, evict};
 pub use restore::{
     Action, Author, KeepReason, Merged, Options, OutsidePlan, Past, RestorePlan, SessionTag, Step,
-    Unsettled, keep_parents, restore, settle,
+    Unsettled, keep_executable, keep_parents, restore, settle,
 };

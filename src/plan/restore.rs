@@ -245,6 +245,11 @@ impl RestorePlan {
         self.steps.iter().filter(is_left).map(|step| &step.path)
     }
 
+    /// A step that cannot be carried out, because its path lies below one that does not end as a directory.
+    pub fn misplaced(&self) -> Option<&Step> {
+        misplaced(&self.steps).or_else(|| misplaced(&self.outside.steps))
+    }
+
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.deeds().next().is_none() && self.outside.deeds().next().is_none()
@@ -296,8 +301,7 @@ pub fn restore(
     }
     add_unseen(&mut steps, options, picked, past, &left_out);
     add_repositories(&mut steps, picked, past, &left_out);
-    keep_parents(&mut steps);
-    keep_below_files(&mut steps);
+    keep_executable(&mut steps);
     let is_wanted = |skipped: &&Skipped| {
         let path = RelPath::from_bytes(&skipped.path);
         path.map_or(*picked == Picked::All, |path| picked.has(&path))
@@ -345,7 +349,6 @@ fn in_the_way_of(steps: &[Step], others: Vec<Change>) -> Vec<Change> {
         return others;
     }
     let comes_back = |step: &&Step| matches!(step.action, Action::Restore | Action::Recreate);
-    let above = |path: &RelPath| std::iter::successors(path.parent(), RelPath::parent);
     let needed: BTreeSet<RelPath> =
         steps.iter().filter(comes_back).flat_map(|step| above(&step.path)).collect();
     let is_directory = |entry: &Entry| entry.kind == Kind::Directory;
@@ -488,29 +491,58 @@ fn is_undone(author: Author) -> bool {
     }
 }
 
-/// What was in a directory cannot come back where something else stays in its place.
-fn keep_below_files(steps: &mut [Step]) {
-    let stays = |step: &Step| {
-        let is_directory = step.now.is_none_or(|now| now.kind == Kind::Directory);
-        matches!(step.action, Action::Keep(_)) && !is_directory
-    };
-    let mut in_the_way: BTreeSet<RelPath> = BTreeSet::new();
+/// Keeps what cannot be done because of other steps, so that all that is left of a plan can.
+pub fn keep_executable(steps: &mut [Step]) {
+    keep_parents(steps);
+    keep_below_obstacles(steps);
+}
+
+/// What was in a directory cannot come back where something else stays in its place, or nothing.
+fn keep_below_obstacles(steps: &mut [Step]) {
+    let (mut kept_files, mut obstacles) = (BTreeSet::new(), BTreeSet::new());
     for step in steps {
-        let mut above = step.path.parent();
-        while let Some(dir) = above {
-            if in_the_way.contains(&dir) {
-                step.action = Action::Keep(KeepReason::InTheWay);
-            }
-            above = dir.parent();
+        let is_below = |all: &BTreeSet<RelPath>| above(&step.path).any(|dir| all.contains(&dir));
+        if is_below(&kept_files) || is_put(step) && is_below(&obstacles) {
+            step.action = Action::Keep(KeepReason::InTheWay);
         }
-        if stays(step) {
-            in_the_way.insert(step.path.clone());
+        if !ends_as_directory(step) {
+            obstacles.insert(step.path.clone());
+            if !step.is_deed() && step.now.is_some() {
+                kept_files.insert(step.path.clone());
+            }
         }
     }
 }
 
-/// A directory stays if something in it stays; and where a directory stays that was a file, the
-/// file cannot come back.
+/// The first step that puts something below a path that does not end as a directory.
+fn misplaced(steps: &[Step]) -> Option<&Step> {
+    let obstacles: BTreeSet<&RelPath> =
+        steps.iter().filter(|step| !ends_as_directory(step)).map(|step| &step.path).collect();
+    let is_below = |step: &&Step| above(&step.path).any(|dir| obstacles.contains(&dir));
+    steps.iter().filter(|step| is_put(step)).find(is_below)
+}
+
+fn above(path: &RelPath) -> impl Iterator<Item = RelPath> {
+    std::iter::successors(path.parent(), RelPath::parent)
+}
+
+/// Whether a step puts something at its path.
+fn is_put(step: &Step) -> bool {
+    matches!(step.action, Action::Restore | Action::Recreate | Action::Merge)
+}
+
+/// Whether a directory is at the path of a step when it is done.
+fn ends_as_directory(step: &Step) -> bool {
+    let end = match step.action {
+        Action::Restore | Action::Recreate => step.then,
+        Action::Keep(_) => step.now,
+        Action::Merge | Action::Remove => None,
+    };
+    end.is_some_and(|end| end.kind == Kind::Directory)
+}
+
+/// A directory stays if something in it stays, or is put there; and where a directory stays that was a file,
+/// the file cannot come back.
 pub fn keep_parents(steps: &mut [Step]) {
     let mut kept: BTreeSet<RelPath> = BTreeSet::new();
     for step in steps.iter_mut().rev() {
@@ -532,7 +564,7 @@ pub fn keep_parents(steps: &mut [Step]) {
             | Action::Merge
             | Action::Keep(_) => (),
         }
-        if matches!(step.action, Action::Keep(_)) {
+        if !step.is_deed() || is_put(step) {
             kept.insert(step.path.clone());
         }
     }
@@ -569,7 +601,7 @@ pub fn settle(of: CheckpointId, paths: Vec<Unsettled>) -> RestorePlan {
         })
         .collect();
     steps.sort_by(|a, b| a.path.cmp(&b.path));
-    keep_parents(&mut steps);
+    keep_executable(&mut steps);
     let outside = OutsidePlan::default();
     RestorePlan { of, steps, outside, not_covered: Vec::new(), merges: BTreeMap::new() }
 }

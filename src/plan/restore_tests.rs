@@ -233,3 +233,42 @@ fn what_stands_where_a_picked_file_needs_a_directory_makes_room_or_is_in_the_way
     let theirs = [(d, Action::Keep(KeepReason::Edited)), (b, Action::Keep(KeepReason::InTheWay))];
     assert_eq!(done(Author::Other), theirs);
 }
+
+/// The actions of steps, once they can be carried out as a whole.
+fn executable(steps: &[(&str, Action, Option<Entry>, Option<Entry>)]) -> Vec<Action> {
+    let step = |(at, action, then, now): &(&str, Action, Option<Entry>, Option<Entry>)| Step {
+        path: path(at),
+        action: *action,
+        then: *then,
+        now: *now,
+        author: Author::Agent,
+    };
+    let mut steps: Vec<Step> = steps.iter().map(step).collect();
+    keep_executable(&mut steps);
+    assert_eq!(misplaced(&steps), None);
+    steps.into_iter().map(|step| step.action).collect()
+}
+
+#[test]
+fn no_step_puts_anything_below_what_does_not_end_as_a_directory() {
+    use Action::{Keep, Recreate, Remove, Restore};
+    let (old, new, dir) = (Some(file(1, 0o644)), Some(file(2, 0o644)), Some(DIRECTORY));
+    let (conflict, way) = (Keep(KeepReason::BothChanged), Keep(KeepReason::InTheWay));
+    let gone =
+        [("d", conflict, None, None), ("d/e", Recreate, dir, None), ("d/e/f", Recreate, old, None)];
+    assert_eq!(executable(&gone), [conflict, way, way], "nothing stays in its place");
+    let other = [("d", conflict, new, new), ("d/f", Recreate, old, None)];
+    assert_eq!(executable(&other), [conflict, way]);
+    let there = [("d", conflict, dir, dir), ("d/f", Recreate, old, None)];
+    assert_eq!(executable(&there), [conflict, Recreate]);
+    let comes = [("d", Restore, dir, new), ("d/f", Recreate, old, None)];
+    assert_eq!(executable(&comes), [Restore, Recreate]);
+    let goes = [("d", Remove, None, dir), ("d/e", Remove, None, dir), ("d/e/f", Restore, old, new)];
+    assert_eq!(executable(&goes), [way, way, Restore], "a directory stays with what is put there");
+    let swapped = [("d", Restore, old, dir), ("d/f", Restore, old, new)];
+    assert_eq!(executable(&swapped), [way, Restore]);
+    let filed = [("d", Restore, old, new), ("d/f", Recreate, old, None)];
+    assert_eq!(executable(&filed), [Restore, way]);
+    let emptied = [("d", Restore, old, dir), ("d/f", Remove, None, new)];
+    assert_eq!(executable(&emptied), [Restore, Remove]);
+}

@@ -9,7 +9,7 @@ use crate::{
     error::{Error, Result},
     fs::{Dir, DirCursor, names_in, stat_path},
     model::{Entry, Kind, RelPath, SkipReason, Skipped, Stamp, Storage, Tree},
-    plan::{Action, Author, Change, RestorePlan, Step},
+    plan::{self, Action, Author, Change, KeepReason, RestorePlan, Step},
     process::Process,
     project::Project,
     scan::{Scan, VictimPath},
@@ -140,15 +140,42 @@ fn is_hidden_directory(way: &mut DirCursor<'_>, change: &Change) -> bool {
     was_directory && change.after.is_none() && kind_at(way, &change.path) == Some(Kind::Directory)
 }
 
+/// Makes steps below `top` executable as a whole. Adds the directories that they need and neither tree
+/// tells of; where something else stands in place of one, keeps what was to be below it, for `reason`.
+pub(super) fn make_executable(top: &Path, steps: &mut Vec<Step>, reason: KeepReason) {
+    keep_below_others(top, steps, reason);
+    plan::keep_executable(steps);
+    add_parents(top, steps);
+}
+
+/// What was in a directory cannot come back where something that is no step of the plan is in its place.
+fn keep_below_others(top: &Path, steps: &mut [Step], reason: KeepReason) {
+    let known: BTreeSet<RelPath> = steps.iter().map(|step| step.path.clone()).collect();
+    let mut kinds: BTreeMap<RelPath, Option<Kind>> = BTreeMap::new();
+    let mut is_other = |dir: RelPath| {
+        let kind = |dir: &RelPath| stat_path(&top.join(dir.as_path())).ok()?.kind();
+        let is_known = known.contains(&dir);
+        !is_known
+            && kinds.entry(dir).or_insert_with_key(kind).is_some_and(|it| it != Kind::Directory)
+    };
+    for step in steps.iter_mut().filter(|step| is_new(step)) {
+        if std::iter::successors(step.path.parent(), RelPath::parent).any(&mut is_other) {
+            step.action = Action::Keep(reason);
+        }
+    }
+}
+
+/// Whether a step puts something where nothing is.
+fn is_new(step: &Step) -> bool {
+    step.now.is_none() && matches!(step.action, Action::Recreate | Action::Merge)
+}
+
 /// Adds the directories on the way to what comes back that neither tree tells of: what is ignored
 /// is held without them.
-pub(super) fn add_parents(top: &Path, steps: &mut Vec<Step>) {
+fn add_parents(top: &Path, steps: &mut Vec<Step>) {
     let known: BTreeSet<RelPath> = steps.iter().map(|step| step.path.clone()).collect();
     let mut missing = BTreeSet::new();
-    let comes = |step: &&Step| {
-        step.now.is_none() && matches!(step.action, Action::Recreate | Action::Merge)
-    };
-    for step in steps.iter().filter(comes) {
+    for step in steps.iter().filter(|step| is_new(step)) {
         let mut above = step.path.parent();
         while let Some(dir) = above.filter(|dir| !known.contains(dir)) {
             if stat_path(&top.join(dir.as_path())).is_ok() || !missing.insert(dir.clone()) {

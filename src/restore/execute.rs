@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    Restore, RestoreRequest, StepState, head, hold, model_note, prepared::Prepared,
+    Restore, RestoreRequest, RestoreSource, head, hold, model_note, prepared::Prepared,
     repositories::keeps_own,
 };
 use crate::{
@@ -54,6 +54,7 @@ impl Restore<'_> {
     ) -> Result<RestoreReport> {
         let Self { project, request, .. } = self;
         refuse_unseen(project, &prepared.plan, request)?;
+        refuse_misplaced(&prepared.plan)?;
         let stored_scan = (!was_asked).then(|| std::mem::take(&mut prepared.stored_scan));
         let prepared = &*prepared;
         // Once the branch is back, the index is that of a HEAD that has not moved.
@@ -158,6 +159,21 @@ impl Restore<'_> {
         Some(git.restore_index(checkpoint.id))
     }
 
+    /// What is to be at each path, unless the tree of the checkpoint says all of it.
+    fn ends(self, prepared: &Prepared) -> Vec<(PathBuf, Option<Entry>)> {
+        let is_of_tree = match self.request.source {
+            RestoreSource::Checkpoint | RestoreSource::Undone(_) => merged(prepared).is_empty(),
+            RestoreSource::Step(_) | RestoreSource::Turn(_) | RestoreSource::Fork(_) => false,
+        };
+        if is_of_tree {
+            return Vec::new();
+        }
+        let plan = &prepared.plan;
+        let below = plan.deeds().map(|step| (step.path.as_path().to_owned(), step.then));
+        let outside = plan.outside.deeds().map(|step| (step.path.at_top(), step.then));
+        below.chain(outside).collect()
+    }
+
     fn log(self, prepared: &Prepared, held: CheckpointId) -> RestoreLog {
         let Self { project, checkpoint, request } = self;
         let plan = &prepared.plan;
@@ -169,7 +185,7 @@ impl Restore<'_> {
             paths: plan.deeds().map(|step| step.path.clone()).collect(),
             merged: merged(prepared),
             merges: plan.merges.clone().into_iter().chain(prepared.of_step.clone()).collect(),
-            others: request.step().map(StepState::others).unwrap_or_default(),
+            ends: self.ends(prepared),
             outside: plan.outside.deeds().map(|step| step.path.at_top()).collect(),
             closed: apply::closed(&project.root, plan),
             head: prepared.head.moves.clone().map(|head| [head.branch, head.from, head.to]),
@@ -178,6 +194,15 @@ impl Restore<'_> {
             brings: prepared.brought.as_ref().and_then(|brought| brought.of.clone()),
         }
     }
+}
+
+/// Refuses a plan that could only be carried out in part.
+pub(super) fn refuse_misplaced(plan: &RestorePlan) -> Result<()> {
+    let Some(step) = plan.misplaced() else { return Ok(()) };
+    Err(Error::other(
+        format!("`{}` is to be put where no directory will be", ui::escape(step.path.as_bytes())),
+        "nothing was changed; this is a bug: please report it with the output of `--dry-run`",
+    ))
 }
 
 /// Those that are removed, which is done before anything else: what they lie in may have to go.

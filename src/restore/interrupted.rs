@@ -3,17 +3,23 @@
 //! Both its target and its before-restore checkpoint are held. So a path that equals either may be
 //! overwritten without holding it again, and `undo` still works.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use super::{
     RestoreRequest,
-    bring::{Brings, BroughtTree},
-    comparison::{seen_by_plan, skipped_now},
+    bring::{Brings, BroughtFork},
+    comparison::{make_executable, seen_by_plan, skipped_now},
     content::digest_now,
-    execute::{gone, is_settled, made, make_repositories, note_back, note_merged, records},
+    execute::{
+        gone, is_settled, made, make_repositories, note_back, note_merged, records,
+        refuse_misplaced,
+    },
     head,
     hold::drop_announced,
-    mid_turn, outside,
+    outside,
     repositories::keeps_own,
 };
 use crate::{
@@ -22,7 +28,7 @@ use crate::{
     error::{Error, Result},
     fs::{Dir, c_name},
     model::{Checkpoint, Content, Entry, Kind, RelPath, Tree},
-    plan::{self, Merged, RestorePlan, Unsettled},
+    plan::{self, KeepReason, RestorePlan, Unsettled},
     process::Process,
     project::Project,
     restore_log::{self, Announced, RestoreLog},
@@ -41,6 +47,16 @@ pub(crate) enum Toward {
     Before,
     /// The state it went to.
     After,
+}
+
+impl Toward {
+    /// The end that the restore was to reach, of the one that is wanted and the other.
+    pub(super) fn restored<'e, T>(self, to: &'e mut T, from: &'e mut T) -> &'e mut T {
+        match self {
+            Self::After => to,
+            Self::Before => from,
+        }
+    }
 }
 
 /// Finishes the interrupted restore of a root, or takes it back. Returns what it was and what came
@@ -196,7 +212,9 @@ fn settle(
     let mut removed = make_repositories(project, to, &ends, gone(&steps))?;
     removed.aside.extend(aside);
     let brought = brought(process, log, toward)?;
-    let (plan, scan, to_tree) = plan(process, project, (log, brought.as_ref()), toward)?;
+    let wanted = log.wanted();
+    let (plan, scan, to_tree) = plan(process, project, (log, &wanted), toward)?;
+    refuse_misplaced(&plan)?;
     let seen = seen_by_plan(project, &plan, &scan);
     let seen = |path: &RelPath| seen.get(path).copied();
     let open = |content: &Content| match &brought {
@@ -211,8 +229,8 @@ fn settle(
     let stages = log.index && keeps_own(project, &steps);
     let git = project.store.git().filter(|_| stages);
     let index = git.map(|git| git.restore_index(to)).transpose()?;
-    let restored = brought.as_ref().filter(|_| toward == Toward::After);
-    let back = paths_back(project, log, &plan, &to_tree, restored)?;
+    let wanted = Some(wanted).filter(|_| toward == Toward::After).unwrap_or_default();
+    let back = paths_back(project, log, &plan, (&to_tree, &wanted))?;
     let back = back.iter().map(|(side, path, entry)| (*side, path, *entry));
     note_back(project, (to, log.held), &outcome, back)?;
     if toward == Toward::After {
@@ -241,7 +259,7 @@ fn move_head(project: &Project, log: &RestoreLog, toward: Toward) -> Result<()> 
 
 /// What the fork has that was to be brought back. To take that back, it need not be there any more: what was put
 /// from it is known by its digest.
-fn brought(process: &Process<'_>, log: &RestoreLog, toward: Toward) -> Result<Option<BroughtTree>> {
+fn brought(process: &Process<'_>, log: &RestoreLog, toward: Toward) -> Result<Option<BroughtFork>> {
     let Some(of) = &log.brings else { return Ok(None) };
     match Brings::again(process, of) {
         Err(_) if toward == Toward::Before => Ok(None),
@@ -249,14 +267,13 @@ fn brought(process: &Process<'_>, log: &RestoreLog, toward: Toward) -> Result<Op
     }
 }
 
-/// The paths that are back as the wanted end has them, and what is there. `brought` is what was to be brought
-/// from a fork, if that is the wanted end.
+/// The paths that are back as the wanted end has them, and what is there. `wanted` is what that has where the
+/// tree does not say it.
 fn paths_back(
     project: &Project,
     log: &RestoreLog,
     plan: &RestorePlan,
-    to: &Tree,
-    brought: Option<&BroughtTree>,
+    (to, wanted): (&Tree, &BTreeMap<PathBuf, Option<Entry>>),
 ) -> Result<Vec<(PathSide, RelPath, Option<Entry>)>> {
     let merged: BTreeSet<&RelPath> = log.merged.iter().map(|(path, _)| path).collect();
     let kept: BTreeSet<&RelPath> = plan.kept().map(|step| &step.path).collect();
@@ -265,15 +282,16 @@ fn paths_back(
     };
     let mut back = Vec::new();
     for path in log.paths.iter().filter(|path| !merged.contains(path) && !kept.contains(path)) {
-        let entry = match brought {
-            Some(brought) => brought.entry(path)?,
+        let entry = match wanted.get(path.as_path()) {
+            Some(wanted) => *wanted,
             None => store::entry_at(project.store.as_ref(), to, path)?,
         };
         back.push((PathSide::Root, path.clone(), entry));
     }
     for path in log.outside.iter().filter_map(|path| RelPath::from_top(path).ok()) {
         if !stays(&path) {
-            let entry = to.outside.get(&path.at_top()).copied();
+            let of_tree = || to.outside.get(&path.at_top()).copied();
+            let entry = wanted.get(&path.at_top()).copied().unwrap_or_else(of_tree);
             back.push((PathSide::Outside, path, entry));
         }
     }
@@ -283,7 +301,7 @@ fn paths_back(
 fn plan(
     process: &Process<'_>,
     project: &Project,
-    (log, brought): (&RestoreLog, Option<&BroughtTree>),
+    (log, wanted): (&RestoreLog, &BTreeMap<PathBuf, Option<Entry>>),
     toward: Toward,
 ) -> Result<(RestorePlan, Scan, Tree)> {
     let (to_id, from_id) = match toward {
@@ -297,22 +315,17 @@ fn plan(
     let now = project.store.identify(&mut scan)?;
     // Only now is it known what could not be read.
     refuse_skipped(log, &scan)?;
-    let mid_turn = match toward {
-        Toward::After if log.brings.is_none() => {
-            mid_turn::unfinished(project, log.of, &log.merged)?
-        }
-        Toward::After | Toward::Before => BTreeMap::new(),
-    };
     let digests = log.merged.iter().map(|(path, sha)| (path, sha.as_str())).collect();
-    let merges = log.merges.iter().map(|(path, merged)| (path, merged)).collect();
-    let ends = BothEnds { project, log, brought, toward, to, from, now, mid_turn, digests, merges };
-    let (mut paths, mut merges) = (Vec::new(), BTreeMap::new());
-    for path in &log.paths {
-        paths.extend(ends.unsettled(path, &mut merges)?);
-    }
+    let ends = BothEnds { project, toward, to, from, now, digests, wanted };
+    let paths = log.paths.iter().map(|path| ends.unsettled(path)).collect::<Result<_>>()?;
     let mut plan = plan::settle(to_id, paths);
-    plan.merges = merges;
-    plan.outside = outside::settle(&ends.to, &ends.from, &ends.now, log);
+    make_executable(project.root.path(), &mut plan.steps, KeepReason::Changed);
+    if toward == Toward::After {
+        let deeds: BTreeSet<&RelPath> = plan.deeds().map(|step| &step.path).collect();
+        let merges = log.merges.iter().filter(|(path, _)| deeds.contains(path)).cloned();
+        plan.merges = merges.collect();
+    }
+    plan.outside = outside::settle([&ends.to, &ends.from, &ends.now], log, (toward, wanted));
     Ok((plan, scan, ends.to))
 }
 
@@ -332,106 +345,47 @@ fn refuse_skipped(log: &RestoreLog, scan: &Scan) -> Result<()> {
 /// The two ends of an interrupted restore, and what is there now.
 struct BothEnds<'a> {
     project: &'a Project,
-    log: &'a RestoreLog,
-    brought: Option<&'a BroughtTree>,
     toward: Toward,
     /// The end that is wanted.
     to: Tree,
     /// The other end.
     from: Tree,
     now: Tree,
-    /// The work of others since, where the restore was to go back to it.
-    mid_turn: BTreeMap<RelPath, Entry>,
-    /// The SHA-256 of the merged files, in hex.
+    /// The SHA-256 of what the restore puts there and its checkpoint does not have, in hex.
     digests: BTreeMap<&'a RelPath, &'a str>,
-    /// Their content, where it was written down.
-    merges: BTreeMap<&'a RelPath, &'a Merged>,
+    /// What the restore was to reach where its checkpoint does not say it.
+    wanted: &'a BTreeMap<PathBuf, Option<Entry>>,
 }
 
 impl BothEnds<'_> {
-    /// What there is to settle at a path; `None` for nothing. Adds what is to be merged there to `merges`.
-    fn unsettled(
-        &self,
-        path: &RelPath,
-        merges: &mut BTreeMap<RelPath, Merged>,
-    ) -> Result<Option<Unsettled>> {
-        let (mut to, mut from) = self.ends(path)?;
-        let now = store::entry_at(self.project.store.as_ref(), &self.now, path)?;
+    /// What there is to settle at a path. Type, permissions and content all have to be as an end has them.
+    fn unsettled(&self, path: &RelPath) -> Result<Unsettled> {
+        let at = |tree: &Tree| store::entry_at(self.project.store.as_ref(), tree, path);
+        let (mut to, mut from, now) = (at(&self.to)?, at(&self.from)?, at(&self.now)?);
+        if let Some(wanted) = self.wanted.get(path.as_path()) {
+            *self.toward.restored(&mut to, &mut from) = *wanted;
+        }
         let now = now.map(|now| self.named(path, self.named(path, now, to), from));
-        let is_directory = now.is_some_and(|now| now.kind == Kind::Directory);
-        if is_directory && self.leads_to_merged(path) {
-            // It may have been made on the way to a merged file.
-            from = from.or(now);
+        let restored = self.toward.restored(&mut to, &mut from);
+        if let (Some(end), Some(now)) = (restored, now)
+            && end.kind == now.kind
+            && self.has_digest(path, now.kind)
+        {
+            // It has no name in the store, or the store of a fork has given it another one.
+            end.content = now.content;
         }
-        if let Some(&sha) = self.digests.get(path) {
-            let digest = now.and_then(|now| digest_now(self.project, path, now.kind));
-            let is_ours = digest.is_some_and(|digest| digest == sha);
-            from = if is_ours { now } else { from };
-            if self.is_to_be_merged(path) {
-                // It is merged already, or a version wrote the log that did not note the content.
-                let Some(&whole) = self.merges.get(path).filter(|_| !is_ours) else {
-                    return Ok(None);
-                };
-                merges.insert(path.clone(), whole.clone());
-                let (kind, permissions) = (Kind::File, whole.permissions);
-                to = Some(Entry { kind, permissions, content: None, device: 0 });
-            }
-        }
-        if let Some((_, other)) = self.log.others.iter().find(|(at, _)| at == path) {
-            let there = other.and_then(entry_of_mode);
-            let end = self.restored(&mut to, &mut from);
-            if there.is_none_or(|there| end.is_none_or(|end| end.kind != there.kind)) {
-                *end = there;
-            }
-        }
-        Ok(Some(Unsettled { path: path.clone(), to, from, now }))
+        Ok(Unsettled { path: path.clone(), to, from, now })
     }
 
-    /// What each end has at a path.
-    fn ends(&self, path: &RelPath) -> Result<(Option<Entry>, Option<Entry>)> {
-        let store = self.project.store.as_ref();
-        let mid_turn = self.mid_turn.get(path).copied();
-        let mut to = mid_turn.or(store::entry_at(store, &self.to, path)?);
-        let mut from = store::entry_at(store, &self.from, path)?;
-        if let Some(brought) = self.brought {
-            *self.restored(&mut to, &mut from) = brought.entry(path)?;
-        }
-        Ok((to, from))
-    }
-
-    /// The end that the restore was to reach.
-    fn restored<'e>(
-        &self,
-        to: &'e mut Option<Entry>,
-        from: &'e mut Option<Entry>,
-    ) -> &'e mut Option<Entry> {
-        match self.toward {
-            Toward::After => to,
-            Toward::Before => from,
-        }
+    /// Whether the content at a path is what the restore was to put there, as far as its digest was noted.
+    fn has_digest(&self, path: &RelPath, kind: Kind) -> bool {
+        let wanted = self.digests.get(path);
+        wanted.is_some_and(|sha| digest_now(self.project, path, kind).is_some_and(|it| it == *sha))
     }
 
     fn named(&self, path: &RelPath, now: Entry, end: Option<Entry>) -> Entry {
         store::named_as(self.project.store.as_ref(), path, now, end, ContentSource::Disk)
     }
-
-    /// Whether a merged file lies below a path.
-    fn leads_to_merged(&self, dir: &RelPath) -> bool {
-        let mut from_there = self.digests.range::<RelPath, _>(dir..);
-        from_there.next().is_some_and(|(path, _)| path.is_within(dir))
-    }
-
-    /// Whether the wanted end has a merge of both sides at a path of which the digest is known.
-    fn is_to_be_merged(&self, path: &RelPath) -> bool {
-        let is_brought = self.log.brings.is_some() && !self.merges.contains_key(path);
-        self.toward == Toward::After && !self.mid_turn.contains_key(path) && !is_brought
-    }
-}
-
-/// What is no file, by the bits of its type and permissions.
-fn entry_of_mode(mode: u32) -> Option<Entry> {
-    let (kind, permissions) = (Kind::of_mode(mode)?, mode & 0o7777);
-    Some(Entry { kind, permissions, content: None, device: 0 })
 }
 
 /// Gives directories that forbade writing their permissions back.

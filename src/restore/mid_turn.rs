@@ -95,33 +95,6 @@ pub(super) fn go_to(
     Ok(inner)
 }
 
-/// What an interrupted restore to a checkpoint was to put back of the work of others: at paths of which
-/// the SHA-256 of the bytes is known, and on the way there.
-pub(super) fn unfinished(
-    project: &Project,
-    of: CheckpointId,
-    digests: &[(RelPath, String)],
-) -> Result<BTreeMap<RelPath, Entry>> {
-    let mut found = BTreeMap::new();
-    if digests.is_empty() {
-        return Ok(found);
-    }
-    for step in since(project, of)? {
-        let Ok(tree) = project.store.tree(step.id) else { continue };
-        for (path, sha) in digests {
-            let entry = store::entry_at(project.store.as_ref(), &tree, path)?;
-            let digest = entry.and_then(|entry| digest_then(project, &entry));
-            if !found.contains_key(path) && digest.is_some_and(|digest| digest == *sha) {
-                for path in std::iter::successors(Some(path.clone()), RelPath::parent) {
-                    let there = store::entry_at(project.store.as_ref(), &tree, &path)?;
-                    found.extend(there.map(|there| (path, there)));
-                }
-            }
-        }
-    }
-    Ok(found)
-}
-
 /// Makes changes lead from what `tree` has at a path, and on the way there.
 fn lead_from(
     project: &Project,

@@ -50,7 +50,7 @@ use crate::{
     attribution::TurnCalls,
     error::Result,
     model::{Checkpoint, CheckpointId, Content, Entry, Kind},
-    plan::{Options, Picked},
+    plan::{KeepReason, Options, Picked},
     process::Process,
     project::Project,
 };
@@ -182,6 +182,17 @@ impl RestoreRequest {
     pub(crate) fn undone(&self) -> Option<CheckpointId> {
         let RestoreSource::Undone(of) = self.source else { return None };
         Some(of)
+    }
+
+    /// Why something cannot be put where something that is no step of its plan is in the way.
+    pub(super) fn in_the_way(&self) -> KeepReason {
+        match self.source {
+            RestoreSource::Turn(_) => KeepReason::BuiltOn,
+            RestoreSource::Fork(_) => KeepReason::BothChanged,
+            RestoreSource::Checkpoint | RestoreSource::Step(_) | RestoreSource::Undone(_) => {
+                KeepReason::Changed
+            }
+        }
     }
 
     /// The turn, if one is reverted.

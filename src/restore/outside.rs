@@ -8,9 +8,9 @@ use std::{
 };
 
 use super::{
-    Restore, RestoreSource,
+    Restore, RestoreSource, Toward,
     authors::{self, Authors, Authorship},
-    comparison::{RootComparison, add_parents},
+    comparison::{RootComparison, make_executable},
     repositories::keep_in_git_dirs,
     revert,
 };
@@ -18,8 +18,8 @@ use crate::{
     attribution::{self, Outside, PathSide},
     error::Result,
     fs::stat_path,
-    model::{Checkpoint, Kind, Reason, RelPath, RootKind, SkipReason, Skipped, Tree},
-    plan::{self, Action, KeepReason, OutsidePlan, Past, Picked, Step, Unsettled},
+    model::{Checkpoint, Entry, Reason, RelPath, RootKind, SkipReason, Skipped, Tree},
+    plan::{self, KeepReason, OutsidePlan, Past, Picked, Step, Unsettled},
     project::Project,
     restore_log::RestoreLog,
     scan::{Scan, VictimPath},
@@ -109,20 +109,28 @@ pub(super) fn plan(
         RootKind::Plain { .. } => None,
     };
     keep_in_git_dirs(Path::new("/"), own.as_ref(), request.repository, &mut steps);
-    keep_below_others(&mut steps);
-    add_parents(Path::new("/"), &mut steps);
+    make_executable(Path::new("/"), &mut steps, KeepReason::Changed);
     Ok(PlannedOutside { plan: with_stamps(steps), others: authorship.others })
 }
 
-/// Plans to go to one end of an interrupted restore.
-pub(super) fn settle(to: &Tree, from: &Tree, now: &Tree, log: &RestoreLog) -> OutsidePlan {
+/// Plans to go to one end of an interrupted restore. `wanted` is what that has where `to` does not say it.
+pub(super) fn settle(
+    [to, from, now]: [&Tree; 3],
+    log: &RestoreLog,
+    (toward, wanted): (Toward, &BTreeMap<PathBuf, Option<Entry>>),
+) -> OutsidePlan {
     let entry = |tree: &Tree, path: &PathBuf| tree.outside.get(path).copied();
     let unsettled = |path: &PathBuf| {
-        let (to, from, now) = (entry(to, path), entry(from, path), entry(now, path));
+        let (mut to, mut from, now) = (entry(to, path), entry(from, path), entry(now, path));
+        if let Some(end) = wanted.get(path) {
+            *toward.restored(&mut to, &mut from) = *end;
+        }
         Some(Unsettled { path: RelPath::from_top(path).ok()?, to, from, now })
     };
     let paths = log.outside.iter().filter_map(unsettled).collect();
-    with_stamps(plan::settle(log.of, paths).steps)
+    let mut steps = plan::settle(log.of, paths).steps;
+    make_executable(Path::new("/"), &mut steps, KeepReason::Changed);
+    with_stamps(steps)
 }
 
 fn with_stamps(steps: Vec<Step>) -> OutsidePlan {
@@ -133,21 +141,6 @@ fn with_stamps(steps: Vec<Step>) -> OutsidePlan {
         Some((path.clone(), stat_path(&path.at_top()).ok()?))
     });
     OutsidePlan { seen: seen.collect(), steps }
-}
-
-/// What was in a directory that was not held cannot come back where something else is in its place.
-fn keep_below_others(steps: &mut [Step]) {
-    let kind = |path: &RelPath| stat_path(&path.at_top()).ok()?.kind();
-    let known: BTreeSet<RelPath> = steps.iter().map(|step| step.path.clone()).collect();
-    let is_other = |dir: &RelPath| {
-        !known.contains(dir) && kind(dir).is_some_and(|kind| kind != Kind::Directory)
-    };
-    for step in steps.iter_mut().filter(|step| step.action == Action::Recreate) {
-        let mut above = std::iter::successors(step.path.parent(), RelPath::parent);
-        if above.any(|dir| is_other(&dir)) {
-            step.action = Action::Keep(KeepReason::Changed);
-        }
-    }
 }
 
 /// What was left out outside the root, as seen from the top of the file system.

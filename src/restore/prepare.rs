@@ -10,7 +10,7 @@ use std::{
 use super::{
     Restore, RestoreSource, RevertedTurn, StepState,
     authors::{self, Authors, Authorship},
-    comparison::{RootComparison, add_parents, see, seen_by_plan, skipped},
+    comparison::{RootComparison, make_executable, see, seen_by_plan, skipped},
     head::{self, HeadPlan},
     left_out::{left_out, moved, new_unheld, refuse_unknown},
     merge::{self, Merges},
@@ -253,6 +253,8 @@ impl Restore<'_> {
         plan.not_covered.retain(|out| facts.concerns(out));
         let moved = moved(project, &view.seen.scan, (checkpoint, &view.then), &plan.not_covered);
         keep_moved(&mut plan, &moved);
+        plan::keep_executable(&mut plan.steps);
+        plan::keep_executable(&mut plan.outside.steps);
         outside_left.retain(|left| moved.values().all(|to| to != left));
         let new_unheld = self.new_unheld(&view, &facts, &plan, &moved)?;
         let ChangeFacts { authorship, merges, mut inner, built_on, .. } = facts;
@@ -323,7 +325,7 @@ impl Restore<'_> {
         repositories.keep_in_the_way(project, &mut plan);
         repositories.keep_of_others(project, &mut plan);
         plan.not_covered.retain(|skipped| project.has_changed(checkpoint, skipped));
-        add_parents(project.root.path(), &mut plan.steps);
+        make_executable(project.root.path(), &mut plan.steps, request.in_the_way());
         plan
     }
 

@@ -15,7 +15,7 @@ use std::{
 use super::{
     Restore,
     brought::Brought,
-    comparison::{CurrentRoot, add_parents, seen_by_plan},
+    comparison::{CurrentRoot, make_executable, seen_by_plan},
     prepare::{keep_around_skipped, left_in_replaced},
     prepared::Prepared,
     repositories::keep_in_git_dirs,
@@ -24,13 +24,13 @@ use crate::{
     error::{Error, Result},
     forked::ForkEntry,
     fs::stat_path,
-    model::{Checkpoint, Content, Entry, Kind, RelPath, RootKind, Tree},
+    model::{Checkpoint, Content, Kind, RelPath, RootKind},
     plan::{self, Options, Past, Picked},
     process::Process,
     project::Project,
     restore_log::BroughtCheckpoint,
     state::RootState,
-    store::{self, repository},
+    store::repository,
     ui,
 };
 use fork_side::ForkSide;
@@ -83,15 +83,15 @@ impl Brings {
         record.map_or_else(|_| Vec::new(), |it| repository::beyond(&self.fork.state, root, &it))
     }
 
-    /// What a checkpoint of it has, to finish a restore that was interrupted.
+    /// The fork with a checkpoint, to finish a restore that was interrupted.
     ///
     /// # Errors
     ///
     /// Fails if the fork or the checkpoint cannot be read.
-    pub(super) fn again(process: &Process<'_>, of: &BroughtCheckpoint) -> Result<BroughtTree> {
+    pub(super) fn again(process: &Process<'_>, of: &BroughtCheckpoint) -> Result<BroughtFork> {
         let fork = Project::open(process, Some(&of.fork))?;
-        let tree = fork.tree_by_id(of.id)?;
-        Ok(BroughtTree { fork, tree })
+        fork.tree_by_id(of.id)?;
+        Ok(BroughtFork(fork))
     }
 
     /// A checkpoint of it, as the restore log names it.
@@ -100,25 +100,17 @@ impl Brings {
     }
 }
 
-/// What a checkpoint of a fork has.
-pub(super) struct BroughtTree {
-    fork: Project,
-    tree: Tree,
-}
+/// A fork whose contents an interrupted restore was to bring back.
+pub(super) struct BroughtFork(Project);
 
-impl BroughtTree {
-    /// What it has at a path.
-    pub(super) fn entry(&self, path: &RelPath) -> Result<Option<Entry>> {
-        store::entry_at(self.fork.store.as_ref(), &self.tree, path)
-    }
-
+impl BroughtFork {
     /// Opens a content of the fork, or of its project.
     pub(super) fn open_content(
         &self,
         project: &Project,
         content: &Content,
     ) -> Result<Box<dyn Read>> {
-        either(project, &self.fork, content)
+        either(project, &self.0, content)
     }
 }
 
@@ -162,7 +154,7 @@ impl Restore<'_> {
         };
         keep_in_git_dirs(project.root.path(), own.as_ref(), false, &mut plan.steps);
         keep_around_skipped(&mut plan.steps, &here.scan);
-        add_parents(project.root.path(), &mut plan.steps);
+        make_executable(project.root.path(), &mut plan.steps, request.in_the_way());
         let seen = seen_by_plan(project, &plan, &here.scan);
         let ForkSide { stays, theirs, unpicked, .. } = side;
         let old_names = found.old_names;

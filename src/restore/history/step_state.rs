@@ -290,15 +290,6 @@ impl StepState {
         files.collect()
     }
 
-    /// What is to be at paths where the checkpoint has something else, and that is no file: the bits of its
-    /// type and permissions.
-    pub(in crate::restore) fn others(&self) -> Vec<(RelPath, Option<u32>)> {
-        let is_file = |entry: &Entry| entry.kind == Kind::File;
-        let others = self.differs.iter().filter(|(_, entry)| !entry.as_ref().is_some_and(is_file));
-        let mode = |entry: &Entry| entry.kind.mode_bits() | entry.permissions;
-        others.map(|(path, entry)| (path.clone(), entry.as_ref().map(mode))).collect()
-    }
-
     /// Makes the tree of the checkpoint that of the step.
     fn overlay(&mut self, project: &Project) -> Result<()> {
         let tree = &mut self.then.tree;
