@@ -348,7 +348,10 @@ fn forked() -> World {
 }
 
 /// Commands that end as others do: what is done before them, and where they start.
-const KINDS: [(fn() -> World, &[&[&str]], &[&str]); 7] = [
+/// How its project is made, the commands before it, and the one that is killed.
+type KilledCommand = (fn() -> World, &'static [&'static [&'static str]], &'static [&'static str]);
+
+const KINDS: [KilledCommand; 7] = [
     (two_turns, &[], &["restore", "2", "--yes"]),
     (two_turns, &[], &["restore", "2.2", "--yes"]),
     (two_turns, &[], &["revert", "2", "--yes"]),
@@ -366,7 +369,9 @@ fn every_kind_of_change_is_finished_and_taken_back_exactly() {
     for (make, first, args) in KINDS {
         let start = || {
             let mut world = make();
-            first.iter().for_each(|args| drop(evidence::ours(&mut world, args, 0)));
+            for args in first {
+                evidence::ours(&mut world, args, 0);
+            }
             world.wait(1);
             world
         };
