@@ -117,12 +117,12 @@ impl Hook<'_, '_> {
     pub(super) fn reach(&mut self, start: &Path, state: &StateDir) -> Result<Reach> {
         let around = self.around.take().filter(|_| start == self.cwd);
         let surroundings = self.surroundings(state);
-        let (context, effect) = (&self.call.context, &self.effect);
+        let (context, what) = (&self.call.context, (&self.call.intent, &self.effect));
         if let Some(around) = around {
-            return Ok(reach::reach_in(around, start, context, effect, &surroundings));
+            return Ok(reach::reach_in(around, start, context, what, &surroundings));
         }
-        let found = reach::reach(start, context, effect, &surroundings)
-            .or_else(|| reach::reach(&self.cwd, context, effect, &surroundings));
+        let found = reach::reach(start, context, what, &surroundings)
+            .or_else(|| reach::reach(&self.cwd, context, what, &surroundings));
         found.ok_or_else(|| Error::Other {
             message: format!("cannot find the directory `{}`", ui::escape_path(&self.cwd)),
             hint: None,
@@ -141,7 +141,8 @@ impl Hook<'_, '_> {
         let held = LastCheckpoint::of(&outer.root, &state.root(&outer.root));
         let left_out = found.into_iter().filter(|(root, _)| !held.has_directory(root.path()));
         let reach = |around| {
-            let mut reach = reach::reach_in(around, &self.cwd, context, effect, &surroundings);
+            let what = (&self.call.intent, effect);
+            let mut reach = reach::reach_in(around, &self.cwd, context, what, &surroundings);
             // The outer root has what is elsewhere.
             reach.victims.retain(|place| place.starts_with(reach.root.path()));
             reach

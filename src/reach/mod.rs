@@ -3,6 +3,9 @@
 mod around;
 mod glob;
 mod named_paths;
+mod raw_text;
+#[cfg(test)]
+mod tests;
 
 use std::{
     os::unix::ffi::OsStrExt,
@@ -18,15 +21,16 @@ pub use around::{Surroundings, look_around_real, path_around, root_around};
 pub use glob::expand as matching;
 pub use named_paths::{AtRisk, plausible};
 use named_paths::{meant_by, places};
+use raw_text::RawText;
 
 /// What a call can reach from `start`, the directory its session works in.
 pub fn reach(
     start: &Path,
     context: &CallContext,
-    effect: &Effect,
+    what: (&Intent, &Effect),
     surroundings: &Surroundings<'_>,
 ) -> Option<Reach> {
-    Some(reach_in(root_around(start, surroundings)?, start, context, effect, surroundings))
+    Some(reach_in(root_around(start, surroundings)?, start, context, what, surroundings))
 }
 
 /// The same, with the root around `start` at hand.
@@ -34,11 +38,18 @@ pub fn reach_in(
     (root, scope): (Root, ScanScope),
     start: &Path,
     context: &CallContext,
-    effect: &Effect,
+    (intent, effect): (&Intent, &Effect),
     surroundings: &Surroundings<'_>,
 ) -> Reach {
     let bases = bases(start, context, &root);
     let mut victims = places(effect, &bases, &root);
+    if let Some(line) = named_paths::unresolved(intent, effect) {
+        let text = RawText::look(line, &bases, surroundings.home, &root);
+        victims.extend(text.places);
+        if named_paths::loses_unseen(effect) {
+            victims.extend(text.inner);
+        }
+    }
     // What works in a part of another repository may change all of it: its index, and whatever a
     // `git reset` there replaces.
     let worked_in = named_paths::worked_in(effect, &bases, &root).into_iter();

@@ -342,18 +342,43 @@ fn of_glob(
 /// Whether a place that is merely named may be held. The system's own directories are full of
 /// programs that every other command names; the places for everybody's temporary
 /// files belong to no project.
-fn is_worth_a_copy(place: &Path) -> bool {
-    const SYSTEM: &[&str] = &[
-        "/bin", "/sbin", "/lib", "/lib64", "/usr", "/nix", "/boot", "/snap", "/System", "/Library",
-        "/Applications",
-    ];
+pub(super) fn is_worth_a_copy(place: &Path) -> bool {
     const SHARED: &[&str] = &[
         "/", "/tmp", "/var/tmp", "/private/tmp", "/var", "/etc", "/home", "/opt", "/run",
         "/dev/shm",
     ];
-    !SHARED.iter().any(|shared| place == Path::new(shared))
-        && !SYSTEM.iter().any(|system| place.starts_with(system))
-        && !is_of_the_kernel(place)
+    !SHARED.iter().any(|shared| place == Path::new(shared)) && !is_system(place)
+}
+
+/// Whether a place belongs to the system or to its kernel.
+pub(super) fn is_system(place: &Path) -> bool {
+    const SYSTEM: &[&str] = &[
+        "/bin", "/sbin", "/lib", "/lib64", "/usr", "/nix", "/boot", "/snap", "/System", "/Library",
+        "/Applications",
+    ];
+    SYSTEM.iter().any(|system| place.starts_with(system)) || is_of_the_kernel(place)
+}
+
+/// The line whose text is looked through, if what it does is not known word by word.
+pub(super) fn unresolved<'i>(intent: &'i Intent, effect: &Effect) -> Option<&'i str> {
+    let Intent::Run { command, .. } = intent else { return None };
+    let (Effect::Destroys(finding) | Effect::Unknown(finding)) = effect else { return None };
+    let is_open = |simple: &Simple| {
+        let is_dynamic = |target: &Target| target.certainty == Certainty::Dynamic;
+        let names_none = simple.level != Level::ReadOnly && simple.targets.is_empty();
+        simple.level == Level::Unknown || names_none || simple.targets.iter().any(is_dynamic)
+    };
+    (command.contains(['$', '`']) || finding.commands.iter().any(is_open)).then_some(command)
+}
+
+/// Whether something is lost of which the line does not show what it is.
+pub(super) fn loses_unseen(effect: &Effect) -> bool {
+    let Effect::Destroys(finding) = effect else { return false };
+    let is_unseen = |simple: &Simple, target: &Target| {
+        target.certainty == Certainty::Dynamic && !is_plain(&target.path) && loses(simple, target)
+    };
+    let mut commands = finding.commands.iter();
+    commands.any(|simple| simple.targets.iter().any(|target| is_unseen(simple, target)))
 }
 
 fn is_plain(text: &str) -> bool {

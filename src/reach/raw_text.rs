@@ -1,0 +1,250 @@
+//! The paths that stand anywhere in the text of a line, whatever the shell makes of them. Where a word is
+//! known only when the line runs, what it becomes is most often put together from what stands there: an
+//! array, a default, a directory and a name. Knows no grammar, so that no gap in one can lose a path.
+
+use std::{
+    collections::HashSet,
+    ffi::OsStr,
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use super::named_paths::{is_system, is_worth_a_copy, plausible};
+use crate::model::Root;
+
+/// More pieces of one line than this are not looked at: a stat each, two milliseconds together.
+const PIECES_MAX: usize = 2_000;
+/// A piece is tried in this many directories.
+const DIRS_MAX: usize = 8;
+/// How many pairs of a directory and a piece are tried: four milliseconds.
+const TRIED_MAX: usize = 4_000;
+/// How many names of one directory are compared with what begins or ends a word.
+const NAMES_MAX: usize = 1_000;
+
+/// What separates words and their parts in the shell and in program text.
+const BETWEEN: &str = "'\"`;|&<>()\n\t ";
+/// What separates parts of a word that may be names of their own.
+const WITHIN: &str = "=,:@{}[]$*?!%#^\\+";
+/// What stands for text that is not known.
+const OPEN: &str = "$`{}*?[]%!";
+
+/// A part of a line that may be a path, or the beginning or end of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Piece<'t> {
+    text: &'t str,
+    /// Whether something that is not known precedes or follows it.
+    is_end: bool,
+    is_beginning: bool,
+}
+
+/// The places in the disk that a line's text names.
+pub(super) struct RawText<'a> {
+    bases: &'a [&'a Path],
+    root: &'a Root,
+    /// Files, and directories outside the root.
+    pub(super) places: Vec<PathBuf>,
+    /// Directories of the root.
+    pub(super) inner: Vec<PathBuf>,
+    /// Whether words are put together when the line runs.
+    is_computed: bool,
+    /// Where the other pieces are looked for.
+    dirs: Vec<PathBuf>,
+}
+
+impl<'a> RawText<'a> {
+    /// Looks up every piece of `line`: as it stands, and in every directory that the line names.
+    pub(super) fn look(
+        line: &str,
+        bases: &'a [&'a Path],
+        home: Option<&Path>,
+        root: &'a Root,
+    ) -> Self {
+        let dirs = bases.iter().map(|base| base.to_path_buf()).collect();
+        let is_computed = line.contains(|char| OPEN.contains(char));
+        let mut found =
+            Self { is_computed, bases, root, places: Vec::new(), inner: Vec::new(), dirs };
+        if line.contains('~') || line.contains("HOME") {
+            found.add_dir(home);
+        }
+        let bare: String = line.chars().filter(|char| !"'\"\\".contains(*char)).collect();
+        let mut pieces = Vec::new();
+        gather(line, &mut pieces);
+        if bare.len() < line.len() {
+            gather(&bare, &mut pieces);
+        }
+        let mut seen = HashSet::new();
+        pieces.retain(|piece| seen.insert(*piece));
+        for piece in &pieces {
+            found.as_it_stands(piece.text);
+        }
+        found.in_directories(&pieces);
+        for places in [&mut found.places, &mut found.inner] {
+            places.sort();
+            places.dedup();
+        }
+        found
+    }
+
+    fn as_it_stands(&mut self, text: &str) {
+        let places = plausible(Path::new(text), self.bases);
+        if places.is_empty() && text.contains('/') {
+            self.beginning(text);
+        }
+        for place in places {
+            self.add_dir(place.parent());
+            self.found(place, false);
+        }
+    }
+
+    /// Nothing is called so: it may be what names begin with, or lead elsewhere with other text in it.
+    fn beginning(&mut self, text: &str) {
+        for base in self.bases {
+            let whole = base.join(text);
+            let mut above = whole.ancestors().skip(1).enumerate();
+            let Some((depth, dir)) =
+                above.find_map(|(depth, above)| Some((depth, fs::canonicalize(above).ok()?)))
+            else {
+                continue;
+            };
+            if depth == 0
+                && let Some(name) = whole.file_name()
+            {
+                self.files_in(&dir, |file| file.as_bytes().starts_with(name.as_bytes()));
+            }
+            self.add_dir(Some(&dir));
+        }
+    }
+
+    /// Takes the files of a directory that are called so.
+    fn files_in(&mut self, dir: &Path, is_one: impl Fn(&OsStr) -> bool) {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten().take(NAMES_MAX) {
+            if is_one(&entry.file_name()) && entry.file_type().is_ok_and(|kind| !kind.is_dir()) {
+                self.found(entry.path(), true);
+            }
+        }
+    }
+
+    fn add_dir(&mut self, dir: Option<&Path>) {
+        let Some(dir) = dir.filter(|dir| !is_system(dir)) else { return };
+        if self.dirs.len() < DIRS_MAX && !self.dirs.iter().any(|known| known == dir) {
+            self.dirs.push(dir.to_owned());
+        }
+    }
+
+    /// Sorts in what is at `place`; a directory around the root is only one to look in.
+    fn found(&mut self, place: PathBuf, is_joined: bool) {
+        let Ok(real) = fs::canonicalize(&place) else { return };
+        if !real.is_dir() {
+            if real.starts_with(self.root.path()) || is_worth_a_copy(&real) {
+                self.places.extend(place.is_symlink().then_some(place));
+                self.places.push(real);
+            }
+            return;
+        }
+        if !is_joined {
+            self.add_dir(Some(&real));
+        }
+        if is_joined && !self.is_computed || self.root.path().starts_with(&real) {
+            // Nothing puts a name together, it is held, or far more than the line is about.
+        } else if real.starts_with(self.root.path()) {
+            self.inner.push(real);
+        } else if is_worth_a_copy(&real) {
+            self.places.push(real);
+        }
+    }
+
+    fn in_directories(&mut self, pieces: &[Piece<'_>]) {
+        let mut tried = 0;
+        let dirs = std::mem::take(&mut self.dirs);
+        let held: HashSet<PathBuf> = self.places.iter().cloned().collect();
+        for dir in dirs.into_iter().filter(|dir| !held.contains(dir)) {
+            for piece in pieces {
+                let name = piece.text.trim_matches('/');
+                tried += 1;
+                if tried > TRIED_MAX {
+                    return;
+                }
+                let place = dir.join(name);
+                if !name.is_empty() && place.symlink_metadata().is_ok() {
+                    self.found(place, true);
+                }
+            }
+            self.parts_of_names(&dir, pieces);
+        }
+    }
+
+    /// The files in a directory that begin or end as a word does of which the rest is not known.
+    fn parts_of_names(&mut self, dir: &Path, pieces: &[Piece<'_>]) {
+        let open = pieces.iter().filter(|piece| piece.is_beginning || piece.is_end);
+        let name = |piece: &Piece<'_>| piece.text.rsplit('/').next().unwrap_or_default().to_owned();
+        let mut open: Vec<_> = open.map(|piece| (*piece, name(piece))).collect();
+        open.retain(|(_, name)| !name.is_empty());
+        if open.is_empty() {
+            return;
+        }
+        self.files_in(dir, |file| {
+            let file = file.as_bytes();
+            open.iter().any(|(piece, name)| {
+                piece.is_beginning && file.starts_with(name.as_bytes())
+                    || piece.is_end && file.ends_with(name.as_bytes())
+            })
+        });
+    }
+}
+
+/// Every piece of a text.
+fn gather<'t>(text: &'t str, pieces: &mut Vec<Piece<'t>>) {
+    for word in text.split(|char| BETWEEN.contains(char)) {
+        if pieces.len() >= PIECES_MAX {
+            return;
+        }
+        let is_open = word.contains(|char| OPEN.contains(char));
+        let (from, to) = around(text, word);
+        add(pieces, word, from, to);
+        if !word.contains(|char| WITHIN.contains(char)) {
+            continue;
+        }
+        for part in word.split(|char| WITHIN.contains(char)) {
+            let (from, to) = around(text, part);
+            add(pieces, part, from, to);
+            if is_open && part.contains('/') {
+                part.split('/').for_each(|name| add(pieces, name, false, false));
+            }
+        }
+    }
+}
+
+/// Whether something that is not known stands right before and behind a part of a text.
+fn around(text: &str, part: &str) -> (bool, bool) {
+    let at = part.as_ptr() as usize - text.as_ptr() as usize;
+    let before = text[..at].trim_end_matches(['"', '\'']).chars().next_back();
+    let behind = text[at + part.len()..].trim_start_matches(['"', '\'']).chars().next();
+    let is_open = |char: Option<char>| char.is_some_and(|char| OPEN.contains(char));
+    (is_open(before) || before == Some(')'), is_open(behind))
+}
+
+fn add<'t>(pieces: &mut Vec<Piece<'t>>, text: &'t str, is_end: bool, is_beginning: bool) {
+    let is_name =
+        |text: &str| text.bytes().any(|byte| !b"./-~".contains(&byte)) || text.contains("..");
+    let mut push = |text: &'t str| {
+        if is_name(text) && !text.starts_with("//") && text.len() < 1024 {
+            pieces.push(Piece { text, is_end, is_beginning });
+        }
+    };
+    push(text);
+    if text.starts_with('-') {
+        push(text.trim_start_matches('-'));
+        // A value may follow a short option at once.
+        let value = text.char_indices().nth(2);
+        push(value.map_or("", |(at, _)| &text[at..]));
+    }
+    if let Some(at) = text.find("..").filter(|at| *at > 0) {
+        push(&text[at..]);
+    }
+    // A beginning may be taken off.
+    text.match_indices('/').for_each(|(at, _)| push(&text[at + 1..]));
+    if let Some(at_home) = text.strip_prefix("~/") {
+        push(at_home);
+    }
+}
