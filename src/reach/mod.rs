@@ -44,7 +44,7 @@ pub fn reach_in(
     let bases = bases(start, context, &root);
     let mut victims = places(effect, &bases, &root);
     if let Some(line) = named_paths::unresolved(intent, effect) {
-        let text = RawText::look(line, &bases, surroundings.home, &root);
+        let text = RawText::look(&line, &bases, surroundings.home, &root);
         victims.extend(text.places);
         if named_paths::loses_unseen(effect) {
             victims.extend(text.inner);

@@ -1,6 +1,7 @@
 //! The paths that a call names: relative to each directory that it may mean, through links, and by globs.
 
 use std::{
+    borrow::Cow,
     ffi::OsStr,
     fs,
     os::unix::ffi::OsStrExt,
@@ -359,16 +360,22 @@ pub(super) fn is_system(place: &Path) -> bool {
     SYSTEM.iter().any(|system| place.starts_with(system)) || is_of_the_kernel(place)
 }
 
-/// The line whose text is looked through, if what it does is not known word by word.
-pub(super) fn unresolved<'i>(intent: &'i Intent, effect: &Effect) -> Option<&'i str> {
+/// The text that is looked through, if what a line does is not known word by word: all of it where words
+/// are put together when it runs, else that of the commands of which nothing is known.
+pub(super) fn unresolved<'i>(intent: &'i Intent, effect: &Effect) -> Option<Cow<'i, str>> {
     let Intent::Run { command, .. } = intent else { return None };
     let (Effect::Destroys(finding) | Effect::Unknown(finding)) = effect else { return None };
-    let is_open = |simple: &Simple| {
+    let is_computed = |simple: &Simple| {
         let is_dynamic = |target: &Target| target.certainty == Certainty::Dynamic;
-        let names_none = simple.level != Level::ReadOnly && simple.targets.is_empty();
-        simple.level == Level::Unknown || names_none || simple.targets.iter().any(is_dynamic)
+        let names_none = simple.level == Level::Destroys && simple.targets.is_empty();
+        names_none || simple.targets.iter().any(is_dynamic) || simple.text.ends_with('…')
     };
-    (command.contains(['$', '`']) || finding.commands.iter().any(is_open)).then_some(command)
+    if command.contains(['$', '`']) || finding.commands.iter().any(is_computed) {
+        return Some(Cow::Borrowed(command));
+    }
+    let unknown = finding.commands.iter().filter(|simple| simple.level == Level::Unknown);
+    let texts: Vec<&str> = unknown.map(|simple| &*simple.text).collect();
+    (!texts.is_empty()).then(|| Cow::Owned(texts.join("\n")))
 }
 
 /// Whether something is lost of which the line does not show what it is.

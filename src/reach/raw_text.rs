@@ -107,7 +107,9 @@ impl<'a> RawText<'a> {
             else {
                 continue;
             };
+            // What is in the root is looked at by the scan.
             if depth == 0
+                && !dir.starts_with(self.root.path())
                 && let Some(name) = whole.file_name()
             {
                 self.files_in(&dir, |file| file.as_bytes().starts_with(name.as_bytes()));
