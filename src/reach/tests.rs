@@ -227,7 +227,8 @@ fn first_lost(scene: &Scene, seed: u64, count: usize) -> (usize, Option<(String,
 #[test]
 fn random_indirection_loses_nothing() {
     let scene = Scene::new("indirect");
-    let count = std::env::var("BEFOREHAND_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(40);
+    let count =
+        std::env::var("BEFOREHAND_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(40);
     let (taken, lost) = first_lost(&scene, 7, count);
     assert_eq!(lost, None);
     assert!(taken * 3 > count, "most lines have to take something: {taken} of {count}");
