@@ -83,3 +83,26 @@ fn a_directory_whose_name_has_another_case_is_like_any_other() {
     runs(&mut world, &["restore", "1", "--yes"]);
     assert_eq!(world.read(".GIT/config"), "mine");
 }
+
+#[test]
+fn a_replaced_repository_with_a_lock_that_nothing_holds_is_set_aside() {
+    let mut world = repository();
+    git(&world, &world.root(), "git branch gone");
+    world.hook("t", "Bash", &json!({ "command": "git branch -D gone" }));
+    git(&world, &world.root(), "git branch -qD gone");
+    for lock in [".git/state.lock", ".git/gc.pid"] {
+        world.write(lock, "precious");
+    }
+    world.write(".git/empty.lock", "");
+    let told = runs(&mut world, &["restore", "1", "--repository", "--yes"]);
+    git(&world, &world.root(), "git rev-parse gone");
+    assert!(told.contains("has content that no checkpoint holds"), "{told}");
+    let names = std::fs::read_dir(world.root()).unwrap().flatten();
+    let aside: Vec<_> =
+        names.filter(|it| it.file_name().to_string_lossy().starts_with(".git.before")).collect();
+    assert_eq!(aside.len(), 1, "{told}");
+    for lock in ["state.lock", "gc.pid"] {
+        assert_eq!(std::fs::read(aside[0].path().join(lock)).unwrap(), b"precious");
+    }
+    assert!(!world.root().join(".git/state.lock").exists());
+}

@@ -371,7 +371,7 @@ fn a_repository_that_is_changed_in_the_moment_it_is_replaced_is_set_aside() {
         let world = to_be_replaced();
         let args = ["restore", "1", "--repository", "--yes"];
         let (said, aside) = while_at(&world, &args, "repository", line);
-        assert!(said.contains("was changed after it was held: what was there is now"), "{said}");
+        assert!(said.contains("has content that no checkpoint holds: it is now"), "{said}");
         assert_eq!(git(&world, &world.root(), "git branch --list side | wc -l").trim(), "1");
         let [aside] = &aside[..] else { panic!("{line}: {aside:?}") };
         assert!(said.contains(aside.file_name().unwrap().to_str().unwrap()), "{said}");
@@ -434,7 +434,7 @@ fn what_was_committed_while_a_restore_lay_interrupted_is_set_aside() {
         let said = runs(&mut world, &["restore", then]);
         let aside = set_aside(&world.root());
         let [aside] = &aside[..] else { panic!("{point} {then}: {aside:?}: {said}") };
-        assert!(said.contains("was changed after it was held"), "{said}");
+        assert!(said.contains("has content that no checkpoint holds"), "{said}");
         let tell = format!("git --git-dir='{}' log --format=%s", aside.display());
         assert_eq!(git(&world, &world.root(), &tell), "mine\none", "{point} {then}");
         let side = git(&world, &world.root(), "git branch --list side");

@@ -355,7 +355,7 @@ pub(super) fn missed(process: &mut Process<'_>, project: &Project, outcome: &App
         let now = ui::path(now, project.home.as_deref());
         let _ignored = writeln!(
             process.stderr,
-            "warning: {place} was changed after it was held: what was there is now {now}"
+            "warning: the replaced {place} has content that no checkpoint holds: it is now {now}"
         );
     }
 }

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     fs::remove_tree,
-    model::{CheckpointId, is_gits_own},
+    model::{CheckpointId, is_beside_repository, is_gits_own, names_in_git},
     root,
     state::StateDir,
     store::{
@@ -72,11 +72,13 @@ impl Ends<'_> {
         if old.symlink_metadata().is_err() {
             return Ok(None);
         }
+        let mut is_rest_empty = true;
         if place.is_dir() && old.is_dir() {
-            keep_besides(old, place).map_err(Error::io("keep what is no part of", place))?;
+            let kept = keep_besides(old, place);
+            is_rest_empty = kept.map_err(Error::io("keep what is no part of", place))?;
         }
         // What cannot be read is not known to be held.
-        if self.is_held(state, root, place, old).unwrap_or(false) {
+        if is_rest_empty && self.is_held(state, root, place, old).unwrap_or(false) {
             return remove_tree(old).map(|()| None).map_err(Error::io("remove", old));
         }
         let now = self.free_name(place);
@@ -205,26 +207,30 @@ pub fn remove_unfinished(state: &StateDir, root: &Path, ends: &Ends<'_>) -> Vec<
 }
 
 /// Moves what no checkpoint holds from a git directory to its replacement: what is no object among the
-/// objects, pipes and sockets. Drops locks, which would stop git.
-fn keep_besides(old: &Path, new: &Path) -> io::Result<()> {
+/// objects, pipes and sockets. Locks would stop git there, so they stay. Returns whether all that stays is
+/// part of the repository, or has no bytes.
+fn keep_besides(old: &Path, new: &Path) -> io::Result<bool> {
     keep_below(old, new, b"")
 }
 
-fn keep_below(old: &Path, new: &Path, path: &[u8]) -> io::Result<()> {
+fn keep_below(old: &Path, new: &Path, path: &[u8]) -> io::Result<bool> {
+    let mut is_rest_empty = true;
     for name in names_of(old).unwrap_or_default() {
         let (from, to) = (old.join(&name), new.join(&name));
         let path = [path, b"/", name.as_bytes()].concat();
         let found = fs::symlink_metadata(&from)?;
         if found.is_dir() {
-            keep_below(&from, &to, &path)?;
+            is_rest_empty &= keep_below(&from, &to, &path)?;
             continue;
         }
+        let below = [b".git", &path[..]].concat();
         let is_special = !found.is_file() && !found.is_symlink();
-        let stays = is_special || !is_gits_own(&[b".git", &path[..]].concat());
-        if stays && to.symlink_metadata().is_err() {
+        if (is_special || !is_gits_own(&below)) && to.symlink_metadata().is_err() {
             fs::create_dir_all(new)?;
             fs::rename(&from, &to)?;
+        } else if names_in_git(&below).is_some_and(|names| is_beside_repository(&names)) {
+            is_rest_empty &= found.len() == 0;
         }
     }
-    Ok(())
+    Ok(is_rest_empty)
 }
