@@ -225,13 +225,12 @@ pub(in crate::shell) const LOOKS: &[ProgramRow] = &[
         "only lists",
     ),
     row("bundle create", "*", Rule::Destroys, "overwrites the bundle"),
+    row("format-patch", "*", Rule::Destroys, "overwrites patches of the same name"),
 ];
 
 /// Commands that make things and keep what is there.
-const MAKES: &[&str] = &[
-    "init", "clone", "fetch", "write-tree", "commit-tree", "mktree", "mktag", "submodule",
-    "format-patch",
-];
+const MAKES: &[&str] =
+    &["init", "clone", "fetch", "write-tree", "commit-tree", "mktree", "mktag", "submodule"];
 
 /// Judges `git`.
 pub(in crate::shell) fn git(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
