@@ -347,7 +347,6 @@ fn forked() -> World {
     world
 }
 
-/// Commands that end as others do: what is done before them, and where they start.
 /// How its project is made, the commands before it, and the one that is killed.
 type KilledCommand = (fn() -> World, &'static [&'static [&'static str]], &'static [&'static str]);
 
