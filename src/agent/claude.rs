@@ -12,7 +12,10 @@ use super::{BadPayload, EventKind, Hearing};
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ClaudePayload {
+    // In camel case from early versions of VS Code's agent.
+    #[serde(alias = "hookEventName")]
     pub(super) hook_event_name: Text,
+    #[serde(alias = "sessionId")]
     pub(super) session_id: Text,
     pub(super) prompt_id: Text,
     pub(super) turn_id: Text,

@@ -7,7 +7,7 @@
 //! Not told to us: what `!` lines in slash commands and the user's own `!` commands do.
 
 use super::input::Input;
-use super::{Dialect, EventKind, HookAnswer, claude, mcp, reply};
+use super::{Dialect, EventKind, HookAnswer, claude, reply, vscode_agent};
 use crate::model::{Agent, Decision, Intent, Language};
 
 /// The dialect of Claude Code.
@@ -44,7 +44,8 @@ const READS: &[&str] = &[
 ];
 
 /// Maps a tool to what it wants. Copilot CLI may run these hooks with its own argument names
-/// without our noticing (both agents' markers set), so `path` counts as well.
+/// without our noticing (both agents' markers set), so `path` counts as well. VS Code's agent, which
+/// loads these hooks too and has no marker, has tools of its own.
 pub(super) fn intent(tool: &str, input: &Input) -> Intent {
     match tool {
         "Write" => input.write(&["file_path", "path"]),
@@ -53,6 +54,6 @@ pub(super) fn intent(tool: &str, input: &Input) -> Intent {
         "Bash" | "Monitor" => input.run(&["command"], Language::Shell),
         "PowerShell" => input.run(&["command"], Language::PowerShell),
         _ if READS.contains(&tool) => Intent::Read,
-        _ => mcp::tool_of(tool).map_or(Intent::Unknown, |name| mcp::intent(name, input)),
+        _ => vscode_agent::intent(tool, input),
     }
 }

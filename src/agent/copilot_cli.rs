@@ -5,6 +5,9 @@
 //! argument names. Any exit code but 0 denies. There is no turn id and no call id; a sub-agent's
 //! calls come under a session of their own.
 //!
+//! VS Code's agent loads the same hook files, and sends and reads its own form (its documentation and
+//! source, 2026-10; not run).
+//!
 //! On Windows `PowerShell` commands are reported as `Bash` in the second spelling.
 
 use serde::Deserialize;
@@ -12,9 +15,9 @@ use serde_json::json;
 
 use super::input::Input;
 use super::payload::Heard;
-use super::reply::{Say, say};
+use super::reply::{self, Say, say};
 use super::wire::{self, Text};
-use super::{BadPayload, Dialect, EventKind, Hearing, HookAnswer, mcp, payload};
+use super::{BadPayload, Dialect, EventKind, Hearing, HookAnswer, payload, vscode_agent};
 use crate::model::{Agent, Decision, Intent, Language};
 
 /// The dialect of Copilot CLI.
@@ -49,11 +52,12 @@ fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
     }
 }
 
-/// The one form that both spellings read.
+/// The one form that both spellings read, with VS Code's in it: each ignores the other's.
 fn permission(decision: &str, reason: &str) -> HookAnswer {
     HookAnswer::json(&json!({
         "permissionDecision": decision,
         "permissionDecisionReason": reason,
+        "hookSpecificOutput": reply::deciding(decision, reason),
     }))
 }
 
@@ -75,7 +79,7 @@ fn intent(tool: &str, input: &Input) -> Intent {
         "bash" | "Bash" => input.run(&["command"], Language::Shell),
         "powershell" => input.run(&["command"], Language::PowerShell),
         _ if READS.contains(&tool) => Intent::Read,
-        _ => mcp::tool_of(tool).map_or(Intent::Unknown, |name| mcp::intent(name, input)),
+        _ => vscode_agent::intent(tool, input),
     }
 }
 
@@ -83,7 +87,7 @@ fn intent(tool: &str, input: &Input) -> Intent {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct CopilotPayload {
-    #[serde(alias = "hookName")]
+    #[serde(alias = "hookName", alias = "hookEventName")]
     hook_event_name: Text,
     #[serde(alias = "sessionId")]
     session_id: Text,
@@ -93,6 +97,7 @@ struct CopilotPayload {
     prompt: Text,
     #[serde(alias = "toolName")]
     tool_name: Text,
+    tool_use_id: Text,
     #[serde(alias = "toolArgs", alias = "toolInput")]
     tool_input: Input,
     #[serde(alias = "toolResult")]
@@ -132,6 +137,7 @@ impl CopilotPayload {
             cwd: self.cwd,
             transcript: self.transcript_path,
             prompt: self.prompt,
+            call: self.tool_use_id,
             tool: self.tool_name,
             input: self.tool_input,
             ..Heard::default()

@@ -119,7 +119,7 @@ fn permission_told(decision: &str, reason: &str) -> HookAnswer {
 }
 
 /// The part of Claude Code's form that decides.
-fn deciding(decision: &str, reason: &str) -> serde_json::Value {
+pub(super) fn deciding(decision: &str, reason: &str) -> serde_json::Value {
     json!({
         "hookEventName": "PreToolUse",
         "permissionDecision": decision,
