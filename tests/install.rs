@@ -247,6 +247,8 @@ fn hooks_go_where_an_agent_reads_them_and_come_out_again() {
     let before = all(&home);
     let output = world.run(&["install", "--yes"]);
     assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
+    let named = fs::read_to_string(home.join(".config/Code/User/settings.json")).unwrap();
+    assert!(named.contains("\"~/.vscode/hooks\": true"), "{named}");
     for (agent, path, _) in ELSEWHERE {
         let text = fs::read_to_string(home.join(path)).unwrap();
         assert!(text.contains(&format!("hook --agent {agent}")), "{path}: {text}");
@@ -257,6 +259,11 @@ fn hooks_go_where_an_agent_reads_them_and_come_out_again() {
         assert!(answer.stdout.contains("beforehand's hook is registered"), "{path}: {answer:?}");
     }
     assert!(diagnosis(&mut world, "goose").starts_with("ok: "));
+    assert!(diagnosis(&mut world, "vs code agent").starts_with("ok: "));
+    write(&home.join(".config/Code/User/settings.json"), "{}");
+    let told = diagnosis(&mut world, "vs code agent");
+    assert!(told.contains("settings.json has no hook of beforehand's"), "{told}");
+    write(&home.join(".config/Code/User/settings.json"), &named);
     assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok);
     let mut after = all(&home);
     // The calls left checkpoints.

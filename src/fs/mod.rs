@@ -36,7 +36,9 @@ pub use private::{
     space, sync_dir,
 };
 pub(crate) use sync::{all_at_once, in_halves, two_can_work};
-pub(crate) use system::{SYNCS_FILE_SYSTEMS, is_overlay, is_pseudo, nature, reflink};
+pub(crate) use system::{
+    SYNCS_FILE_SYSTEMS, VSCODE_SETTINGS, is_overlay, is_pseudo, nature, reflink,
+};
 
 /// No system takes a longer path (`PATH_MAX` of Linux), so there is never anything at one.
 pub(crate) const PATH_MAX_BYTES: usize = 4096;

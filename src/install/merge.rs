@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     edit::{JsonLayout, append, remove, retell},
@@ -23,6 +23,15 @@ pub(super) struct Entries<'a> {
     pub(super) template: &'a str,
     /// The key that holds the events; `None` if they are at the top.
     pub(super) holder: Option<&'a str>,
+}
+
+/// A directory of hook files that an agent reads only if its settings name it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HookDirSetting {
+    /// The setting, an object with a member for each directory.
+    pub(super) key: &'static str,
+    /// The directory, as the agent spells it.
+    pub(super) dir: &'static str,
 }
 
 /// One entry of ours as it was found.
@@ -239,6 +248,58 @@ impl Entries<'_> {
     pub(super) fn events(&self) -> Vec<String> {
         let wanted: Value = serde_json::from_str(self.template).expect("a test reads it");
         events(&wanted, self.holder).keys().cloned().collect()
+    }
+}
+
+impl HookDirSetting {
+    /// The text with the directory named in it.
+    pub(super) fn put(&self, text: &str) -> Result<String, JsonError> {
+        let wanted = json!({ self.key: { self.dir: true } });
+        if is_blank(text) {
+            let text = serde_json::to_string_pretty(&wanted).expect("JSON serializes");
+            return Ok(text + "\n");
+        }
+        let document = parse(text)?;
+        let root = &document.root;
+        object(text, root, "the file")?;
+        single(text, root, self.key)?;
+        let layout = JsonLayout::of(text, &document);
+        let Some(dirs) = root.get(self.key) else {
+            return Ok(append(&layout, root, Some(self.key), &wanted[self.key]));
+        };
+        object(text, dirs, &format!("`{}`", self.key))?;
+        single(text, dirs, self.dir)?;
+        match dirs.get(self.dir) {
+            None => Ok(append(&layout, dirs, Some(self.dir), &Value::Bool(true))),
+            Some(node) if node.to_value() == true => Ok(text.to_owned()),
+            Some(node) => {
+                let why = format!("`{}` is switched off in `{}`", self.dir, self.key);
+                Err(JsonError::at(text, node.span.start, why))
+            }
+        }
+    }
+
+    /// The text without it, and without the setting if it named nothing else.
+    pub(super) fn take(&self, text: &str) -> Result<String, JsonError> {
+        if is_blank(text) {
+            return Ok(text.to_owned());
+        }
+        let document = parse(text)?;
+        let chain = self.chain(&document.root);
+        Ok(chain.map_or_else(|| text.to_owned(), |chain| without(text, &document, chain)))
+    }
+
+    /// Whether the agent reads the directory.
+    pub(super) fn is_set(&self, text: &str) -> Result<bool, JsonError> {
+        Ok(!is_blank(text) && self.chain(&parse(text)?.root).is_some())
+    }
+
+    /// Where the directory is named, if it is.
+    fn chain(&self, root: &JsonNode) -> Option<Vec<usize>> {
+        let setting = root.members(self.key).next()?;
+        let dirs = &root.items()[setting].value;
+        let dir = dirs.members(self.dir).find(|at| dirs.items()[*at].value.to_value() == true)?;
+        Some(vec![setting, dir])
     }
 }
 

@@ -326,6 +326,9 @@ fn put(
             entries.check_dialect(old).map_err(fault(&site.path))?;
             new
         }
+        Edit::HookDir(setting) => {
+            setting.put(old.unwrap_or_default()).map_err(fault(&site.path))?
+        }
         Edit::Lines(block) => {
             block.put(old.unwrap_or_default(), program).map_err(fault(&site.path))?
         }
@@ -347,6 +350,9 @@ fn put(
         (PriorFile::Missing, _) | (PriorFile::Unknown, Edit::Whole(_) | Edit::Script(_)) => None,
         (PriorFile::Unknown, Edit::Lines(_)) => {
             old.map(BlockFormat::take).transpose().map_err(fault(&site.path))?
+        }
+        (PriorFile::Unknown, Edit::HookDir(setting)) => {
+            old.map(|old| setting.take(old)).transpose().map_err(fault(&site.path))?
         }
         (PriorFile::Unknown, Edit::Merge(entries)) => {
             old.map(|old| entries.take(old, ours)).transpose().map_err(fault(&site.path))?
@@ -375,6 +381,12 @@ fn take(
                 Err(err) => return Err(fault(&site.path)(err)),
             };
             let is_bare = record.made(&found.target) && entries.is_bare(&text);
+            Some(text).filter(|_| !is_bare)
+        }
+        (PriorFile::Unknown, Edit::HookDir(setting)) => {
+            // What is no JSON names nothing that the agent would read.
+            let Ok(text) = setting.take(&old) else { return Ok(None) };
+            let is_bare = record.made(&found.target) && text.trim() == "{}";
             Some(text).filter(|_| !is_bare)
         }
         (PriorFile::Unknown, Edit::Lines(_)) => {
@@ -406,6 +418,8 @@ pub enum HookStatus {
     Entries(Vec<HookEntry>, Vec<String>),
     /// A file of ours that runs this program.
     Whole(PathBuf),
+    /// The agent's settings name the directory of our hooks.
+    HookDir,
 }
 
 /// The programs that are beforehand: those that installs wrote down, and the one that is running.
@@ -431,6 +445,10 @@ pub fn look(site: &Site, ours: &OurPrograms) -> Result<HookStatus> {
             entries.check_dialect(&text).map_err(fault(&site.path))?;
             Ok(hook_status(found, entries.events()))
         }
+        Edit::HookDir(setting) => {
+            let is_set = setting.is_set(&text).map_err(fault(&site.path))?;
+            Ok(if is_set { HookStatus::HookDir } else { HookStatus::Nothing })
+        }
         Edit::Lines(block) => match block.look(&text, ours).map_err(fault(&site.path))? {
             Some(found) => Ok(hook_status(found, block.events())),
             None => Ok(block.program(&text, ours).map_or(HookStatus::Nothing, HookStatus::Whole)),
@@ -454,6 +472,11 @@ impl Site {
     /// Whether the agent runs the file itself.
     pub fn needs_permission(&self) -> bool {
         matches!(self.edit, Edit::Script(_))
+    }
+
+    /// Whether these are settings that only name the directory of the hooks.
+    pub fn names_hooks(&self) -> bool {
+        matches!(self.edit, Edit::HookDir(_))
     }
 
     /// Whether this is where the hooks are, not a command for people.

@@ -96,7 +96,7 @@ impl HookFileSearch<'_> {
         let is_named = |name: &str| without_end(whole, name).is_some();
         let is_default = |(base, name): (SettingsBase, &str)| {
             let above = without_end(whole, name).and_then(|above| above.strip_suffix(b"/"));
-            above.is_some_and(|above| without_end(above, base.dir).is_some())
+            above.is_some_and(|above| base.dir.is_empty() || without_end(above, base.dir).is_some())
         };
         if row.project_names().any(is_named) || row.names().any(is_default) {
             self.found.push(self.place.to_owned());
@@ -114,8 +114,11 @@ fn below<'p>(place: &'p Path, dir: &Path) -> Option<&'p [u8]> {
     place.strip_prefix(dir).ok().map(|rest| rest.as_os_str().as_encoded_bytes())
 }
 
-/// The same of a path and a directory that are both below another.
+/// The same of a path and a directory that are both below another; an empty one is the other itself.
 fn inside<'p>(path: &'p [u8], dir: &str) -> Option<&'p [u8]> {
+    if dir.is_empty() {
+        return Some(path);
+    }
     match path.strip_prefix(dir.as_bytes())? {
         [b'/', rest @ ..] => Some(rest),
         [] => Some(b""),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{
     block::{BlockFormat, hooks_are_there},
-    merge::Entries,
+    merge::{Entries, HookDirSetting},
     program::{Quoting, Template},
 };
 use crate::{fs::read_small, process::Process};
@@ -59,6 +59,8 @@ pub(super) struct InstallFile {
 pub(super) enum Edit {
     /// Our entries are put into its JSON.
     Merge(Entries<'static>),
+    /// Its JSON names the directory of our hooks.
+    HookDir(HookDirSetting),
     /// Our lines are put at its end.
     Lines(BlockFormat),
     /// It is ours alone.
@@ -71,7 +73,7 @@ impl Edit {
     /// Whether this is where the hooks are, not a command for people.
     pub(super) fn is_hook(&self) -> bool {
         match self {
-            Self::Merge(_) | Self::Lines(_) | Self::Script(_) => true,
+            Self::Merge(_) | Self::HookDir(_) | Self::Lines(_) | Self::Script(_) => true,
             Self::Whole(template) => template.quoting == Quoting::Script,
         }
     }
@@ -132,7 +134,7 @@ impl InstallRow {
             sites.retain(|site| match site.edit {
                 Edit::Lines(_) => is_toml,
                 Edit::Merge(_) => !is_toml,
-                Edit::Whole(_) | Edit::Script(_) => true,
+                Edit::HookDir(_) | Edit::Whole(_) | Edit::Script(_) => true,
             });
         }
         sites

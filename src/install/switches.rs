@@ -10,7 +10,11 @@ use super::{
     rows::{InstallRow, Site},
     trust,
 };
-use crate::{fs::read_small, process::Process, ui};
+use crate::{
+    fs::{VSCODE_SETTINGS, read_small},
+    process::Process,
+    ui,
+};
 
 /// Larger than any settings a person wrote.
 const SIZE_MAX_BYTES: u64 = 2 << 20;
@@ -132,6 +136,7 @@ const OFF: &[Switch] = &[
             SettingsFile::User("settings.json"),
         ],
     },
+    Switch { agent: "vscode-agent", key: &["chat.useHooks"], when: When::Is(false), files: VSCODE },
     Switch {
         agent: "factory-droid",
         key: &["hooks", "hooksDisabled"],
@@ -164,11 +169,8 @@ const DROID: &[SettingsFile] = &[
     SettingsFile::User("settings.json"),
 ];
 
-const VSCODE: &[SettingsFile] = &[
-    SettingsFile::Project(".vscode/settings.json"),
-    SettingsFile::Home(".config/Code/User/settings.json"),
-    SettingsFile::Home("Library/Application Support/Code/User/settings.json"),
-];
+const VSCODE: &[SettingsFile] =
+    &[SettingsFile::Project(".vscode/settings.json"), SettingsFile::Home(VSCODE_SETTINGS)];
 
 /// Why the agent of `row` runs no hook of ours in the project at `root`, though `found` is there.
 pub fn off(

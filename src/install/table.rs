@@ -2,10 +2,11 @@
 
 use super::{
     block::BlockFormat,
-    merge::Entries,
+    merge::{Entries, HookDirSetting},
     program::{Quoting, Template},
     rows::{Edit, InstallFile, InstallRow, SettingsBase},
 };
+use crate::fs::VSCODE_SETTINGS;
 
 const fn home(dir: &'static str) -> SettingsBase {
     SettingsBase { dir, var: None }
@@ -365,11 +366,20 @@ pub const ROWS: &[InstallRow] = &[
     InstallRow {
         agent: "vscode-agent",
         base: home(".vscode"),
-        user: &[merge!("hooks/beforehand.json", "vscode-agent", HOOKS)],
-        watched_project: &[".vscode/settings.json"],
+        hooks_base: Some(home("")),
         // The directories it reads by itself are also those of other agents, and no payload of its own
         // says who sends it.
-        then: Some("add `\"~/.vscode/hooks\": true` to `chat.hookFilesLocations` in its settings"),
+        user: &[
+            merge!(".vscode/hooks/beforehand.json", "vscode-agent", HOOKS),
+            InstallFile {
+                path: VSCODE_SETTINGS,
+                edit: Edit::HookDir(HookDirSetting {
+                    key: "chat.hookFilesLocations",
+                    dir: "~/.vscode/hooks",
+                }),
+            },
+        ],
+        watched_project: &[".vscode/settings.json"],
         ..PLAIN
     },
     InstallRow {

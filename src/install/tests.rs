@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{
     edit::{JsonLayout, append, remove},
     jsonc::{JsonKind, parse},
-    merge::Entries,
+    merge::{Entries, HookDirSetting},
     rows::Edit,
     *,
 };
@@ -48,6 +48,8 @@ fn every_agent_has_a_row_and_every_template_is_read() {
                     assert!(entries.is_bare(&entries.take(&text, &ours).unwrap()), "{}", row.agent);
                     assert_eq!(entries.put(&text, &program, &ours).unwrap(), text);
                 }
+                // No project has one.
+                Edit::HookDir(_) => unreachable!("{}", row.agent),
                 Edit::Lines(block) => {
                     let text = block.put("", &program).unwrap();
                     assert_eq!(BlockFormat::take(&text).unwrap(), "", "{}", row.agent);
@@ -85,6 +87,35 @@ fn a_script_and_a_plugin_quote_a_path_their_own_way() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn a_directory_of_hooks_is_named_and_no_other_byte_changes() {
+    let setting = HookDirSetting { key: "chat.hooks", dir: "~/h" };
+    for (text, put) in [
+        ("", "{\n  \"chat.hooks\": {\n    \"~/h\": true\n  }\n}\n"),
+        ("{ \"a\": 1 }", "{ \"a\": 1, \"chat.hooks\": {\"~/h\":true} }"),
+        (
+            "{\n\t// mine\n\t\"chat.hooks\": { \"x\": false }, // too\n}\n",
+            "{\n\t// mine\n\t\"chat.hooks\": { \"x\": false, \"~/h\": true }, // too\n}\n",
+        ),
+    ] {
+        let new = setting.put(text).unwrap();
+        assert_eq!(new, put);
+        assert!(setting.is_set(&new).unwrap() && !setting.is_set(text).unwrap());
+        assert_eq!(setting.put(&new).unwrap(), new);
+        let taken = setting.take(&new).unwrap();
+        assert_eq!(taken.trim(), if text.is_empty() { "{}" } else { text.trim() });
+        assert_eq!(setting.take(text).unwrap(), text);
+    }
+    for (text, told) in [
+        ("{\"chat.hooks\": {\n\"~/h\": false}}", "line 2: `~/h` is switched off in `chat.hooks`"),
+        ("{\"chat.hooks\": []}", "line 1: `chat.hooks` is no object"),
+        ("[]", "line 1: the file is no object"),
+    ] {
+        assert_eq!(setting.put(text).unwrap_err().to_string(), told);
+        assert_eq!(setting.take(text).unwrap(), text);
     }
 }
 

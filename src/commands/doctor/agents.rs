@@ -60,7 +60,9 @@ impl Visit<'_, '_> {
                 }
             }
         }
-        if let Some(site) = bare.filter(|_| row.is_per_file() && !places.is_empty()) {
+        if let Some(site) =
+            bare.filter(|site| (row.is_per_file() || site.names_hooks()) && !places.is_empty())
+        {
             let told = format!("{} has no hook of beforehand's", ui::path(&site.path, self.home));
             return line(Health::Trouble, told, install());
         }
@@ -159,7 +161,7 @@ impl Visit<'_, '_> {
             return Some((format!("the hook in {place} runs `{gone}`, which cannot be run"), None));
         }
         match found {
-            HookStatus::Nothing => None,
+            HookStatus::Nothing | HookStatus::HookDir => None,
             HookStatus::Whole(_) => {
                 let is_program = site.path.metadata().is_ok_and(|found| found.mode() & 0o100 != 0);
                 (site.needs_permission() && !is_program)
@@ -212,7 +214,7 @@ impl Visit<'_, '_> {
 
 fn programs(found: &HookStatus) -> Vec<PathBuf> {
     match found {
-        HookStatus::Nothing => Vec::new(),
+        HookStatus::Nothing | HookStatus::HookDir => Vec::new(),
         HookStatus::Entries(entries, _) => {
             entries.iter().map(|entry| entry.program.clone()).collect()
         }

@@ -22,6 +22,9 @@ use rustix::{
 
 use super::{Nature, nanoseconds};
 
+/// Where Visual Studio Code keeps its user's settings, below the home directory.
+pub(crate) const VSCODE_SETTINGS: &str = ".config/Code/User/settings.json";
+
 /// Opens a directory as a base for other calls: needs no read permission. A symlink is an error.
 pub(in crate::fs) fn path_only() -> OFlags {
     OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC

@@ -19,6 +19,9 @@ use super::{Nature, nanoseconds};
 
 const OPEN_DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
+/// Where Visual Studio Code keeps its user's settings, below the home directory.
+pub(crate) const VSCODE_SETTINGS: &str = "Library/Application Support/Code/User/settings.json";
+
 /// Opens a directory as a base for other calls. A symlink is an error.
 pub(in crate::fs) fn path_only() -> OFlags {
     OPEN_DIR | OFlags::NOFOLLOW
