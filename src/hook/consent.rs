@@ -1,12 +1,14 @@
 //! Calls that the user must decide on. The hook asks where a user sees the question, refuses where no
 //! user does, and lets a call pass that the user has allowed once.
 
-use super::{Hook, quiet, with_ledger};
+use std::path::Path;
+
+use super::{answer::Answer, site::EventSite};
 use crate::{
     agent::{self, Markers},
     install,
     ledger::Refused,
-    model::{Decision, Intent, Verdict},
+    model::{Decision, Intent, ToolCall, Verdict},
     state::hash_name,
     ui,
 };
@@ -25,81 +27,82 @@ enum Refusal<'a> {
     Unattended,
 }
 
-impl Hook<'_, '_> {
-    /// The last word on a call: a question stays one only where a person sees it.
-    pub(super) fn settle(&mut self, decision: Decision, markers: &Markers) -> Decision {
-        let refusal = match decision.verdict {
-            Verdict::Abstain => return decision,
-            Verdict::Deny => Some(Refusal::BySettings),
-            Verdict::Ask => self.unasked(markers),
-        };
-        let call = self.named();
-        let code = self.code(&call);
-        let note = decision.note.clone().unwrap_or_default();
-        let is_open = refusal.is_none() && Markers::may_ask_ignored(self.dialect.agent);
-        let callers =
-            if refusal.is_some() || is_open { self.process.callers() } else { Vec::new() };
-        let mut is_allowed = false;
-        let noted = with_ledger(self.process, self.dialect, &self.call.context, |ledger| {
-            is_allowed = ledger.use_allowance(&code, self.call.id.as_deref());
-            if !is_allowed && (refusal.is_some() || is_open) {
-                ledger.called_by(&callers);
-                let (code, why, at) = (code.clone(), note.clone(), self.process.now);
-                ledger.refuse(Refused { code, call, why, at });
-            }
-        });
-        let is_noted = noted.is_ok();
-        quiet(self.process, &self.call.context, noted);
-        if is_allowed {
-            return Decision::note(format!("{note}\nallowed once, in a terminal"));
+/// The last word on a call: a question stays one only where a person sees it.
+pub(super) fn settle(
+    site: &EventSite<'_, '_>,
+    call: &ToolCall,
+    answer: Answer,
+    markers: &Markers,
+) -> Decision {
+    let Answer { decision, rules, .. } = answer;
+    let refusal = match decision.verdict {
+        Verdict::Abstain => return decision,
+        Verdict::Deny => Some(Refusal::BySettings),
+        Verdict::Ask => unasked(site, markers),
+    };
+    let code = code(call, &site.cwd);
+    let note = decision.note.clone().unwrap_or_default();
+    let is_open = refusal.is_none() && Markers::may_ask_ignored(site.dialect.agent);
+    let callers = if refusal.is_some() || is_open { site.process.callers() } else { Vec::new() };
+    let mut is_allowed = false;
+    let noted = site.with_ledger(|ledger| {
+        is_allowed = ledger.use_allowance(&code, call.id.as_deref());
+        if !is_allowed && (refusal.is_some() || is_open) {
+            ledger.called_by(&callers);
+            let (code, why, at) = (code.clone(), note.clone(), site.process.now);
+            ledger.refuse(Refused { code, call: named(call), why, at });
         }
-        let Some(refusal) = refusal else {
-            let once = is_noted && is_open;
-            let asked = |note| if once { format!("{note}\n{}", unseen(&code)) } else { note };
-            return Decision { note: decision.note.map(asked), ..decision };
-        };
-        let advice = advice(refusal, is_noted.then_some(&*code), &self.rules);
-        Decision { verdict: Verdict::Deny, note: Some(format!("{note}\n{advice}")), tell: None }
+    });
+    let is_noted = noted.is_ok();
+    site.quiet(noted);
+    if is_allowed {
+        return Decision::note(format!("{note}\nallowed once, in a terminal"));
     }
+    let Some(refusal) = refusal else {
+        let once = is_noted && is_open;
+        let asked = |note| if once { format!("{note}\n{}", unseen(&code)) } else { note };
+        return Decision { note: decision.note.map(asked), ..decision };
+    };
+    let advice = advice(refusal, is_noted.then_some(&*code), &rules);
+    Decision { verdict: Verdict::Deny, note: Some(format!("{note}\n{advice}")), tell: None }
+}
 
-    /// Why no person would see a question, if so. The agent's settings are read last: only a call that
-    /// would be asked about comes here.
-    fn unasked(&self, markers: &Markers) -> Option<Refusal<'static>> {
-        if !self.dialect.asks {
-            return Some(Refusal::NoQuestion(self.dialect.title));
+/// Why no person would see a question, if so. The agent's settings are read last: only a call that
+/// would be asked about comes here.
+fn unasked(site: &EventSite<'_, '_>, markers: &Markers) -> Option<Refusal<'static>> {
+    if !site.dialect.asks {
+        return Some(Refusal::NoQuestion(site.dialect.title));
+    }
+    let mode = site.context.mode.as_deref();
+    let is_unattended = markers.unattended(site.dialect.agent)
+        || mode.is_some_and(|mode| !agent::asks_in(mode))
+        || agent_answers(site);
+    is_unattended.then_some(Refusal::Unattended)
+}
+
+/// Whether the agent's own settings say that it answers for its user.
+fn agent_answers(site: &EventSite<'_, '_>) -> bool {
+    let row = install::ROWS.iter().find(|row| row.agent == site.dialect.name);
+    row.is_some_and(|row| install::answers_for_user(row, site.process, &site.cwd))
+}
+
+/// The call in words: a command line whole, for anything else the tool and its paths.
+fn named(call: &ToolCall) -> String {
+    match &call.intent {
+        Intent::Run { command, .. } => command.clone(),
+        Intent::Write(paths) | Intent::Edit(paths) => {
+            let paths = paths.iter().map(|path| path.to_string_lossy().into_owned());
+            let words: Vec<String> = std::iter::once(call.tool.clone()).chain(paths).collect();
+            words.join(" ")
         }
-        let mode = self.call.context.mode.as_deref();
-        let is_unattended = markers.unattended(self.dialect.agent)
-            || mode.is_some_and(|mode| !agent::asks_in(mode))
-            || self.agent_answers();
-        is_unattended.then_some(Refusal::Unattended)
+        Intent::Read | Intent::Unknown => call.tool.clone(),
     }
+}
 
-    /// Whether the agent's own settings say that it answers for its user.
-    fn agent_answers(&self) -> bool {
-        let row = install::ROWS.iter().find(|row| row.agent == self.dialect.name);
-        row.is_some_and(|row| install::answers_for_user(row, self.process, &self.cwd))
-    }
-
-    /// The call in words: a command line whole, for anything else the tool and its paths.
-    fn named(&self) -> String {
-        match &self.call.intent {
-            Intent::Run { command, .. } => command.clone(),
-            Intent::Write(paths) | Intent::Edit(paths) => {
-                let paths = paths.iter().map(|path| path.to_string_lossy().into_owned());
-                let words: Vec<String> =
-                    std::iter::once(self.call.tool.clone()).chain(paths).collect();
-                words.join(" ")
-            }
-            Intent::Read | Intent::Unknown => self.call.tool.clone(),
-        }
-    }
-
-    /// The same command in another directory destroys other files, and is another call.
-    fn code(&self, call: &str) -> String {
-        let cwd = self.cwd.as_os_str().as_encoded_bytes();
-        hash_name(&[cwd, self.call.tool.as_bytes(), call.as_bytes()])[..CODE_DIGITS].to_owned()
-    }
+/// The same command in another directory destroys other files, and is another call.
+fn code(call: &ToolCall, cwd: &Path) -> String {
+    let (cwd, named) = (cwd.as_os_str().as_encoded_bytes(), named(call));
+    hash_name(&[cwd, call.tool.as_bytes(), named.as_bytes()])[..CODE_DIGITS].to_owned()
 }
 
 /// What goes with a question that the agent turns into a refusal where no person is asked.

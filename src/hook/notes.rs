@@ -1,20 +1,17 @@
-//! What a hook call tells the user, and what it answers the agent.
+//! What a hook call tells the user: what is not held, and what is odd.
 
-use std::{
-    cell::LazyCell,
-    path::{Path, PathBuf},
-};
+use std::{cell::LazyCell, path::Path};
 
-use super::Hook;
 use crate::{
     fs::without_dots,
     model::{
-        Certainty, Checkpoint, Decision, Effect, Notify, Reach, RelPath, Root, RootKind,
-        SkipReason, Skipped, Target, TargetAction, TroubleAnswer, Verdict,
+        Certainty, Checkpoint, Effect, Notify, Reach, RelPath, Root, RootKind, Settings,
+        SkipReason, Skipped, Target, TargetAction,
     },
+    reach::AtRisk,
     restore_log,
     snapshot::{self, LastCheckpoint, Unheld},
-    state::{RootState, StateDir},
+    state::StateDir,
     store::Saved,
     ui,
 };
@@ -28,8 +25,42 @@ pub(super) struct Notes {
     pub(super) deeds: Vec<String>,
     /// What the call would lose for good.
     pub(super) unheld: Vec<Unheld>,
-    /// The roots that were compared with their last checkpoint as a whole.
-    pub(super) compared: Vec<PathBuf>,
+}
+
+/// A root that a call reaches, once all of it is held that is going to be.
+pub(super) struct HeldRoot {
+    pub(super) reach: Reach,
+    /// Whether it was compared with its last checkpoint as a whole.
+    pub(super) is_compared: bool,
+    /// What is said of it once per session.
+    pub(super) lines: Vec<String>,
+    /// What the call would lose of it for good.
+    pub(super) unheld: Vec<Unheld>,
+}
+
+impl HeldRoot {
+    /// A root that was not looked at.
+    pub(super) fn unscanned(reach: Reach) -> Self {
+        Self { reach, is_compared: false, lines: Vec::new(), unheld: Vec::new() }
+    }
+}
+
+impl Notes {
+    /// What there is to say of the settings, and of all roots that a call reaches.
+    pub(super) fn of(
+        mut lines: Vec<String>,
+        held: &mut [HeldRoot],
+        effect: &Effect,
+        cwd: &Path,
+    ) -> Self {
+        let mut unheld = Vec::new();
+        for root in held {
+            lines.append(&mut root.lines);
+            unheld.append(&mut root.unheld);
+        }
+        lines.extend(told(effect, cwd, &unheld));
+        Self { lines, deeds: Vec::new(), unheld }
+    }
 }
 
 /// What a checkpoint leaves out.
@@ -39,122 +70,91 @@ pub(super) struct LeftOutNote<'a> {
     pub(super) is_partial: bool,
 }
 
-impl Hook<'_, '_> {
-    pub(super) fn note_saved(
-        &self,
-        saved: &Saved,
-        reach: &Reach,
-        state: &StateDir,
-        notes: &mut Notes,
-    ) {
-        let checkpoint = &saved.checkpoint;
-        if checkpoint.partial {
-            notes.lines.push(format!(
-                "checkpoint {} is partial: the deadline came first; `beforehand show {}` tells what it \
-                 lacks",
-                checkpoint.id.short(),
-                checkpoint.id.short()
-            ));
-        }
-        let held = LazyCell::new(|| LastCheckpoint::of(&reach.root, &state.root(&reach.root)));
-        let is_ignored = |path: &RelPath| held.is_ignored(path);
-        let left_out = LeftOutNote { skipped: &checkpoint.skipped, is_partial: checkpoint.partial };
-        self.note_unheld(&left_out, reach, is_ignored, notes);
-        let unread = not_held(checkpoint, SkipReason::Unreadable, "cannot be read");
-        let mounted =
-            not_held(checkpoint, SkipReason::OtherFileSystem, "is on another file system");
-        notes.lines.extend(unread.into_iter().chain(mounted).chain(over_budget(checkpoint)));
-        notes.lines.extend(self.too_many(checkpoint));
-        if self.settings().notify == Notify::Always && saved.is_new {
-            notes.lines.push(format!("checkpoint {}", checkpoint.id.short()));
-        }
+/// What there is to say of the checkpoint of a root, and what the call would lose of it.
+pub(super) fn of_saved(
+    saved: &Saved,
+    (reach, state): (&Reach, &StateDir),
+    (effect, at_risk): (&Effect, &[AtRisk]),
+    settings: &Settings,
+) -> (Vec<String>, Vec<Unheld>) {
+    let checkpoint = &saved.checkpoint;
+    let mut lines = Vec::new();
+    if checkpoint.partial {
+        lines.push(format!(
+            "checkpoint {} is partial: the deadline came first; `beforehand show {}` tells what it \
+             lacks",
+            checkpoint.id.short(),
+            checkpoint.id.short()
+        ));
     }
-
-    /// What the call would lose of what a checkpoint leaves out.
-    pub(super) fn note_unheld(
-        &self,
-        left_out: &LeftOutNote<'_>,
-        reach: &Reach,
-        is_ignored: impl Fn(&RelPath) -> bool,
-        notes: &mut Notes,
-    ) {
-        let skipped = left_out.skipped;
-        let root = Root::new(reach.root.path().to_owned(), RootKind::Plain { why: None });
-        notes.unheld.extend(snapshot::unheld(skipped, &self.at_risk, &root, is_ignored));
-        if left_out.is_partial && names_no_files(&self.effect) {
-            // Any of them may be what the call destroys.
-            notes.unheld.extend(snapshot::unread(skipped, &root));
-        }
+    let place = state.root(&reach.root);
+    let held = LazyCell::new(|| LastCheckpoint::of(&reach.root, &place));
+    let is_ignored = |path: &RelPath| held.is_ignored(path);
+    let left_out = LeftOutNote { skipped: &checkpoint.skipped, is_partial: checkpoint.partial };
+    let unheld = unheld(&left_out, reach, (effect, at_risk), is_ignored);
+    let unread = not_held(checkpoint, SkipReason::Unreadable, "cannot be read");
+    let mounted = not_held(checkpoint, SkipReason::OtherFileSystem, "is on another file system");
+    lines.extend(unread.into_iter().chain(mounted).chain(over_budget(checkpoint)));
+    lines.extend(too_many(checkpoint, settings.max_files));
+    if settings.notify == Notify::Always && saved.is_new {
+        lines.push(format!("checkpoint {}", checkpoint.id.short()));
     }
-
-    /// That the root has more files than are held. Without their number, which changes all the while:
-    /// it is said once in a session.
-    fn too_many(&self, checkpoint: &Checkpoint) -> Option<String> {
-        let files_max = self.settings().max_files;
-        let is_over = |skipped: &Skipped| {
-            skipped.reason == SkipReason::TooMany && !skipped.path.starts_with(b"/")
-        };
-        let cut = checkpoint.files >= files_max && checkpoint.skipped.iter().any(is_over);
-        cut.then(|| {
-            format!(
-                "there are more files than `max_files` ({}), and the others are not held; `beforehand \
-                 show latest` tells which",
-                ui::number(files_max)
-            )
-        })
-    }
-
-    pub(super) fn decision(&mut self, notes: &Notes) -> Decision {
-        let wanted = self.settings().cannot_hold;
-        let is_named = notes.unheld.iter().any(|unheld| !unheld.is_guess);
-        let verdict = if is_named { verdict(wanted) } else { Verdict::Abstain };
-        if verdict != Verdict::Abstain {
-            self.rules.push("cannot_hold");
-        }
-        // What a question is about is said every time.
-        let told = if verdict == Verdict::Abstain { Vec::new() } else { self.told(&notes.unheld) };
-        let missing = told.into_iter().filter(|line| !notes.lines.contains(line));
-        let lines: Vec<String> =
-            missing.chain(notes.lines.iter().chain(&notes.deeds).cloned()).collect();
-        if !notes.lines.is_empty() {
-            self.write_trouble(&notes.lines.join("; "));
-        }
-        if self.settings().notify == Notify::Never && verdict == Verdict::Abstain {
-            return Decision::NEUTRAL;
-        }
-        let note = (!lines.is_empty()).then(|| format!("beforehand: {}", lines.join("\n")));
-        Decision { verdict, note, tell: None }
-    }
-
-    /// What a call would delete, overwrite or change for good, a line each.
-    pub(super) fn told(&self, unheld: &[Unheld]) -> Vec<String> {
-        /// More would not be read.
-        const LINES_MAX: usize = 5;
-        let line = |it: &Unheld| {
-            let verb = loss(&self.effect, it, &self.cwd);
-            let path = it.path.strip_prefix(&self.cwd).unwrap_or(&it.path);
-            let path = if path.as_os_str().is_empty() { &it.path } else { path };
-            let path = ui::escape_path(path);
-            let size = match it.size {
-                0 => it.why.to_owned(),
-                size => format!("{}, {}", ui::size(size), it.why),
-            };
-            format!("not held: {path} ({size}) — {verb}")
-        };
-        let mut lines: Vec<String> = unheld.iter().take(LINES_MAX).map(line).collect();
-        if unheld.len() > LINES_MAX {
-            lines.push(format!("not held: {} more", ui::number((unheld.len() - LINES_MAX) as u64)));
-        }
-        lines
-    }
+    lines.extend(restore_log::is_left(&place).then(|| restore_log::LEFT.to_owned()));
+    (lines, unheld)
 }
 
-pub(super) fn stricter(one: TroubleAnswer, other: TroubleAnswer) -> TroubleAnswer {
-    match (one, other) {
-        (TroubleAnswer::Deny, _) | (_, TroubleAnswer::Deny) => TroubleAnswer::Deny,
-        (TroubleAnswer::Ask, _) | (_, TroubleAnswer::Ask) => TroubleAnswer::Ask,
-        (TroubleAnswer::Note, TroubleAnswer::Note) => TroubleAnswer::Note,
+/// What the call would lose of what a checkpoint leaves out.
+pub(super) fn unheld(
+    left_out: &LeftOutNote<'_>,
+    reach: &Reach,
+    (effect, at_risk): (&Effect, &[AtRisk]),
+    is_ignored: impl Fn(&RelPath) -> bool,
+) -> Vec<Unheld> {
+    let root = Root::new(reach.root.path().to_owned(), RootKind::Plain { why: None });
+    let mut unheld = snapshot::unheld(left_out.skipped, at_risk, &root, is_ignored);
+    if left_out.is_partial && names_no_files(effect) {
+        // Any of them may be what the call destroys.
+        unheld.extend(snapshot::unread(left_out.skipped, &root));
     }
+    unheld
+}
+
+/// That the root has more files than are held. Without their number, which changes all the while:
+/// it is said once in a session.
+fn too_many(checkpoint: &Checkpoint, files_max: u64) -> Option<String> {
+    let is_over = |skipped: &Skipped| {
+        skipped.reason == SkipReason::TooMany && !skipped.path.starts_with(b"/")
+    };
+    let cut = checkpoint.files >= files_max && checkpoint.skipped.iter().any(is_over);
+    cut.then(|| {
+        format!(
+            "there are more files than `max_files` ({}), and the others are not held; `beforehand \
+             show latest` tells which",
+            ui::number(files_max)
+        )
+    })
+}
+
+/// What a call would delete, overwrite or change for good, a line each.
+pub(super) fn told(effect: &Effect, cwd: &Path, unheld: &[Unheld]) -> Vec<String> {
+    /// More would not be read.
+    const LINES_MAX: usize = 5;
+    let line = |it: &Unheld| {
+        let verb = loss(effect, it, cwd);
+        let path = it.path.strip_prefix(cwd).unwrap_or(&it.path);
+        let path = if path.as_os_str().is_empty() { &it.path } else { path };
+        let path = ui::escape_path(path);
+        let size = match it.size {
+            0 => it.why.to_owned(),
+            size => format!("{}, {}", ui::size(size), it.why),
+        };
+        format!("not held: {path} ({size}) — {verb}")
+    };
+    let mut lines: Vec<String> = unheld.iter().take(LINES_MAX).map(line).collect();
+    if unheld.len() > LINES_MAX {
+        lines.push(format!("not held: {} more", ui::number((unheld.len() - LINES_MAX) as u64)));
+    }
+    lines
 }
 
 /// Whether a call destroys files that it does not name one by one: a whole worktree, a directory, or
@@ -232,22 +232,4 @@ fn over_budget(checkpoint: &Checkpoint) -> Option<String> {
         let names = names.join(", ");
         format!("too much to hold unasked: {names}{more}; `beforehand show latest` tells how much")
     })
-}
-
-/// What is not as it was in this root: a restore that was interrupted.
-pub(super) fn oddities(place: &RootState) -> Vec<String> {
-    let mut lines = Vec::new();
-    if restore_log::is_left(place) {
-        lines.push(restore_log::LEFT.to_owned());
-    }
-    lines
-}
-
-/// What the settings want.
-pub(super) fn verdict(wanted: TroubleAnswer) -> Verdict {
-    match wanted {
-        TroubleAnswer::Note => Verdict::Abstain,
-        TroubleAnswer::Ask => Verdict::Ask,
-        TroubleAnswer::Deny => Verdict::Deny,
-    }
 }

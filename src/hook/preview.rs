@@ -4,17 +4,19 @@
 use std::time::Instant;
 
 use super::{
-    Hook,
-    notes::{LeftOutNote, Notes},
-    place::shell_scope,
+    answer_to, hold,
+    judged::{JudgedCall, finding},
+    notes::{self, HeldRoot, LeftOutNote, Notes},
+    site::EventSite,
+    targets::{CallTargets, Unprotected},
 };
 use crate::{
     agent::Dialect,
     error::Result,
-    model::{Decision, Effect, Finding, Intent, Reach, RelPath, Skipped, ToolCall},
+    model::{Decision, Effect, Finding, Reach, RelPath, Skipped, ToolCall},
     process::Process,
+    reach::AtRisk,
     scan::Named,
-    shell,
     snapshot::{self, ScanOptions},
     state::StateDir,
     store::reading,
@@ -36,44 +38,51 @@ pub struct Foreseen {
 }
 
 /// Foresees the call of a command line.
-pub fn foresee(process: &mut Process<'_>, dialect: &'static Dialect, call: &ToolCall) -> Foreseen {
-    let mut hook = Hook::new(process, dialect, call);
-    hook.is_foreseen = true;
-    let scope = shell_scope(hook.process, &mut hook.loaded);
-    let finding = match &call.intent {
-        Intent::Run { command, language } => shell::classify(command, *language, &scope),
-        Intent::Read | Intent::Write(_) | Intent::Edit(_) | Intent::Unknown => Finding::default(),
-    };
-    let changes = hook.effect != Effect::None;
-    let (mut reaches, mut left_out) = (Vec::new(), Vec::new());
+pub fn foresee(process: &Process<'_>, dialect: &'static Dialect, call: &ToolCall) -> Foreseen {
+    let site = EventSite::of_call(process, dialect, call);
+    let judged = JudgedCall::of(&site, call);
+    let finding = finding(&site, &call.intent);
+    let changes = judged.effect != Effect::None;
+    let (mut held, mut left_out) = (Vec::new(), Vec::new());
     let mut decision = Decision::NEUTRAL;
-    if changes && hook.settings().enabled {
-        decision = hook.judge(|hook| {
-            let state = hook.loaded.state()?;
-            let mut notes = Notes::default();
-            let mut each = |hook: &Hook<'_, '_>, reach: &Reach, notes: &mut Notes| {
-                left_out.push(hook.look(reach, &state, notes)?);
-                Ok(())
+    if changes && site.settings().enabled {
+        let answer = answer_to(&site, &judged, |found| {
+            let state = match site.loaded.state() {
+                Ok(state) => state,
+                Err(why) => return Err(Unprotected { why, at_risk: found.at_risk }),
             };
-            let start = hook.cwd.clone();
-            reaches = hook.hold(&start, &state, &mut notes, &mut each)?;
-            Ok(notes)
+            let targets = CallTargets::of(&site, &judged, &state, &site.cwd, found)?;
+            let CallTargets { outer, at_risk } = targets;
+            let looked = hold(&site, &judged, &state, outer, |reach| {
+                let (root, skipped) = look(&site, &judged.effect, reach, &state, &at_risk)?;
+                left_out.push(skipped);
+                Ok(root)
+            });
+            held = looked.map_err(|why| Unprotected { why, at_risk })?;
+            Ok(Notes::of(Vec::new(), &mut held, &judged.effect, &site.cwd))
         });
+        decision = answer.decision;
     }
+    let reaches = held.into_iter().map(|root| root.reach).collect();
     Foreseen { finding, changes, reaches, left_out, decision }
 }
 
-impl Hook<'_, '_> {
-    /// Notes what a checkpoint of a root would leave out, and tells all of it.
-    fn look(&self, reach: &Reach, state: &StateDir, notes: &mut Notes) -> Result<Vec<Skipped>> {
-        let limits = snapshot::scan_limits(self.settings());
-        let deadline = Some(Instant::now() + self.settings().deadline);
-        let options = ScanOptions { reach, limits: &limits, named: Named::WithAllBelow, deadline };
-        let scan = options.at_root(self.process, state, &reach.root)?;
-        let skipped = reading::skipped(&scan, Vec::new());
-        let left_out = LeftOutNote { skipped: &skipped, is_partial: scan.partial };
-        let is_ignored = |path: &RelPath| scan.find(path).is_some_and(|row| row.marks.ignored);
-        self.note_unheld(&left_out, reach, is_ignored, notes);
-        Ok(skipped)
-    }
+/// What a checkpoint of a root would leave out, and what of that the call would lose.
+fn look(
+    site: &EventSite<'_, '_>,
+    effect: &Effect,
+    reach: Reach,
+    state: &StateDir,
+    at_risk: &[AtRisk],
+) -> Result<(HeldRoot, Vec<Skipped>)> {
+    let limits = snapshot::scan_limits(site.settings());
+    let deadline = Some(Instant::now() + site.settings().deadline);
+    let named = Named::WithAllBelow;
+    let options = ScanOptions { reach: &reach, limits: &limits, named, deadline };
+    let scan = options.at_root(site.process, state, &reach.root)?;
+    let skipped = reading::skipped(&scan, Vec::new());
+    let left_out = LeftOutNote { skipped: &skipped, is_partial: scan.partial };
+    let is_ignored = |path: &RelPath| scan.find(path).is_some_and(|row| row.marks.ignored);
+    let unheld = notes::unheld(&left_out, &reach, (effect, at_risk), is_ignored);
+    Ok((HeldRoot { unheld, ..HeldRoot::unscanned(reach) }, skipped))
 }

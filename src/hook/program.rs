@@ -2,7 +2,15 @@
 
 use std::time::Duration;
 
-use super::{Hook, after_call, lifecycle, turn_boundary, with_ledger};
+use super::{
+    after_call,
+    answer::{self, Answer},
+    judged::JudgedCall,
+    protect,
+    site::EventSite,
+    targets::{CommandTargets, Unprotected},
+    turn_boundary,
+};
 use crate::{
     agent,
     error::Result,
@@ -20,36 +28,43 @@ const DEADLINE: Duration = Duration::from_secs(60 * 60);
 ///
 /// Fails if no checkpoint can be taken.
 pub fn program_begins(
-    process: &mut Process<'_>,
+    process: &Process<'_>,
     call: &ToolCall,
     name: Option<&str>,
 ) -> Result<Decision> {
-    let dialect = agent::by_agent(call.context.agent);
-    with_ledger(process, dialect, &call.context, |ledger| {
+    let mut site = EventSite::of_call(process, agent::by_agent(call.context.agent), call);
+    site.loaded.settings.deadline = DEADLINE;
+    site.with_ledger(|ledger| {
         ledger.begin_turn(None, name);
         ledger.expect_ends();
     })?;
-    let mut hook = Hook::new(process, dialect, call);
+    let mut judged = JudgedCall::of(&site, call);
     // What it is called proves nothing: a person's `PATH` may lead to another program of that name.
-    if hook.effect == Effect::None {
-        hook.effect = Effect::Unknown(Finding { level: Level::Unknown, ..Finding::default() });
+    if judged.effect == Effect::None {
+        judged.effect = Effect::Unknown(Finding { level: Level::Unknown, ..Finding::default() });
     }
-    hook.loaded.settings.deadline = DEADLINE;
-    let threat = hook.threat();
-    let notes = hook.protect()?;
-    let decision = hook.decision(&notes);
-    Ok(match threat {
-        Some(why) => hook.defend(&why, decision),
-        None => decision,
-    })
+    let targets = CommandTargets::of(&site, &judged);
+    let threat = if judged.is_edit() {
+        answer::edit_threat(&site, &judged)
+    } else {
+        answer::command_threat(&site, &judged, &targets)
+    };
+    let notes = protect(&site, &judged, targets).map_err(|Unprotected { why, .. }| why)?;
+    let answer = Answer::of(&notes, &judged.effect, &site);
+    let answer = match threat {
+        Some(why) => answer.defended(&why, site.settings().self_defence),
+        None => answer,
+    };
+    Ok(answer.journalled(&site).decision)
 }
 
 /// Notes what the program left, once it has ended. Returns what a person should know of that.
-pub fn program_ended(process: &mut Process<'_>, call: &ToolCall) -> Decision {
+pub fn program_ended(process: &Process<'_>, call: &ToolCall) -> Decision {
     let dialect = agent::by_agent(call.context.agent);
     let told = after_call::on_done(process, dialect, call);
     // Nothing is open any more, but for what could not be looked at.
-    turn_boundary::turn_ends(process, dialect, &call.context);
-    lifecycle::start_maintenance(process, &call.context);
+    let site = EventSite::of(process, dialect, &call.context);
+    turn_boundary::turn_ends(&site);
+    turn_boundary::start_maintenance(&site);
     told
 }

@@ -1,46 +1,43 @@
-//! Catches changes that no hook reports, by rescanning at turn boundaries, and before the next call of
-//! an agent that never reports the end of a call.
+//! The start and the end of a session or a turn. Catches changes that no hook reports, by rescanning;
+//! for an agent that never reports the end of a call, before its next call too. No call waits for the
+//! hook then, so it starts the background work.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
 
 use super::{
-    Hook,
     after_call::{news, notice, since},
-    lifecycle, quiet, with_ledger,
+    site::EventSite,
 };
 use crate::{
-    agent::Dialect,
-    attribution::{self, ChangeSummary},
-    config,
+    attribution::{self, ChangeSummary, SinceCheckpoint},
+    error::Result,
     fs::read_small,
     install,
     ledger::{Ledger, UnfinishedCommand},
-    model::{Agent, CallContext, CheckpointId, Decision, Effect, Reach},
-    process::Process,
+    maintenance::{self, warm::Edge},
+    model::{Agent, CheckpointId, Decision, SessionEnd, ToolCall},
 };
 
 /// The user asked for something. Commands of the turn before that were not seen to end, for it was
 /// interrupted, are counted; but they are given no author, for a person has had the floor since.
-pub(super) fn turn_begins(
-    process: &Process<'_>,
-    dialect: &Dialect,
-    context: &CallContext,
-    prompt: Option<&str>,
-) -> Decision {
+pub(super) fn turn_begins(site: &EventSite<'_, '_>, prompt: Option<&str>) -> Decision {
     let (mut open, mut tell, mut before) = (Vec::new(), None, BTreeMap::new());
     let mut is_news = false;
-    let kept = if prompt.is_none() { kept_prompt(process, context) } else { None };
+    let kept = if prompt.is_none() { kept_prompt(site) } else { None };
     let prompt = prompt.or(kept.as_deref());
-    let begun = with_ledger(process, dialect, context, |ledger| {
+    let begun = site.with_ledger(|ledger| {
         let last = ledger.turn();
         before = ledger.covered();
         tell = ledger.take_tell();
-        ledger.begin_turn(context.turn.as_ref(), prompt);
+        ledger.begin_turn(site.context.turn.as_ref(), prompt);
         // A hook for prompts was installed together with one for the ends of calls. So even the first
         // call of a session that is cut off is known to be.
-        if dialect.tells_ends {
+        if site.dialect.tells_ends {
             is_news = !ledger.tells_ends();
             ledger.expect_ends();
         }
@@ -48,63 +45,69 @@ pub(super) fn turn_begins(
             // The one that runs goes on.
             before.clear();
         }
-        if let Some(transcript) = &context.transcript {
+        if let Some(transcript) = &site.context.transcript {
             ledger.converses(transcript);
         }
-        if let Some(server) = &context.server {
+        if let Some(server) = &site.context.server {
             ledger.is_served(server);
         }
-        ledger.called_by(&process.callers());
+        ledger.called_by(&site.process.callers());
         open = ledger.take_open();
     });
-    let quiet = quiet(process, context, begun);
-    for open in open.iter().filter(|_| is_news) {
-        let by = attribution::author(context.agent, &context.session);
-        if let Ok(state) = config::state(process, Some(&open.root)) {
-            let place = state.root_at(&open.root);
-            // What is not noted has no known author.
-            let _noted = attribution::tells(process, &place, &by, &open.call, open.of);
-        }
+    let quiet = site.quiet(begun);
+    if is_news {
+        note_ends_are_told(site, &open);
     }
-    lifecycle::on_turn_begin(process, dialect, context, &before);
-    let blasts = look(process, context, &open, |since, _| attribution::seen_late(since));
-    let decision = notice(process, dialect, context, &blasts).unwrap_or(quiet);
+    // What was done since the turn before it ended is looked at while the model thinks.
+    for root in before.keys() {
+        warm(site, root, Edge::Begins);
+    }
+    let blasts = look(site, &open, |since, _| attribution::seen_late(since));
+    let decision = notice(site, &blasts).unwrap_or(quiet);
     Decision { tell, ..decision }
 }
 
+/// Notes of commands that run that their agent says when they are done.
+fn note_ends_are_told(site: &EventSite<'_, '_>, open: &[UnfinishedCommand]) {
+    let by = attribution::author(site.context.agent, &site.context.session);
+    for open in open {
+        if let Ok(state) = site.settings_at(&open.root).state() {
+            let place = state.root_at(&open.root);
+            // What is not noted has no known author.
+            let _noted = attribution::tells(site.process, &place, &by, &open.call, open.of);
+        }
+    }
+}
+
 /// Cline does not say what a task begins with. What it keeps of the session does.
-fn kept_prompt(process: &Process<'_>, context: &CallContext) -> Option<String> {
+fn kept_prompt(site: &EventSite<'_, '_>) -> Option<String> {
     /// It is a few lines.
     const SIZE_MAX_BYTES: u64 = 1 << 20;
     let row = install::ROWS.iter().find(|row| row.agent == "cline")?;
-    let name = &context.session.0;
+    let name = &site.context.session.0;
     let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    if context.agent != Agent::Cline || !is_plain {
+    if site.context.agent != Agent::Cline || !is_plain {
         return None;
     }
-    let path = row.dir(process)?.join("data/sessions").join(name).join(format!("{name}.json"));
+    let path = row.dir(site.process)?.join("data/sessions").join(name).join(format!("{name}.json"));
     let kept: Value = serde_json::from_slice(&read_small(&path, SIZE_MAX_BYTES).ok()??).ok()?;
     kept.get("prompt")?.as_str().map(str::to_owned)
 }
 
 /// The agent has finished: what its commands left that were not seen to end is its own.
-pub(super) fn turn_ends(
-    process: &Process<'_>,
-    dialect: &Dialect,
-    context: &CallContext,
-) -> Decision {
+pub(super) fn turn_ends(site: &EventSite<'_, '_>) -> Decision {
     // A sub-agent's end is not the end of what runs beside it.
-    if context.subagent.is_some() {
+    if site.context.subagent.is_some() {
         return Decision::NEUTRAL;
     }
     let (mut open, mut tells_ends, mut roots) = (Vec::new(), false, BTreeMap::new());
-    let ended = with_ledger(process, dialect, context, |ledger| {
+    let ended = site.with_ledger(|ledger| {
         roots = ledger.covered();
         open = ledger.take_open();
         tells_ends = ledger.tells_ends();
     });
-    let quiet = quiet(process, context, ended);
-    let blasts = look(process, context, &open, |since, calls| {
+    let quiet = site.quiet(ended);
+    let blasts = look(site, &open, |since, calls| {
         if tells_ends {
             // They were cut off, and a person may have worked since.
             attribution::seen_late(since)
@@ -113,19 +116,15 @@ pub(super) fn turn_ends(
         }
     });
     // Last: what that look noted is older than what is looked at now.
-    lifecycle::on_turn_end(process, dialect, context, &roots);
-    notice(process, dialect, context, &blasts).unwrap_or(quiet)
+    warm_after(site, &roots);
+    notice(site, &blasts).unwrap_or(quiet)
 }
 
 /// Looks once at each root, from the oldest checkpoint that covers an open command of it.
 fn look(
-    process: &Process<'_>,
-    context: &CallContext,
+    site: &EventSite<'_, '_>,
     open: &[UnfinishedCommand],
-    mut with: impl FnMut(
-        attribution::SinceCheckpoint<'_, '_>,
-        &[String],
-    ) -> crate::error::Result<Option<ChangeSummary>>,
+    mut with: impl FnMut(SinceCheckpoint<'_, '_>, &[String]) -> Result<Option<ChangeSummary>>,
 ) -> Vec<(CheckpointId, ChangeSummary)> {
     let mut blasts = Vec::new();
     for (at, first) in open.iter().enumerate() {
@@ -134,39 +133,93 @@ fn look(
         }
         let same = open.iter().filter(|other| other.root == first.root);
         let calls: Vec<String> = same.map(|other| other.call.clone()).collect();
-        let seen = since(process, context, &first.root, first.of, |since| with(since, &calls));
+        let seen = since(site, &first.root, first.of, |since| with(since, &calls));
         // What cannot be looked at has no known author, and that is all.
         blasts.extend(seen.ok().flatten().map(|blast| (first.of, blast)));
     }
     blasts
 }
 
-impl Hook<'_, '_> {
-    /// What the commands before this one did, for an agent that never says when a call is done: up
-    /// to the checkpoint this call has.
-    pub(super) fn seen_next(&self, ledger: &mut Ledger) -> Vec<String> {
-        if ledger.tells_ends() {
-            return Vec::new();
-        }
-        let mut blasts = Vec::new();
-        for open in ledger.take_open() {
-            if let Some(now) = ledger.covering(&open.root) {
-                let seen = since(self.process, &self.call.context, &open.root, open.of, |since| {
-                    attribution::seen_next(since, now)
-                });
-                blasts.extend(seen.ok().flatten().map(|blast| (open.of, blast)));
-            }
-        }
-        news(ledger, self.loaded.settings.notice, &blasts)
+/// What the commands before this one did, for an agent that never says when a call is done: up
+/// to the checkpoint this call has.
+pub(super) fn seen_next(site: &EventSite<'_, '_>, ledger: &mut Ledger) -> Vec<String> {
+    if ledger.tells_ends() {
+        return Vec::new();
     }
-
-    /// Keeps in mind that a command begins. Its end may go unseen.
-    pub(super) fn keep_open(&self, ledger: &mut Ledger, reach: &Reach) {
-        let is_command = matches!(self.effect, Effect::Destroys(_) | Effect::Unknown(_));
-        let of = ledger.covering(reach.root.path());
-        if let (true, Some(of)) = (is_command, of) {
-            let root = reach.root.path().to_owned();
-            ledger.begins(&UnfinishedCommand { call: attribution::name(self.call), root, of });
+    let mut blasts = Vec::new();
+    for open in ledger.take_open() {
+        if let Some(now) = ledger.covering(&open.root) {
+            let seen = since(site, &open.root, open.of, |since| attribution::seen_next(since, now));
+            blasts.extend(seen.ok().flatten().map(|blast| (open.of, blast)));
         }
+    }
+    news(ledger, site.settings().notice, &blasts)
+}
+
+/// Keeps in mind that a command begins. Its end may go unseen.
+pub(super) fn keep_open(ledger: &mut Ledger, call: &ToolCall, root: &Path) {
+    if let Some(of) = ledger.covering(root) {
+        let (call, root) = (attribution::name(call), root.to_owned());
+        ledger.begins(&UnfinishedCommand { call, root, of });
+    }
+}
+
+/// A session begins: its first call shall find everything looked at.
+pub(super) fn on_session_begin(site: &EventSite<'_, '_>) {
+    let settings = site.settings();
+    if !settings.enabled || !settings.triggers.session_start {
+        return start_maintenance(site);
+    }
+    // It runs maintenance as well, if that is due: one process is enough.
+    maintenance::warm::start(
+        site.process,
+        site.dialect.name,
+        &site.context.session,
+        &site.cwd,
+        Edge::Begins,
+    );
+}
+
+/// What the turn left in the roots that it worked in is looked at before a person goes on with it, so
+/// that a revert of the turn knows it.
+fn warm_after(site: &EventSite<'_, '_>, roots: &BTreeMap<PathBuf, CheckpointId>) {
+    for root in roots.keys() {
+        let Ok(state) = site.settings_at(root).state() else { continue };
+        if maintenance::warm::is_cold(&state, root) {
+            warm(site, root, Edge::Ended);
+        }
+    }
+}
+
+fn warm(site: &EventSite<'_, '_>, root: &Path, edge: Edge) {
+    let settings = &site.settings_at(root).settings;
+    if settings.enabled && settings.triggers.session_start {
+        let (agent, session) = (site.dialect.name, &site.context.session);
+        maintenance::warm::start(site.process, agent, session, root, edge);
+    }
+}
+
+/// Sees whether the limits want keeping.
+pub(super) fn start_maintenance(site: &EventSite<'_, '_>) {
+    // Where nothing was ever saved there is nothing to keep.
+    if let Ok(state) = site.loaded.state()
+        && site.settings().enabled
+        && state.dir().is_dir()
+    {
+        maintenance::start_if_due(site.process, &state, site.settings());
+    }
+}
+
+/// What becomes of the checkpoints of a session that is over.
+pub(super) fn on_session_end(site: &EventSite<'_, '_>) {
+    let settings = site.settings();
+    if settings.on_session_end == SessionEnd::Keep {
+        return start_maintenance(site);
+    }
+    if let Ok(state) = site.loaded.state()
+        && state.dir().is_dir()
+    {
+        let (agent, session) = (site.dialect.name, &site.context.session);
+        maintenance::start_after_session(site.process, &state, settings, agent, session);
     }
 }

@@ -150,6 +150,14 @@ impl Intent {
             (intent, _) => intent,
         }
     }
+
+    /// The files that an edit names.
+    pub fn edited(&self) -> Option<&[PathBuf]> {
+        match self {
+            Self::Write(paths) | Self::Edit(paths) => Some(paths),
+            Self::Read | Self::Run { .. } | Self::Unknown => None,
+        }
+    }
 }
 
 /// In which language a command line is written.

@@ -1,0 +1,113 @@
+//! A call with what it can do to files.
+
+use std::{borrow::Cow, path::Path};
+
+use super::site::EventSite;
+use crate::{
+    attribution::Begins,
+    ledger::Ledger,
+    model::{CheckpointId, Effect, Finding, Intent, Level, Reach, Settings, ToolCall},
+    process::Process,
+    shell,
+    state::RootState,
+    transcript,
+};
+
+/// A call that is judged.
+pub(super) struct JudgedCall<'h> {
+    pub(super) call: &'h ToolCall,
+    /// What it can do to files.
+    pub(super) effect: Effect,
+    /// What of the settings was not taken.
+    pub(super) setting_notes: Vec<String>,
+}
+
+impl<'h> JudgedCall<'h> {
+    /// Judges a call. A line that looks harmless is not, once an earlier line of the same shell may have
+    /// given its words another meaning.
+    pub(super) fn of(site: &EventSite<'_, '_>, call: &'h ToolCall) -> Self {
+        let (scope, refused) = shell_scope(site.process, site.settings());
+        let mut effect = shell::effect(&call.intent, &scope);
+        if let Intent::Run { command, language } = &call.intent
+            && matches!(effect, Effect::None | Effect::Touches(_))
+            && has_changed_shell(site)
+        {
+            let finding = shell::classify(command, *language, &scope);
+            effect = Effect::Unknown(Finding { level: Level::Unknown, ..finding });
+        }
+        let setting_notes = site.loaded.notes.iter().cloned().chain(refused).collect();
+        Self { call, effect, setting_notes }
+    }
+
+    pub(super) fn what(&self) -> (&Intent, &Effect) {
+        (&self.call.intent, &self.effect)
+    }
+
+    /// Whether it names the files that it changes, and changes no others.
+    pub(super) fn is_edit(&self) -> bool {
+        matches!(self.effect, Effect::None | Effect::Touches(_))
+    }
+
+    /// Whether later lines of the same shell may mean something else.
+    pub(super) fn changes_shell(&self) -> bool {
+        match &self.effect {
+            Effect::Destroys(finding) | Effect::Unknown(finding) => finding.changes_shell,
+            Effect::None | Effect::Touches(_) => false,
+        }
+    }
+
+    /// The call as it begins in the root at `place`, covered by the checkpoint `of`.
+    pub(super) fn begins<'b>(
+        &'b self,
+        cwd: &'b Path,
+        (place, reach): (&'b RootState, &'b Reach),
+        ledger: &Ledger,
+        of: CheckpointId,
+    ) -> Begins<'b> {
+        let (call, effect, tells) = (self.call, &self.effect, ledger.tells_ends());
+        Begins { place, call, effect, reach, of, cwd, is_held: false, tells, compared: false }
+    }
+}
+
+fn has_changed_shell(site: &EventSite<'_, '_>) -> bool {
+    let ledger = || {
+        let (agent, session) = site.session();
+        Ledger::peek(&site.real, &site.loaded.state().ok()?, agent, session)
+    };
+    site.dialect.keeps_shell && ledger().is_some_and(|ledger| ledger.has_changed_shell())
+}
+
+/// What a command line was judged to do.
+pub(super) fn finding(site: &EventSite<'_, '_>, intent: &Intent) -> Finding {
+    let Intent::Run { command, language } = intent else { return Finding::default() };
+    shell::classify(command, *language, &shell_scope(site.process, site.settings()).0)
+}
+
+/// What judging needs to know. A pattern that is refused is noted, and switches nothing else off.
+fn shell_scope(
+    process: &Process<'_>,
+    settings: &Settings,
+) -> (shell::ShellContext, Option<String>) {
+    let home = process.var("HOME").and_then(|home| home.to_str()).map(str::to_owned);
+    let wanted = &settings.shell;
+    let (rules, refused) = match shell::Patterns::parse(&wanted.always, &wanted.never) {
+        Ok(rules) => (rules, None),
+        Err(why) => (
+            shell::Patterns::parse(&wanted.always, &[]).unwrap_or_default(),
+            Some(format!("settings: `shell`: {why}; `shell.never` is left out")),
+        ),
+    };
+    (shell::ShellContext { home, rules }, refused)
+}
+
+/// A call with its directory, if the agent tells that to no hook.
+pub(super) fn placed(call: &ToolCall) -> Cow<'_, ToolCall> {
+    let Intent::Run { .. } = call.intent else { return Cow::Borrowed(call) };
+    match transcript::workdir(call) {
+        Some(dir) => {
+            let intent = call.intent.clone().run_in(&dir);
+            Cow::Owned(ToolCall { intent, ..call.clone() })
+        }
+        None => Cow::Borrowed(call),
+    }
+}

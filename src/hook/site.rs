@@ -1,0 +1,199 @@
+//! Where an event happens: its directory, the settings there, and our own files. Found once per
+//! event; no step changes it.
+
+use std::{
+    borrow::Cow,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::payload::INPUT_DEADLINE;
+use crate::{
+    agent::Dialect,
+    config::{self, LoadedSettings},
+    error::{Error, Result},
+    fs::PathResolver,
+    journal::{self, JournalLine, LineKind},
+    ledger::Ledger,
+    model::{CallContext, Decision, Settings, ToolCall},
+    process::Process,
+    reach::Surroundings,
+    state::StateDir,
+    ui,
+};
+
+/// Where an event happens.
+pub(super) struct EventSite<'h, 'p> {
+    pub(super) process: &'h Process<'p>,
+    pub(super) dialect: &'static Dialect,
+    pub(super) context: &'h CallContext,
+    /// The directory of the event.
+    pub(super) cwd: PathBuf,
+    /// The settings there.
+    pub(super) loaded: LoadedSettings,
+    /// What `HOME` says.
+    home: Option<PathBuf>,
+    /// Where paths lead, for this event.
+    pub(super) real: PathResolver,
+}
+
+impl<'h, 'p> EventSite<'h, 'p> {
+    /// Finds the directory of an event, and reads the settings there.
+    pub(super) fn of(
+        process: &'h Process<'p>,
+        dialect: &'static Dialect,
+        context: &'h CallContext,
+    ) -> Self {
+        Self::by(PathResolver::default(), process, dialect, context)
+    }
+
+    /// The same for a call. The directory of a file that is edited is looked at first: it is most
+    /// often below the one the call is made in, and then this answers for both.
+    pub(super) fn of_call(
+        process: &'h Process<'p>,
+        dialect: &'static Dialect,
+        call: &'h ToolCall,
+    ) -> Self {
+        let real = PathResolver::default();
+        let first = call.intent.edited().and_then(|paths| paths.first());
+        if let Some(above) = first.filter(|it| it.is_absolute()).and_then(|it| it.parent()) {
+            real.expect(above);
+        }
+        Self::by(real, process, dialect, &call.context)
+    }
+
+    fn by(
+        real: PathResolver,
+        process: &'h Process<'p>,
+        dialect: &'static Dialect,
+        context: &'h CallContext,
+    ) -> Self {
+        let cwd = working_directory(&real, process, context);
+        let loaded = config::load_by(process, Some(&cwd), &real);
+        let home = process.var("HOME").map(PathBuf::from);
+        Self { process, dialect, context, cwd, loaded, home, real }
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.loaded.settings
+    }
+
+    /// The settings for a root that the session works in.
+    pub(super) fn settings_at(&self, root: &Path) -> Cow<'_, LoadedSettings> {
+        if root == self.cwd {
+            return Cow::Borrowed(&self.loaded);
+        }
+        Cow::Owned(config::load(self.process, Some(root)))
+    }
+
+    pub(super) fn surroundings<'s>(&'s self, state: &'s StateDir) -> Surroundings<'s> {
+        Surroundings { home: self.home.as_deref(), state, real: &self.real }
+    }
+
+    /// The agent and the session, by which a ledger is found.
+    pub(super) fn session(&self) -> (&'static str, &'h str) {
+        (self.dialect.name, &self.context.session.0)
+    }
+
+    /// Opens, changes and closes the ledger of the session.
+    pub(super) fn with_ledger(&self, act: impl FnOnce(&mut Ledger)) -> Result<()> {
+        let (agent, session) = self.session();
+        let deadline = self.process.started + INPUT_DEADLINE;
+        let mut ledger =
+            Ledger::open_by(&self.real, &self.loaded.state()?, agent, session, deadline)?;
+        ledger.home(&self.cwd);
+        act(&mut ledger);
+        ledger.close()
+    }
+
+    /// Writes a line to the journal.
+    pub(super) fn write_journal(&self, kind: LineKind, text: &str) {
+        if let Ok(state) = self.loaded.state() {
+            write_journal(self.process, &state, Some(&self.cwd), kind, text);
+        }
+    }
+
+    /// An event that is only bookkeeping: trouble with it goes to the journal, not to the user.
+    pub(super) fn quiet(&self, done: Result<()>) -> Decision {
+        if let Err(err) = done {
+            self.write_journal(LineKind::Trouble, &said(&err));
+        }
+        Decision::NEUTRAL
+    }
+}
+
+/// Tells the user and the journal of trouble with an event that has no place yet.
+pub(super) fn trouble(process: &Process<'_>, text: &str) -> Decision {
+    let text = ui::escape_line(text.as_bytes());
+    if let Ok(state) = config::state(process, None) {
+        write_journal(process, &state, None, LineKind::Trouble, &text);
+    }
+    Decision::note(format!("beforehand: {text}"))
+}
+
+/// Writes a line to the journal in `state`.
+pub(super) fn write_journal(
+    process: &Process<'_>,
+    state: &StateDir,
+    root: Option<&Path>,
+    kind: LineKind,
+    text: &str,
+) {
+    let root = root.map(|root| root.to_string_lossy().into_owned());
+    journal::write(state, &JournalLine { at: process.now, kind, root, text: text.to_owned() });
+}
+
+pub(super) fn said(err: &Error) -> String {
+    use std::error::Error as _;
+    match err.source() {
+        Some(source) => format!("{err}: {source}"),
+        None => err.to_string(),
+    }
+}
+
+/// The directory a call is made in: what the agent says if that is somewhere, else our own.
+fn working_directory(real: &PathResolver, process: &Process<'_>, context: &CallContext) -> PathBuf {
+    let said = context.cwd.iter().chain(&context.bases);
+    let there = said.filter(|dir| dir.is_absolute()).find_map(|dir| directory(real, dir));
+    there.or_else(|| process.cwd.clone()).unwrap_or_else(|| PathBuf::from("/"))
+}
+
+/// The directory at `dir`, or what may be one: only a plain "no" sends us on to another base,
+/// whose files the call is not about.
+fn directory(real: &PathResolver, dir: &Path) -> Option<PathBuf> {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    if real.expect(dir) {
+        return Some(dir.to_owned());
+    }
+    let is_plain = |err: io::Error| matches!(err.kind(), NotFound | NotADirectory);
+    let real = match real.of(dir) {
+        Ok(real) => real,
+        Err(err) => return (!is_plain(err)).then(|| dir.to_owned()),
+    };
+    let is_one = fs::metadata(&real).map_or_else(|err| !is_plain(err), |found| found.is_dir());
+    is_one.then_some(real)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_a_plain_no_sends_a_call_to_another_base() {
+        let dir = std::env::temp_dir().join(format!("beforehand-cwd-{}", std::process::id()));
+        let (file, ring) = (dir.join("file"), dir.join("ring"));
+        fs::create_dir_all(&dir).unwrap();
+        fs::File::create(&file).unwrap();
+        // A link to itself cannot be resolved, not even by root.
+        symlink(&ring, &ring).unwrap();
+        let directory = |dir: &Path| directory(&PathResolver::default(), dir);
+        assert_eq!(directory(&dir), fs::canonicalize(&dir).ok());
+        assert_eq!(directory(&dir.join("absent")), None);
+        assert_eq!(directory(&file), None);
+        assert_eq!(directory(&file.join("below")), None);
+        assert_eq!(directory(&ring), Some(ring.clone()));
+        let _gone = [fs::remove_file(&ring), fs::remove_file(&file), fs::remove_dir(&dir)];
+    }
+}
