@@ -302,6 +302,9 @@ impl History {
         tally.unheld += count("unheld");
         tally.conflicts += count("conflict");
         tally.taken_back += count("taken-back");
+        for path in left.iter().filter(|it| it.1 == "conflict").map(|it| it.0) {
+            assert!(self.is_in_conflict(path, &left), "{path:?}\n{script}\n{told:#}");
+        }
         for (path, course) in &self.courses {
             let tell = || format!("{path:?}\n{script}\n{course:#?}\n{told:#}");
             let is_in = |by: &Option<String>| by.as_ref().filter(|by| turns.contains(by)).cloned();
@@ -340,7 +343,13 @@ impl History {
             }
         }
         let by: Vec<&Value> = commits.iter().map(|it| &it["turn"]).collect();
-        assert!(by.windows(2).all(|pair| pair[0] != pair[1]), "{script}\n{told:#}");
+        // A symlink that becomes a directory goes first.
+        let only_removes = |commit: &Value| {
+            commit["files"].as_array().unwrap().iter().all(|it| it["change"] == "removed")
+        };
+        let is_apart =
+            |pair: &[Value]| pair[0]["turn"] != pair[1]["turn"] || only_removes(&pair[0]);
+        assert!(commits.windows(2).all(is_apart), "{script}\n{told:#}");
         let all: BTreeSet<u64> = by.iter().filter_map(|it| it.as_u64()).collect();
         tally.torn += by.iter().filter(|it| !it.is_null()).count() - all.len();
         if self.is_git && !commits.is_empty() {
@@ -354,6 +363,21 @@ impl History {
                 git(&self.world, &root, "git log --format='%T %an <%ae> %ad %B' main..turns")
             });
         }
+    }
+
+    /// Whether a file can be in conflict: another above or below it is left out for a reason of its own, or it
+    /// cannot be told which of them came first.
+    fn is_in_conflict(&self, path: &str, left: &BTreeMap<String, String>) -> bool {
+        let is_below = |one: &str, other: &str| {
+            one.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'))
+        };
+        let is_near = |other: &str| is_below(path, other) || is_below(other, path);
+        let is_unsure = |path: &str| {
+            self.courses.get(path).is_some_and(|course| course.is_loose || course.is_ambiguous)
+        };
+        left.iter()
+            .filter(|(other, _)| is_near(other))
+            .any(|(other, why)| why != "conflict" || is_unsure(path) || is_unsure(other))
     }
 
     /// The states that each file goes through where git takes the patches, each with its turn.

@@ -378,7 +378,7 @@ impl Export<'_> {
             let why = if turn.is_undone {
                 "was undone, and has no commit"
             } else {
-                "changed nothing that can be exported"
+                "left nothing that can be exported"
             };
             say(process, &format!("note: turn {number} {why}"));
         }
@@ -460,7 +460,7 @@ fn new_file<'a>(path: &'a RelPath, change: &'a FileChange) -> NewFile<'a> {
 fn left_in_words(why: LeftOfSeries) -> &'static str {
     match why {
         LeftOfSeries::Unheld => "not all of its states are held",
-        LeftOfSeries::ByOthers => "no turn changed it",
+        LeftOfSeries::ByOthers => "none of these turns changed it",
         LeftOfSeries::TakenBack => "a restore took back what the turns did",
         LeftOfSeries::Conflict => "a file above or below it is left out",
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{FileChange, GitFile};
+use super::{FileChange, GitFile, LINK_MODE};
 use crate::model::RelPath;
 
 /// The owner of a change, by its place in the series.
@@ -76,7 +76,26 @@ pub(super) fn parts(courses: &BTreeMap<RelPath, FileCourse>) -> Vec<OrderedPart>
         push(&mut parts, owner, order.changes(&here, &next));
         here = next;
     }
-    parts
+    parts.into_iter().flat_map(links_first).collect()
+}
+
+/// Removes symlinks that become directories in a part before the rest. git looks through the link that is still
+/// there for the new files, and refuses the patch if the link leads in a circle, or to where it may not look.
+fn links_first(mut part: OrderedPart) -> impl Iterator<Item = OrderedPart> {
+    let is_link = |change: &FileChange| match change {
+        FileChange { before: Some(file), after: None } => file.mode == LINK_MODE,
+        FileChange { .. } => false,
+    };
+    let becomes_dir = |path: &RelPath, change: &FileChange| {
+        let mut below = part.files.range(path..).skip(1);
+        is_link(change) && below.next().is_some_and(|(below, _)| below.is_within(path))
+    };
+    let links = part.files.iter().filter(|(path, change)| becomes_dir(path, change));
+    let links: Vec<RelPath> = links.map(|(path, _)| path.clone()).collect();
+    let files: BTreeMap<_, _> =
+        links.into_iter().filter_map(|path| part.files.remove_entry(&path)).collect();
+    let first = (!files.is_empty()).then_some(OrderedPart { owner: part.owner, files });
+    first.into_iter().chain([part])
 }
 
 /// Two files of which one is above the other, and that would both be there after one of some changes.
@@ -339,6 +358,27 @@ mod tests {
             ("f", "0", &[(A, 1, "1")]),
         ];
         assert_eq!(in_words(&waits), ["Turn(1) d=-", "Turn(0) d/x=1 f=1"]);
+    }
+
+    #[test]
+    fn a_symlink_that_becomes_a_directory_goes_in_a_part_before_it() {
+        let mut all = courses(&[
+            ("d", "d", &[(A, 1, "")]),
+            ("d/x", "", &[(A, 2, "1")]),
+            ("d.x", "", &[(A, 2, "1")]),
+            ("e", "f", &[(A, 1, "")]),
+        ]);
+        for path in ["d", "e"] {
+            let link = all.get_mut(&RelPath::from_bytes(path.as_bytes()).unwrap()).unwrap();
+            link.here.as_mut().unwrap().mode = LINK_MODE;
+        }
+        let parts = parts(&all);
+        let paths = |part: &OrderedPart| -> Vec<String> {
+            part.files.keys().map(|it| it.as_path().display().to_string()).collect()
+        };
+        let paths: Vec<Vec<String>> = parts.iter().map(paths).collect();
+        assert_eq!(paths, [&["d"][..], &["d/x", "d.x", "e"]]);
+        assert!(parts.iter().all(|part| part.owner == A));
     }
 
     #[test]
