@@ -60,6 +60,26 @@ fn what_was_there_before_a_call_that_was_cut_off_is_no_doubt_of_its() {
     }
 }
 
+/// The look after a command finds nothing changed since the last checkpoint, which is younger than the command.
+#[test]
+fn what_a_command_made_before_a_checkpoint_by_hand_is_its_own() {
+    for world in [project(), repository()] {
+        let mut world = world;
+        writes(&mut world, "zero", "c", "the agent's");
+        begins(&mut world, "one", "make");
+        world.write("b", "the agent's");
+        world.write("new", "the agent's");
+        // A younger stamp proves nothing, and the look would read the file again.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        ours(&mut world, &["create", "-m", "by hand"], 0);
+        ends(&mut world, "one", "make");
+        let blamed = ours(&mut world, &["blame", "b"], 0).stdout;
+        ours(&mut world, &["undo", "--yes"], 0);
+        assert_eq!(world.read("b"), "first", "{blamed}");
+        assert!(!world.root().join("new").exists(), "{blamed}");
+    }
+}
+
 /// The agent's hooks were installed while a command ran, or its first prompt was not told of.
 #[test]
 fn a_command_that_is_cut_off_after_the_first_prompt_that_is_told_of_claims_nothing() {

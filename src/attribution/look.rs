@@ -239,7 +239,10 @@ fn changes(
         return Ok(None);
     }
     let unheld = unheld(since, store, &held, &scan)?;
-    if scan.is_unchanged() && outside.is_none() {
+    // Unchanged since this checkpoint, and not since a later one that another call took.
+    let latest = scan.base.as_ref().and_then(|base| base.facts().latest);
+    let is_as_held = scan.is_unchanged() && latest.is_some_and(|(id, _)| id == since.of);
+    if is_as_held && outside.is_none() {
         let (changes, outside) = (Vec::new(), Some(Vec::new()));
         return Ok(Some(Differences { changes, outside, unread, repositories, unheld }));
     }
