@@ -154,6 +154,12 @@ impl ForkEntry {
         self.identity.is_some() && Identity::of(&self.dir).ok() == self.identity
     }
 
+    /// The root that it is a fork of, which may have been moved together with the fork, now at `here`.
+    pub fn origin_beside(&self, here: &Path) -> PathBuf {
+        let along = moved_along((&self.dir, here), &self.origin, self.origin_identity.as_ref());
+        along.filter(|_| !self.origin.exists()).unwrap_or_else(|| self.origin.clone())
+    }
+
     /// Whether it is a fork of the root at `root`, which may have been moved since.
     pub fn is_of(&self, root: &Path) -> bool {
         let is_it = || Identity::of(root).ok() == self.origin_identity;
@@ -215,14 +221,29 @@ pub fn forks(state: &StateDir, root: &Path) -> Result<Vec<(ForkEntry, RootState)
         if !fork.is_of(root) {
             continue;
         }
-        // It may have been moved since.
+        // It may have been moved since, alone or with what both are in.
+        let along = moved_along((&fork.origin, root), &fork.dir, fork.identity.as_ref());
         if let Ok(Some(place)) = record::known_location(&own) {
             fork.dir = place.path;
+        }
+        if let Some(along) = along.filter(|_| !fork.is_there()) {
+            fork.dir = along;
         }
         forks.push((fork, own));
     }
     forks.sort_by(|(a, _), (b, _)| b.at.cmp(&a.at).then_with(|| a.dir.cmp(&b.dir)));
     Ok(forks)
+}
+
+/// Where a directory is that was moved together with another one, if it is the one with `identity`.
+fn moved_along(
+    (from, to): (&Path, &Path),
+    dir: &Path,
+    identity: Option<&Identity>,
+) -> Option<PathBuf> {
+    let is_it = |dir: &PathBuf| Identity::of(dir).is_ok_and(|found| Some(&found) == identity);
+    let mut pairs = from.ancestors().zip(to.ancestors());
+    pairs.find_map(|(from, to)| Some(to.join(dir.strip_prefix(from).ok()?)).filter(is_it))
 }
 
 #[cfg(test)]

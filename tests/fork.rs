@@ -246,6 +246,49 @@ fn a_fork_that_was_killed_has_a_name_and_can_be_dropped() {
     }
 }
 
+/// A copy that it was writing is no work of the user's.
+#[test]
+fn a_fork_that_was_killed_while_it_wrote_a_file_can_be_dropped() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", "second");
+        let died = Command::new(env!("CARGO_BIN_EXE_beforehand"))
+            .args(["fork", "1", "../try", "--no-conversation"])
+            .current_dir(world.root())
+            .env_clear()
+            .envs(&world.env)
+            .env("BEFOREHAND_TEST_CRASH_AT", "apply-rename")
+            .output()
+            .unwrap();
+        assert!(died.status.code().is_none(), "never reached");
+        let names = beforehand::fs::names_in(&beside(&world, "try"));
+        assert!(
+            names.iter().any(|name| name.to_string_lossy().starts_with(".beforehand-tmp-")),
+            "{names:?}"
+        );
+        ours(&mut world, &["fork", "--drop", "try", "--yes"], 0);
+        assert!(!beside(&world, "try").exists());
+    }
+}
+
+#[test]
+fn a_project_and_its_fork_that_were_moved_together_find_each_other() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", "second");
+        ours(&mut world, &["fork", "1", "../try", "--no-conversation"], 0);
+        write(&beside(&world, "try").join("new"), "new");
+        let above = world.root().parent().unwrap().to_owned();
+        let moved = above.with_file_name("moved");
+        fs::rename(&above, &moved).unwrap();
+        let done = world.run_in(&moved.join("try"), &["fork", "--keep", "--dry-run"], "");
+        assert!(done.stdout.contains("add       new"), "{}{}", done.stdout, done.stderr);
+        let listed = world.run_in(&moved.join("shop"), &["fork", "--list"], "").stdout;
+        assert!(listed.contains("moved/try") && !listed.contains("gone"), "{listed}");
+        let done = world.run_in(&moved.join("shop"), &["fork", "--keep", "try", "--yes"], "");
+        assert_eq!(done.exit.code(), 0, "{}{}", done.stdout, done.stderr);
+        assert_eq!(fs::read_to_string(moved.join("shop/new")).unwrap(), "new");
+    }
+}
+
 #[test]
 fn a_drop_that_was_killed_can_be_done_again() {
     for point in ["held", "cleared", "removed"] {

@@ -20,7 +20,7 @@ use crate::{
     process::Process,
     project::Project,
     restore,
-    scan::{TEMPORARY_PREFIX, is_racy},
+    scan::{TEMPORARY_PREFIX, is_racy, is_temporary},
     state::RootState,
 };
 
@@ -70,7 +70,7 @@ impl Dropping {
         let project = Project::open(process, Some(&fork.dir))?;
         let unheld = restore::left_out_now(process, &project)?;
         let goes = |found: Clearable<'_>| {
-            found.stamp.kind() == Some(Kind::Directory) || !is_never_held(found.path)
+            found.stamp.kind() == Some(Kind::Directory) || !stays(fork, found.path)
         };
         let left = would_leave(&fork.dir, &goes).map_err(Error::io("list", &fork.dir))?;
         Ok((unheld, left))
@@ -99,7 +99,7 @@ impl Dropping {
         if self.held.is_some() {
             let goes = |found: Clearable<'_>| {
                 let is_directory = found.stamp.kind() == Some(Kind::Directory);
-                (is_directory || force || !is_never_held(found.path)) && self.goes(found)
+                (is_directory || force || !stays(fork, found.path)) && self.goes(found)
             };
             let left = clear(&fork.dir, &goes).map_err(Error::io("remove", &fork.dir))?;
             if !left.is_empty() {
@@ -156,6 +156,12 @@ fn settle(process: &Process<'_>, dir: &Path) -> Result<()> {
         Err(err) if err.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", &cache)(err)),
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// Whether a file is never held, and may be of more worth than a copy that was not finished.
+fn stays(fork: &ForkEntry, path: &RelPath) -> bool {
+    let is_copy = !fork.is_finished() && path.names().any(is_temporary);
+    !is_copy && is_never_held(path)
 }
 
 /// Whether no checkpoint holds a file, by its path: what we write ourselves under a temporary name, and in a

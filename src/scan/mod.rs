@@ -45,7 +45,7 @@ pub const TEMPORARY_PREFIX: &str = ".beforehand-tmp-";
 
 /// Whether a name is that of a restore's temporary file, or of a repository that it makes. These are
 /// never captured, even if the restore is interrupted; everything else with that prefix is.
-fn is_temporary(name: &[u8]) -> bool {
+pub fn is_temporary(name: &[u8]) -> bool {
     let Some(rest) = name.strip_prefix(TEMPORARY_PREFIX.as_bytes()) else { return false };
     let is_number = |text: &[u8]| text.len() == 16 && text.iter().all(u8::is_ascii_hexdigit);
     let mut numbers = rest.split(|&byte| byte == b'-');

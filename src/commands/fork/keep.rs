@@ -49,6 +49,7 @@ fn fork_and_project(
         let (entry, own) = of_project(process, &here, given)?;
         return Ok((here, entry, own));
     };
+    let beside = entry.origin_beside(here.root.path());
     here.root.path().clone_into(&mut entry.dir);
     match given.map(|given| find(process, &here, given)) {
         // A fork of this fork.
@@ -56,7 +57,7 @@ fn fork_and_project(
         Some(Err(none)) if !is_called(process, &entry, given) => return Err(none),
         Some(Err(_)) | None => (),
     }
-    let project = Project::open(process, Some(&entry.origin)).and_then(Project::into_present);
+    let project = Project::open(process, Some(&beside)).and_then(Project::into_present);
     let project = project.ok().filter(|project| entry.is_of(project.root.path()));
     let origin = ui::path(&entry.origin, here.home.as_deref()).into_owned();
     let project = project.ok_or_else(|| {
