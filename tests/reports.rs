@@ -69,7 +69,7 @@ fn an_undo_by_force_names_what_only_a_later_step_of_the_turn_holds() {
     assert_eq!([&step["number"], &step["summary"]], ["1.2", "rm b mine"]);
     let id = &step["id"].as_str().unwrap()[..8];
     let command = format!("restore {id} -- b mine");
-    let named = format!("a later checkpoint holds it: b, mine; `beforehand {command}`");
+    let named = format!("is not restored, and is held: b, mine; `beforehand {command}`");
     for (args, exit) in [(["undo", "--force", "--dry-run"], 0), (["undo", "--force", "--yes"], 3)] {
         let told = ours(&mut world, &args, exit).stdout;
         assert!(told.contains(&named), "{args:?}: {told}");

@@ -81,6 +81,25 @@ fn a_merge_takes_back_the_agents_part_alone() {
     assert_eq!(on_disk(&world.root()), before);
 }
 
+/// What the user wrote between two edits of the agent's is neither in the checkpoint nor the agent's.
+#[test]
+fn a_merge_keeps_what_people_wrote_between_two_changes_of_the_agent() {
+    for edits in [Some("a"), None] {
+        let mut world = World::new();
+        world.write("a", TEXT);
+        let replace = |world: &World, from: &str, to: &str| {
+            world.write("a", world.read("a").replace(from, to));
+        };
+        agent(&mut world, "1", edits, |world| replace(world, "seven", "SEVEN"));
+        replace(&world, "one", "ONE");
+        agent(&mut world, "2", edits, |world| replace(world, "four", "FOUR"));
+        replace(&world, "two", "TWO");
+        let done = world.run(&["restore", "1", "--yes", "--merge"]);
+        assert_eq!(done.exit.code(), 0, "{edits:?}: {}{}", done.stdout, done.stderr);
+        assert_eq!(world.read("a"), TEXT.replace("one", "ONE").replace("two", "TWO"), "{edits:?}");
+    }
+}
+
 #[test]
 fn what_a_merge_leaves_alone_is_not_called_as_it_was() {
     let mut world = mixed();

@@ -294,7 +294,8 @@ fn what_cannot_be_taken_back_is_refused_or_named() {
         let before = on_disk(&world.root());
         for (given, said) in [
             ("9", "no checkpoint `9`"),
-            ("1.2", "is step 2 of turn 1"),
+            ("1.1", "`1.1` is a step of a turn"),
+            ("1.2", "`1.2` is a step of a turn"),
             ("2", "was asked for: no turn began with it"),
             ("ffff", "no checkpoint `ffff`"),
         ] {
@@ -445,4 +446,25 @@ fn what_a_revert_cannot_take_back_is_named() {
     }
     let told = ours(&mut world, &["revert", "1", "--yes"], 1).stderr;
     assert!(told.contains("what the turn did is not known"), "{told}");
+}
+
+/// Where a checkpoint in the background stands among the calls is not known: it begins at some time, and reads
+/// each file at a later one.
+#[test]
+fn what_a_checkpoint_read_after_a_call_that_it_began_before_is_not_the_work_of_others() {
+    for mut world in projects() {
+        writes(&mut world, "other/one", "b", &lines(&[(1, "ONE")]));
+        writes(&mut world, "one", "a", &lines(&[(1, "ONE")]));
+        event(&mut world, "Stop", "other/one", "", &json!({}), "");
+        writes(&mut world, "one", "c", "made");
+        world.wait(-2);
+        world.run_started();
+        world.wait(2);
+        event(&mut world, "Stop", "one", "", &json!({}), "");
+        let taken = ours(&mut world, &["list", "--all"], 0).stdout;
+        assert!(taken.contains("between turns"), "{taken}");
+        revert(&mut world, &["1"], 0);
+        assert_eq!(world.read("a"), lines(&[]));
+        assert!(!world.root().join("c").exists());
+    }
 }

@@ -10,7 +10,7 @@ use crate::{
     attribution::TurnCalls,
     error::{Error, Result},
     ledger::{self, Use},
-    model::{By, Checkpoint, CheckpointId, Reason},
+    model::{By, Checkpoint, CheckpointId, Reason, Selector},
     plan::{Options, Picked},
     process::{Exit, Process},
     project::{TurnRow, rows},
@@ -103,6 +103,14 @@ fn find(
     project: &Project,
     given: &str,
 ) -> Result<(Checkpoint, RevertedTurn)> {
+    if let Ok(Selector::Number(turn, _)) = given.parse()
+        && given.contains('.')
+    {
+        return Err(Error::other(
+            format!("`{given}` is a step of a turn, and `revert` takes back whole turns"),
+            format!("nothing was changed; `beforehand revert {turn}` takes back the whole turn"),
+        ));
+    }
     let found = find_checkpoint(project, given)?;
     let (id, uses) = (found.id.short(), ledger::uses(&project.state));
     let rows = rows(project.store.list()?, &uses);

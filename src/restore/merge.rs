@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     authors::Authors,
     content::{bytes_now, bytes_then},
+    revert::{Revert, WithoutCalls},
 };
 use crate::{
     attribution,
@@ -25,18 +26,19 @@ pub(super) struct Merges {
 }
 
 /// Merges every text that another author changed, as far as that goes without a conflict, or with
-/// `markers` around those.
+/// `markers` around those. Where others changed it between two changes of the agent's too, these are taken back
+/// one by one, from what is known of all that it has `done`.
 pub(super) fn all(
     project: &Project,
     changes: &[Change],
     authors: &BTreeMap<RelPath, Author>,
     knowledge: &Authors,
-    markers: bool,
+    (markers, done): (bool, Option<&Revert<'_>>),
 ) -> Merges {
     let mut merges = Merges::default();
     for change in changes {
         let is_edited = authors.get(&change.path).is_some_and(|author| author.is_another());
-        let found = is_edited.then(|| one(project, change, knowledge, markers)).flatten();
+        let found = is_edited.then(|| one(project, change, knowledge, (markers, done))).flatten();
         let Some(one) = found else { continue };
         if one.is_as_now {
             merges.without.insert(change.path.clone());
@@ -59,15 +61,22 @@ fn one(
     project: &Project,
     change: &Change,
     knowledge: &Authors,
-    markers: bool,
+    (markers, done): (bool, Option<&Revert<'_>>),
 ) -> Option<FileMerge> {
     let (then, now) = (change.before?, change.after?);
     if (then.kind, now.kind) != (Kind::File, Kind::File) {
         return None;
     }
+    let ours = bytes_now(project, &change.path)?;
+    if let Some(without) = done.and_then(|done| done.between_others(change)) {
+        let WithoutCalls { version, bytes, is_marked } = without.ok()?;
+        let permissions = version.permissions.unwrap_or(now.permissions);
+        let is_as_now = bytes == ours && permissions == now.permissions;
+        let merged = (version.kind == Kind::File).then_some(Merged { bytes, permissions })?;
+        return Some(FileMerge { merged, is_marked, is_as_now });
+    }
     let place = project.state.root(&project.root);
     let theirs = bytes_then(project, &then)?;
-    let ours = bytes_now(project, &change.path)?;
     let mut bases = knowledge.knowledge.bases(&change.path);
     let base = bases.find_map(|state| {
         let sha = state.sha.as_deref()?;

@@ -206,8 +206,12 @@ impl MidTurnSearch<'_> {
                 let likely =
                     likely.as_ref().and_then(|tree| store::entry_at(store, tree, &path).ok());
                 let likely = likely.flatten();
-                let author = known_then.author(&path, &CheckpointSide { project, entry, likely });
-                if is_others(author) {
+                let there = CheckpointSide { project, entry, likely };
+                let author = known_then.author(&path, &there);
+                // It may have read what a call left after it began.
+                let may_be_late =
+                    step.cause.reason == Reason::Net && self.log.knowledge.has_left(&path, &there);
+                if is_others(author) && !may_be_late {
                     let version = OthersVersion { checkpoint: step.id, author };
                     held.found.insert(path, (version, entry));
                 }

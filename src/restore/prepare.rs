@@ -18,7 +18,7 @@ use super::{
     outside,
     prepared::{BuiltOn, Prepared},
     repositories::{Repositories, keep_in_git_dirs},
-    revert::{self, Reverted},
+    revert::{self, Revert, Reverted},
 };
 use crate::{
     attribution::{self, Caller, PathSide},
@@ -185,7 +185,9 @@ impl Restore<'_> {
         let authorship = log.attribute(self, changes, unscanned, skipped);
         let inner = mid_turn::go_to(self, changes, (&log, &authorship), (&view.then, now))?;
         let merges = if request.options.merge {
-            merge::all(project, changes, &authorship.authors, &log, request.markers)
+            let done = Revert::of_session(self, (&view.then, now))?;
+            let how = (request.markers, done.as_ref());
+            merge::all(project, changes, &authorship.authors, &log, how)
         } else {
             Merges::default()
         };

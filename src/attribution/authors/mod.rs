@@ -433,6 +433,11 @@ impl AgentHistory {
         self.seen(path).iter().any(|seen| seen.by == Actor::Agent && seen.there.is_any())
     }
 
+    /// Whether the agent left just this at `path` at any time.
+    pub fn has_left(&self, path: &RelPath, this: &dyn CurrentState) -> bool {
+        self.seen(path).iter().any(|seen| seen.by == Actor::Agent && seen.there.is(this))
+    }
+
     /// Whether the agent removed what was at `path`, or may have.
     pub fn was_removed(&self, path: &RelPath) -> bool {
         match vanished(self.seen(path)).map(|(first, _)| first.by) {

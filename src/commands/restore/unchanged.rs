@@ -99,7 +99,7 @@ fn inner_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
         let picked = arguments(project, paths.iter().map(|path| path.as_path()));
         let named = first(paths.iter().map(|path| ui::escape(path.as_bytes())));
         format!(
-            "not restored, a later checkpoint holds it: {named}; `beforehand restore {id} -- {picked}`"
+            "what others made of it since is not restored, and is held: {named}; `beforehand restore {id} -- {picked}`"
         )
     };
     by_step.into_iter().map(line).collect()

@@ -53,29 +53,21 @@ pub(super) fn revert(
     (then, now): (&Tree, &Tree),
     side: PathSide,
 ) -> Result<Reverted> {
-    let Restore { project, checkpoint, request } = restore;
-    let Some(by) = &checkpoint.cause.by else { return Ok(Reverted::default()) };
-    let name = attribution::author(by.agent, &by.session);
-    let lines = attribution::read(&project.state.root(&project.root));
-    let log = TurnLog::of(checkpoint, turn, &name, &lines, side);
-    if log.calls.is_empty() {
+    let Some(revert) = Revert::of(restore, turn, (then, now), side)? else {
+        return Ok(Reverted::default());
+    };
+    if revert.log.calls.is_empty() {
+        let id = restore.checkpoint.id.short();
         return Err(Error::other(
             "what the turn did is not known: no call of it is in the log",
-            format!("`beforehand restore {}` goes back to before it", checkpoint.id.short()),
+            format!("`beforehand restore {id}` goes back to before it"),
         ));
     }
-    let mut since = project.store.list()?;
-    since.retain(|other| other.sequence > checkpoint.sequence);
-    since.reverse();
-    let ids = since.iter().map(|other| other.id).collect();
-    let source = VersionSource::new(project, side, ids);
-    let markers = request.markers;
-    let revert = Revert { restore, then, now, side, log, since, source, markers };
     revert.all(changes)
 }
 
 /// A revert under way.
-struct Revert<'a> {
+pub(super) struct Revert<'a> {
     restore: Restore<'a>,
     then: &'a Tree,
     now: &'a Tree,
@@ -87,6 +79,14 @@ struct Revert<'a> {
     markers: bool,
 }
 
+/// A file without what some calls did.
+pub(super) struct WithoutCalls {
+    pub(super) version: VersionEntry,
+    pub(super) bytes: Vec<u8>,
+    /// Whether conflicts are marked in it.
+    pub(super) is_marked: bool,
+}
+
 /// What is to be at a path, or why it stays.
 struct PathOutcome {
     /// What the turn did there, oldest first.
@@ -94,6 +94,59 @@ struct PathOutcome {
     now: Option<Entry>,
     wanted: Result<Version, Clash>,
     is_marked: bool,
+}
+
+impl<'a> Revert<'a> {
+    fn of(
+        restore: Restore<'a>,
+        turn: &TurnCalls,
+        (then, now): (&'a Tree, &'a Tree),
+        side: PathSide,
+    ) -> Result<Option<Self>> {
+        let Restore { project, checkpoint, request } = restore;
+        let Some(by) = &checkpoint.cause.by else { return Ok(None) };
+        let name = attribution::author(by.agent, &by.session);
+        let lines = attribution::read(&project.state.root(&project.root));
+        let log = TurnLog::of(checkpoint, turn, &name, &lines, side);
+        let mut since = project.store.list()?;
+        since.retain(|other| other.sequence > checkpoint.sequence);
+        since.reverse();
+        let ids = since.iter().map(|other| other.id).collect();
+        let source = VersionSource::new(project, side, ids);
+        let markers = request.markers;
+        Ok(Some(Revert { restore, then, now, side, log, since, source, markers }))
+    }
+
+    /// The same of all that the session of the checkpoint has done since; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the checkpoints cannot be listed.
+    pub(super) fn of_session(
+        restore: Restore<'a>,
+        ends: (&'a Tree, &'a Tree),
+    ) -> Result<Option<Self>> {
+        let mut all = restore.project.store.list()?;
+        all.retain(|it| it.sequence >= restore.checkpoint.sequence);
+        let checkpoints = all.into_iter().map(|it| it.id).collect();
+        let turn = TurnCalls { checkpoints, uses: Vec::new() };
+        Self::of(restore, &turn, ends, PathSide::Root)
+    }
+
+    /// A file without what the calls did, if others changed it between two of their changes; `None` if nothing did.
+    pub(super) fn between_others(&self, change: &Change) -> Option<Result<WithoutCalls, Clash>> {
+        let PathDeeds { deeds, .. } = self.story(change).ok()?;
+        if deeds.len() < 2 {
+            return None;
+        }
+        let now = change.after.map(VersionEntry::here);
+        let wanted = self.take_back(&change.path, &deeds, &now, self.markers);
+        Some(wanted.and_then(|(wanted, is_marked)| {
+            let wanted = wanted.ok_or(Clash::Touches)?;
+            let bytes = self.source.read(&change.path, &wanted).ok_or(Clash::Unheld)?;
+            Ok(WithoutCalls { version: wanted, bytes, is_marked })
+        }))
+    }
 }
 
 impl Revert<'_> {

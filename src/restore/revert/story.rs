@@ -5,7 +5,7 @@ use super::Revert;
 use crate::{
     attribution::{Doer, LoggedCall, PathSide, SeenCheckpoint, Sight},
     error::Result,
-    model::{Checkpoint, RelPath},
+    model::{Checkpoint, Reason, RelPath},
     plan::{ByPath, Change},
     restore::{
         content::entry_at,
@@ -173,6 +173,12 @@ impl Revert<'_> {
         let there = entry.map(VersionEntry::held);
         if self.source.is_same(path, &teller.here, &there) {
             teller.holds(there);
+            return Ok(());
+        }
+        // Where another one stands is not known: what it holds was read at some time after it began.
+        let is_placed =
+            self.log.is_before_call(checkpoint) || checkpoint.cause.reason == Reason::BeforeRestore;
+        if !is_placed && !is_after_unseen {
             return Ok(());
         }
         if is_after_unseen && (self.log.tells || !look.is_of_session) {
