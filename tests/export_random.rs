@@ -138,6 +138,12 @@ impl History {
             if self.last.get(&path) == file.as_ref() {
                 continue;
             }
+            // A directory above it may have come or gone, and then the restore left no file there.
+            for (at, _) in path.match_indices('/') {
+                if let Some(above) = self.courses.get_mut(&path[..at]) {
+                    above.is_ambiguous = true;
+                }
+            }
             let course = self.courses.entry(path).or_default();
             let is_it = |state: &State| state.file == file;
             let all = course.standing.iter().chain(&course.taken_back);

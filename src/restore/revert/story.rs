@@ -175,10 +175,7 @@ impl Revert<'_> {
             teller.holds(there);
             return Ok(());
         }
-        // Where another one stands is not known: what it holds was read at some time after it began.
-        let is_placed =
-            self.log.is_before_call(checkpoint) || checkpoint.cause.reason == Reason::BeforeRestore;
-        if !is_placed && !is_after_unseen {
+        if !is_after_unseen && self.may_be_late(path, (look, checkpoint), &there) {
             return Ok(());
         }
         if is_after_unseen && (self.log.tells || !look.is_of_session) {
@@ -192,6 +189,22 @@ impl Revert<'_> {
             teller.others(there);
         }
         Ok(())
+    }
+
+    /// Whether a checkpoint may have read what the next call of the turn left: if it was not taken right before
+    /// a call or a restore, it is only known when it began.
+    fn may_be_late(
+        &self,
+        path: &RelPath,
+        (look, checkpoint): (SeenCheckpoint, &Checkpoint),
+        there: &Version,
+    ) -> bool {
+        let is_placed =
+            self.log.is_before_call(checkpoint) || checkpoint.cause.reason == Reason::BeforeRestore;
+        let sights = self.log.sights.get(path).map(Vec::as_slice).unwrap_or_default();
+        let is_next = |sight: &&Sight| sight.by == Doer::Turn && sight.order >= look.order;
+        let next = sights.iter().find(is_next).filter(|_| !is_placed);
+        next.is_some_and(|it| self.source.is_same(path, there, &VersionEntry::seen(&it.there)))
     }
 
     /// Whether a checkpoint says nothing of a path that it does not have.
