@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     authors::Authors,
     content::{bytes_now, bytes_then},
-    revert::{Revert, WithoutCalls},
 };
 use crate::{
     attribution,
@@ -25,20 +24,30 @@ pub(super) struct Merges {
     pub(super) without: BTreeSet<RelPath>,
 }
 
+/// A file without what some calls did, one change of theirs after the other.
+pub(super) struct WithoutCalls {
+    /// With whether conflicts are marked in it; `None` if the changes cannot be taken back.
+    pub(super) merged: Option<(Merged, bool)>,
+}
+
+/// What takes back the changes of the agent, if others changed the file between two of them.
+type TakeBack<'a> = dyn Fn(&Change) -> Option<WithoutCalls> + 'a;
+
 /// Merges every text that another author changed, as far as that goes without a conflict, or with
 /// `markers` around those. Where others changed it between two changes of the agent's too, these are taken back
-/// one by one, from what is known of all that it has `done`.
+/// one by one, by `take_back`.
 pub(super) fn all(
     project: &Project,
     changes: &[Change],
     authors: &BTreeMap<RelPath, Author>,
     knowledge: &Authors,
-    (markers, done): (bool, Option<&Revert<'_>>),
+    (markers, take_back): (bool, &TakeBack<'_>),
 ) -> Merges {
     let mut merges = Merges::default();
     for change in changes {
         let is_edited = authors.get(&change.path).is_some_and(|author| author.is_another());
-        let found = is_edited.then(|| one(project, change, knowledge, (markers, done))).flatten();
+        let found =
+            is_edited.then(|| one(project, change, knowledge, (markers, take_back))).flatten();
         let Some(one) = found else { continue };
         if one.is_as_now {
             merges.without.insert(change.path.clone());
@@ -61,19 +70,17 @@ fn one(
     project: &Project,
     change: &Change,
     knowledge: &Authors,
-    (markers, done): (bool, Option<&Revert<'_>>),
+    (markers, take_back): (bool, &TakeBack<'_>),
 ) -> Option<FileMerge> {
     let (then, now) = (change.before?, change.after?);
     if (then.kind, now.kind) != (Kind::File, Kind::File) {
         return None;
     }
     let ours = bytes_now(project, &change.path)?;
-    if let Some(without) = done.and_then(|done| done.between_others(change)) {
-        let WithoutCalls { version, bytes, is_marked } = without.ok()?;
-        let permissions = version.permissions.unwrap_or(now.permissions);
-        let is_as_now = bytes == ours && permissions == now.permissions;
-        let merged = (version.kind == Kind::File).then_some(Merged { bytes, permissions })?;
-        return Some(FileMerge { merged, is_marked, is_as_now });
+    let is_as_now = |merged: &Merged| merged.bytes == ours && merged.permissions == now.permissions;
+    if let Some(WithoutCalls { merged }) = take_back(change) {
+        let (merged, is_marked) = merged?;
+        return Some(FileMerge { is_as_now: is_as_now(&merged), merged, is_marked });
     }
     let place = project.state.root(&project.root);
     let theirs = bytes_then(project, &then)?;
@@ -86,8 +93,8 @@ fn one(
     let (base, left) = base?;
     let (bytes, is_marked) = merge(&base, &ours, &theirs, markers)?;
     let permissions = if now.permissions == left { then.permissions } else { now.permissions };
-    let is_as_now = bytes == ours && permissions == now.permissions;
-    Some(FileMerge { merged: Merged { bytes, permissions }, is_marked, is_as_now })
+    let merged = Merged { bytes, permissions };
+    Some(FileMerge { is_as_now: is_as_now(&merged), merged, is_marked })
 }
 
 /// Three texts to one, and whether conflicts are marked in it; `None` for what is no text, and for

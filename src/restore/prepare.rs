@@ -186,7 +186,8 @@ impl Restore<'_> {
         let inner = mid_turn::go_to(self, changes, (&log, &authorship), (&view.then, now))?;
         let merges = if request.options.merge {
             let done = Revert::of_session(self, (&view.then, now))?;
-            let how = (request.markers, done.as_ref());
+            let take_back = |change: &Change| done.as_ref()?.between_others(change);
+            let how = (request.markers, &take_back as &_);
             merge::all(project, changes, &authorship.authors, &log, how)
         } else {
             Merges::default()

@@ -13,7 +13,7 @@ use super::{
     Restore,
     content::digest_then,
     content::{entry_at, top},
-    merge::Merges,
+    merge::{Merges, WithoutCalls},
     version::{Clash, Version, VersionEntry, VersionSource},
 };
 use crate::{
@@ -79,14 +79,6 @@ pub(super) struct Revert<'a> {
     markers: bool,
 }
 
-/// A file without what some calls did.
-pub(super) struct WithoutCalls {
-    pub(super) version: VersionEntry,
-    pub(super) bytes: Vec<u8>,
-    /// Whether conflicts are marked in it.
-    pub(super) is_marked: bool,
-}
-
 /// What is to be at a path, or why it stays.
 struct PathOutcome {
     /// What the turn did there, oldest first.
@@ -134,18 +126,22 @@ impl<'a> Revert<'a> {
     }
 
     /// A file without what the calls did, if others changed it between two of their changes; `None` if nothing did.
-    pub(super) fn between_others(&self, change: &Change) -> Option<Result<WithoutCalls, Clash>> {
+    pub(super) fn between_others(&self, change: &Change) -> Option<WithoutCalls> {
         let PathDeeds { deeds, .. } = self.story(change).ok()?;
         if deeds.len() < 2 {
             return None;
         }
-        let now = change.after.map(VersionEntry::here);
-        let wanted = self.take_back(&change.path, &deeds, &now, self.markers);
-        Some(wanted.and_then(|(wanted, is_marked)| {
-            let wanted = wanted.ok_or(Clash::Touches)?;
-            let bytes = self.source.read(&change.path, &wanted).ok_or(Clash::Unheld)?;
-            Ok(WithoutCalls { version: wanted, bytes, is_marked })
-        }))
+        let now = change.after?;
+        let here = Some(VersionEntry::here(now));
+        let merge = || {
+            let taken = self.take_back(&change.path, &deeds, &here, self.markers);
+            let (wanted, is_marked) = taken.ok()?;
+            let wanted = wanted.filter(|wanted| wanted.kind == Kind::File)?;
+            let bytes = self.source.read(&change.path, &wanted)?;
+            let permissions = wanted.permissions.unwrap_or(now.permissions);
+            Some((Merged { bytes, permissions }, is_marked))
+        };
+        Some(WithoutCalls { merged: merge() })
     }
 }
 
