@@ -87,10 +87,13 @@ pub(crate) fn git(world: &World, dir: &Path, line: &str) -> String {
     done.unwrap_or_else(|err| panic!("{line}: {err}")).trim().to_owned()
 }
 
-/// Says that a test asserts nothing here. Only for what another run of `.ci/run` does assert, as root or as
-/// a user, or what the file system or git must be able to do.
+/// Says that a test asserts nothing here: this user may not do what it needs, or the file system or git
+/// cannot. Where root runs the tests in `.ci/run`, each of them must assert.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+#[expect(clippy::disallowed_methods, reason = "a wish of `.ci/run`, not of users")]
 pub(crate) fn skip(why: &str) {
+    let is_required = std::env::var_os("BEFOREHAND_REQUIRE_ALL").is_some();
+    assert!(!is_required, "here it must not be skipped: {why}");
     eprintln!("skipped: {why}");
 }
 
