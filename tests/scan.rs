@@ -11,8 +11,8 @@ use std::{
 };
 
 use beforehand::{
-    cache::{Facts, ScanTable, ScanTableBuilder, TableRow},
-    model::{ContentId, DirPath, RelPath, Root, RootKind, ScanScope, SkipReason},
+    cache::{Facts, NewTable, ScanTable, TableRow},
+    model::{ContentId, DirPath, Fresh, RelPath, Root, RootKind, ScanScope, SkipReason},
     scan::{Named, Scan, ScanLimits, ScanRequest, UserDirs, VictimPath, walk},
 };
 use rustix::fs::{CWD, FileType, Timespec, Timestamps, utimensat};
@@ -123,7 +123,7 @@ impl Place {
             files: scan.file_count(),
             ..Facts::default()
         };
-        self.table = Some(scan.to_table(&facts));
+        self.table = Some(NewTable::new(&scan, &facts).to_bytes());
         read.sort();
         assert!(root.is_dir());
         read
@@ -477,17 +477,16 @@ fn what_was_not_read_in_time_is_read_by_the_next_scan() {
     place.settle();
     let late = |table: Vec<u8>| {
         let table = ScanTable::parse(table).unwrap();
-        let mut builder = ScanTableBuilder::default();
+        let mut dirs = BTreeMap::new();
         for dir in table.dirs() {
-            builder.directory(dir.path, dir.stamp, dir.racy);
-            for row in dir.rows() {
-                let is_late = row.name.ends_with(b"3");
-                let skipped = is_late.then_some(SkipReason::OutOfTime);
-                let content = row.content.filter(|_| !is_late);
-                builder.entry(&TableRow { skipped, content, ..row });
+            let mut found: Vec<_> = dir.rows().map(|row| row.to_found()).collect();
+            for late in found.iter_mut().filter(|found| found.name.ends_with(b"3")) {
+                (late.skipped, late.content) = (Some(SkipReason::OutOfTime), None);
             }
+            let fresh = Fresh { stamp: dir.stamp, racy: dir.racy, id: None, found };
+            dirs.insert(DirPath(dir.path.to_vec()), fresh);
         }
-        builder.finish(&Facts { partial: true, ..*table.facts() })
+        NewTable::new(&dirs, &Facts { partial: true, ..*table.facts() }).to_bytes()
     };
     place.table = place.table.take().map(late);
     let scan = place.scan();

@@ -5,10 +5,10 @@
 //! ([`Lookup`]).
 
 mod lookup;
+mod write;
 
 use std::{
     fs::File,
-    hash::{BuildHasher, RandomState},
     io::{Read, Seek},
     os::unix::fs::FileExt,
     path::Path,
@@ -17,9 +17,9 @@ use std::{
 
 pub use lookup::Lookup;
 use lookup::PathHashes;
+pub use write::{DirVisitor, NewTable, TableDirs};
 
 use crate::{
-    error::Result,
     fs,
     model::{
         CheckpointId, ContentId, DefaultModes, DirPath, Fresh, Kind, Marks, ScanEntry, SkipReason,
@@ -465,106 +465,6 @@ fn partition(numbers: std::ops::Range<usize>, before: impl Fn(usize) -> bool) ->
     low
 }
 
-/// Builds a cache file: each directory, then its entries, in tree order.
-pub struct ScanTableBuilder {
-    seed: u64,
-    dirs: Vec<u8>,
-    entries: Vec<u8>,
-    names: Vec<u8>,
-    /// Where the path of each entry is in the index.
-    slots: Vec<u32>,
-    /// The directory being filled: its row without the count, and its first entry.
-    open: Option<(Vec<u8>, u32, bool)>,
-    /// The hashes of the paths in that directory.
-    hashes: PathHashes,
-}
-
-impl Default for ScanTableBuilder {
-    fn default() -> Self {
-        Self::seeded(RandomState::new().hash_one(0))
-    }
-}
-
-impl ScanTableBuilder {
-    fn seeded(seed: u64) -> Self {
-        let (dirs, entries, names, slots) = Default::default();
-        let hashes = PathHashes::of(seed, b"");
-        Self { seed, dirs, entries, names, slots, open: None, hashes }
-    }
-
-    /// Begins the directory at `path`.
-    pub fn directory(&mut self, path: &[u8], stamp: Stamp, racy: bool) {
-        self.close();
-        let mut row = Vec::with_capacity(DIR_BYTES);
-        put_stamp(&mut row, &stamp);
-        self.put_name(&mut row, path);
-        put_u32(&mut row, path.len());
-        let first = self.entry_count();
-        row.extend_from_slice(&first.to_le_bytes());
-        self.open = Some((row, first, racy));
-        self.hashes = PathHashes::of(self.seed, path);
-    }
-
-    /// Adds an entry to the directory begun last.
-    ///
-    /// # Panics
-    ///
-    /// Panics if its name is longer than any file system allows.
-    pub fn entry(&mut self, row: &TableRow<'_>) {
-        let mut bytes = std::mem::take(&mut self.entries);
-        let begin = bytes.len();
-        put_stamp(&mut bytes, &row.stamp);
-        self.put_name(&mut bytes, row.name);
-        let length = u16::try_from(row.name.len()).expect("no file system has names over 64 KiB");
-        bytes.extend_from_slice(&length.to_le_bytes());
-        put_known(&mut bytes, row);
-        let hashes = self.hashes.entry(row.name);
-        self.slots.push(hashes.slot());
-        let checksum = hashes.checksum(&bytes[begin..]);
-        bytes.extend_from_slice(&checksum.to_le_bytes());
-        self.entries = bytes;
-    }
-
-    /// The bytes of the whole file.
-    pub fn finish(mut self, facts: &Facts) -> Vec<u8> {
-        self.close();
-        let (dirs, entries) = (self.dirs.len() / DIR_BYTES, self.slots.len());
-        let counts = TableCounts { dirs, entries, names: self.names.len(), seed: self.seed };
-        let mut bytes = Vec::with_capacity(counts.end().unwrap_or(0));
-        bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&[0; 8]);
-        for count in [dirs, entries, counts.names] {
-            bytes.extend_from_slice(&(count as u64).to_le_bytes());
-        }
-        bytes.extend_from_slice(&self.seed.to_le_bytes());
-        facts.write(&mut bytes);
-        bytes.extend_from_slice(&self.dirs);
-        bytes.extend_from_slice(&self.entries);
-        bytes.extend_from_slice(&self.names);
-        seal(&mut bytes);
-        bytes.append(&mut lookup::build(&self.slots, &counts));
-        bytes
-    }
-
-    fn entry_count(&self) -> u32 {
-        u32::try_from(self.slots.len()).expect("a root has fewer than 4 billion entries")
-    }
-
-    fn close(&mut self) {
-        if let Some((row, first, racy)) = self.open.take() {
-            self.dirs.extend_from_slice(&row);
-            let count = self.entry_count() - first;
-            self.dirs.extend_from_slice(&count.to_le_bytes());
-            self.dirs.extend_from_slice(&[if racy { RACY } else { 0 }, 0, 0, 0]);
-        }
-    }
-
-    fn put_name(&mut self, row: &mut Vec<u8>, name: &[u8]) {
-        put_u32(row, self.names.len());
-        self.names.extend_from_slice(name);
-    }
-}
-
 impl Facts {
     fn write(&self, bytes: &mut Vec<u8>) {
         for id in [self.anchor, self.top, self.rules, self.tracked, self.staged] {
@@ -602,12 +502,6 @@ impl Facts {
     }
 }
 
-/// Writes the checksum of the table that follows it.
-fn seal(bytes: &mut [u8]) {
-    let checksum = u64::from(crc32fast::hash(&bytes[16..]));
-    bytes[8..16].copy_from_slice(&checksum.to_le_bytes());
-}
-
 /// Writes what is known of an entry besides its name and stamp.
 fn put_known(bytes: &mut Vec<u8>, row: &TableRow<'_>) {
     let mark = |set, mark| if set { mark } else { 0 };
@@ -616,11 +510,6 @@ fn put_known(bytes: &mut Vec<u8>, row: &TableRow<'_>) {
     bytes.push(tracked | ignored | mark(marks.private, PRIVATE) | mark(marks.racy, RACY));
     bytes.push(row.skipped.map_or(0, |reason| reason as u8));
     put_id(bytes, row.content);
-}
-
-fn put_u32(bytes: &mut Vec<u8>, number: usize) {
-    let number = u32::try_from(number).expect("a root's names are less than 4 GiB");
-    bytes.extend_from_slice(&number.to_le_bytes());
 }
 
 fn put_stamp(bytes: &mut Vec<u8>, stamp: &Stamp) {
@@ -680,16 +569,6 @@ impl<'a> NumberReader<'a> {
     #[inline]
     fn id(&mut self) -> Option<ContentId> {
         Some(ContentId::new(self.take(ID_BYTES))).filter(|id| !id.is_null())
-    }
-}
-
-/// Writes a cache file. The caller holds the root's lock. Not synced: losing it costs only a slow
-/// scan. A file of the same size is overwritten in place, because renaming over a file makes ext4
-/// write it out at once, which would cost more than the rest of the save.
-pub fn write(path: &Path, table: &[u8]) -> Result<()> {
-    match fs::overwrite(path, table) {
-        Ok(true) => Ok(()),
-        Ok(false) | Err(_) => fs::replace(path, table),
     }
 }
 

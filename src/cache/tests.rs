@@ -1,26 +1,38 @@
 //! What is written is read back, and what is damaged is not believed.
 
+use std::{
+    collections::BTreeMap,
+    io::{self, Seek},
+};
+
 use super::*;
+
+type Dirs = BTreeMap<DirPath, Fresh>;
+
+/// The bytes of a table whose paths are hashed with `seed`.
+fn table_of(dirs: &Dirs, facts: &Facts, seed: u64) -> Vec<u8> {
+    NewTable::seeded(dirs, facts, seed).to_bytes()
+}
 
 fn sample() -> Vec<u8> {
     let stamp = Stamp { mtime_ns: -5, ctime_ns: 7, inode: 9, size: 11, mode: 0o100_644 };
-    let row = |name| TableRow {
-        name,
+    let entry = |name: &[u8]| ScanEntry {
+        name: name.to_vec(),
         stamp,
         content: Some(ContentId::new(&[3; 20])),
         marks: Marks { tracked: true, ignored: true, private: false, racy: true },
         skipped: None,
     };
-    let mut builder = ScanTableBuilder::seeded(5);
-    builder.directory(b"", stamp, false);
-    builder.entry(&row(b"a"));
-    builder.entry(&TableRow { skipped: Some(SkipReason::TooLarge), content: None, ..row(b"b") });
-    builder.directory(b"d", stamp, true);
-    builder.directory(b"d/e", stamp, false);
-    builder.entry(&row(b"\xff"));
+    let b = ScanEntry { skipped: Some(SkipReason::TooLarge), content: None, ..entry(b"b") };
+    let fresh = |racy, found| Fresh { stamp, racy, id: None, found };
+    let dirs = Dirs::from([
+        (DirPath::default(), fresh(false, vec![entry(b"a"), b])),
+        (DirPath(b"d".into()), fresh(true, vec![])),
+        (DirPath(b"d/e".into()), fresh(false, vec![entry(b"\xff")])),
+    ]);
     let id = ContentId::new(&[1; 20]);
     let latest = Some((CheckpointId::from_bits(77), id));
-    builder.finish(&Facts { files: 2, top: Some(id), latest, ..Facts::default() })
+    table_of(&dirs, &Facts { files: 2, top: Some(id), latest, ..Facts::default() }, 5)
 }
 
 #[test]
@@ -43,17 +55,57 @@ fn one_that_fits_is_written_where_it_lies() {
     use std::os::unix::fs::MetadataExt;
     let path = std::env::temp_dir().join(format!("beforehand-cache-{}", std::process::id()));
     let inode = || std::fs::metadata(&path).unwrap().ino();
-    let mut other = sample();
-    let last = other.len() - 1;
-    other[last] ^= 1;
-    write(&path, &sample()).unwrap();
-    let first = inode();
-    write(&path, &other).unwrap();
-    assert_eq!((inode(), std::fs::read(&path).unwrap()), (first, other));
-    write(&path, b"shorter").unwrap();
-    assert_ne!(inode(), first);
-    assert_eq!(std::fs::read(&path).unwrap(), b"shorter");
+    let write = |dirs: &Dirs, facts: &Facts| {
+        let table = NewTable::new(dirs, facts);
+        table.write(&path).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), table.to_bytes());
+        inode()
+    };
+    let mut dirs = Dirs::from([(DirPath::default(), Fresh::default())]);
+    let first = write(&dirs, &Facts::default());
+    assert_eq!(write(&dirs, &Facts { files: 7, ..Facts::default() }), first);
+    dirs.insert(DirPath(b"d".into()), Fresh::default());
+    assert_ne!(write(&dirs, &Facts::default()), first);
     std::fs::remove_file(&path).unwrap();
+}
+
+/// Remembers the sizes of writes.
+#[derive(Default)]
+struct Sizes(Vec<usize>);
+
+impl io::Write for &mut Sizes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.push(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for &mut Sizes {
+    fn seek(&mut self, _: io::SeekFrom) -> io::Result<u64> {
+        Ok(0)
+    }
+}
+
+#[test]
+fn of_a_large_table_no_more_than_the_index_is_in_memory_as_a_whole() {
+    let entry = |number: u32| ScanEntry {
+        name: format!("{number:05}").into(),
+        stamp: Stamp::default(),
+        content: None,
+        marks: Marks::default(),
+        skipped: None,
+    };
+    let found = (0..20_000).map(entry).collect();
+    let dirs = Dirs::from([(DirPath::default(), Fresh { found, ..Fresh::default() })]);
+    let mut sizes = Sizes::default();
+    NewTable::new(&dirs, &Facts::default()).write_to(&mut sizes).unwrap();
+    let large = sizes.0.iter().filter(|size| **size > write::BUFFER_BYTES);
+    assert_eq!(large.collect::<Vec<_>>(), [&lookup::index_bytes(20_000).unwrap()]);
+    assert!(sizes.0.iter().sum::<usize>() > 20_000 * ENTRY_BYTES);
 }
 
 #[test]
@@ -78,30 +130,26 @@ fn a_patched_table_is_the_one_that_would_be_built() {
         let is_fresh = |at: &usize| changed >> at & 1 == 1;
         let fresh: Vec<(DirPath, Fresh)> =
             (0..paths.len()).filter(is_fresh).map(|at| change(&paths[at])).collect();
-        let mut built = ScanTableBuilder::seeded(5);
-        for dir in table.dirs() {
-            let new = fresh.iter().find(|(path, _)| path.0 == dir.path);
-            if let Some((path, fresh)) = new {
-                built.directory(&path.0, fresh.stamp, fresh.racy);
-                fresh.found.iter().for_each(|found| built.entry(&TableRow::from(found)));
-            } else {
-                built.directory(dir.path, dir.stamp, dir.racy);
-                dir.rows().for_each(|row| built.entry(&row));
-            }
-        }
-        write(&path, &sample()).unwrap();
+        let again = |dir: DirRow<'_>| {
+            let found = dir.rows().map(|row| row.to_found()).collect();
+            let (stamp, racy) = (dir.stamp, dir.racy);
+            (DirPath(dir.path.to_vec()), Fresh { stamp, racy, id: None, found })
+        };
+        let mut dirs: Dirs = table.dirs().map(again).collect();
+        dirs.extend(fresh.iter().cloned());
+        fs::replace(&path, &sample()).unwrap();
         let changes = fresh.iter().map(|(path, fresh)| (path, fresh));
         assert!(table.patch(&path, &facts, changes).unwrap());
-        assert_eq!(std::fs::read(&path).unwrap(), built.finish(&facts), "{changed:b}");
+        assert_eq!(std::fs::read(&path).unwrap(), table_of(&dirs, &facts, 5), "{changed:b}");
     }
     let refused = |fresh: (&DirPath, &Fresh), there: &[u8]| {
-        write(&path, there).unwrap();
+        fs::replace(&path, there).unwrap();
         assert!(!table.patch(&path, &facts, [fresh].into_iter()).unwrap());
         assert_eq!(std::fs::read(&path).unwrap(), there);
     };
     let (dir, mut fresh) = change(&paths[0]);
     // Another process has written meanwhile.
-    refused((&dir, &fresh), &ScanTableBuilder::default().finish(&facts));
+    refused((&dir, &fresh), &table_of(&Dirs::default(), &facts, 5));
     refused((&dir, &fresh), b"");
     fresh.found[0].name.push(b'x');
     refused((&dir, &fresh), &sample());
@@ -117,7 +165,7 @@ fn file(name: &str) -> std::path::PathBuf {
 
 /// The row of `path` in a cache file of these bytes.
 fn looked_up<'p>(at: &Path, bytes: &[u8], path: &'p [u8]) -> Option<TableRow<'p>> {
-    write(at, bytes).unwrap();
+    fs::replace(at, bytes).unwrap();
     Lookup::open(at)?.row(path)
 }
 
@@ -126,28 +174,22 @@ fn every_row_is_looked_up_by_its_path_and_nothing_else_is() {
     let at = file("every");
     let stamp = Stamp { mode: 0o100_644, ..Stamp::default() };
     // With this seed, two of the paths have one hash.
-    let mut builder = ScanTableBuilder::seeded(0);
-    let mut paths = Vec::new();
+    let (mut dirs, mut paths) = (Dirs::default(), Vec::new());
     for dir in 0..40u64 {
-        let dir_path = if dir == 0 { String::new() } else { format!("d{dir:02}") };
-        builder.directory(dir_path.as_bytes(), stamp, false);
-        for number in 0..dir * dir {
+        let path = if dir == 0 { String::new() } else { format!("d{dir:02}") };
+        let entry = |number| {
             let name = format!("{number:04}");
+            paths.push([&path, "/", &name].concat());
             let stamp = Stamp { inode: paths.len() as u64, ..stamp };
             let (content, marks) = (Some(ContentId::new(&[7; 20])), Marks::default());
-            builder.entry(&TableRow {
-                name: name.as_bytes(),
-                stamp,
-                content,
-                marks,
-                skipped: None,
-            });
-            paths.push([&dir_path, "/", &name].concat());
-        }
+            ScanEntry { name: name.into(), stamp, content, marks, skipped: None }
+        };
+        let found = (0..dir * dir).map(entry).collect();
+        dirs.insert(DirPath(path.into()), Fresh { stamp, racy: false, id: None, found });
     }
-    let bytes = builder.finish(&Facts::default());
+    let bytes = table_of(&dirs, &Facts::default(), 0);
     let table = ScanTable::parse(bytes.clone()).unwrap();
-    write(&at, &bytes).unwrap();
+    fs::replace(&at, &bytes).unwrap();
     let lookup = Lookup::open(&at).unwrap();
     for (number, path) in paths.iter().enumerate() {
         assert_eq!(lookup.row(path.as_bytes()), Some(table.row(number)), "{path}");
@@ -163,7 +205,8 @@ fn every_row_is_looked_up_by_its_path_and_nothing_else_is() {
 fn where_a_path_is_in_the_index_is_told_by_no_name() {
     let slots = |seed| PathHashes::of(seed, b"d").entry(b"name").slot();
     assert!((1..99).all(|seed| slots(seed) != slots(0)));
-    assert_ne!(ScanTableBuilder::default().seed, ScanTableBuilder::default().seed);
+    let (dirs, facts) = (Dirs::default(), Facts::default());
+    assert_ne!(NewTable::new(&dirs, &facts).seed(), NewTable::new(&dirs, &facts).seed());
 }
 
 #[test]
@@ -216,7 +259,8 @@ fn rows_that_point_nowhere_are_refused_even_with_a_right_checksum() {
         let mut bad = sample();
         bad.truncate(end);
         bad[at] = 0xff;
-        seal(&mut bad);
+        let sum = u64::from(crc32fast::hash(&bad[16..]));
+        bad[8..16].copy_from_slice(&sum.to_le_bytes());
         if let Some(table) = ScanTable::parse(bad) {
             table.dirs().flat_map(|dir| dir.rows()).for_each(|row| drop(row.to_found()));
         }

@@ -6,7 +6,7 @@ use std::{
     io::{self, Read, Write},
     os::unix::{
         ffi::OsStrExt,
-        fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+        fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     },
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
@@ -47,6 +47,18 @@ pub fn open_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
     options
+}
+
+/// Opens a file as [`open_options`] does, and makes a new one with mode 0600 if `flags` say so. With musl the
+/// standard library needs a second call for each, which a hook has no time for.
+///
+/// # Errors
+///
+/// Fails if it cannot be opened.
+pub fn open_in_one_call(path: &Path, flags: OFlags) -> io::Result<File> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let open = || rustix::fs::openat(CWD, path, flags, Mode::RUSR | Mode::WUSR);
+    Ok(rustix::io::retry_on_intr(open)?.into())
 }
 
 /// Whether a file or directory belongs to the user we run as.
@@ -94,18 +106,27 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     write_beside(path, bytes, false, 0o600)
 }
 
-/// Overwrites the file `path` in place if it has exactly as many bytes; returns whether it had. A
-/// crash can leave half of each, so the content must carry a checksum.
-pub fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+/// Replaces a file as [`replace`] does with what `write` writes.
+pub fn replace_by(path: &Path, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
+    write_beside_by(path, write, false, 0o600)
+}
+
+/// Overwrites the file `path` in place with what `write` writes, if it has exactly `size` bytes;
+/// returns whether it had. A crash can leave half of each, so the content must carry a checksum.
+pub fn overwrite_by(
+    path: &Path,
+    size: u64,
+    write: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<bool> {
     let file = match open_options().write(true).open(path) {
         Ok(file) => file,
         Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(err) => return Err(err),
     };
     let found = file.metadata()?;
-    let fits = found.is_file() && found.nlink() == 1 && found.len() == bytes.len() as u64;
+    let fits = found.is_file() && found.nlink() == 1 && found.len() == size;
     if fits {
-        file.write_all_at(bytes, 0)?;
+        write(&file)?;
     }
     Ok(fits)
 }
@@ -284,8 +305,18 @@ pub fn sync_dir(path: &Path) -> Result<()> {
 }
 
 fn write_beside(path: &Path, bytes: &[u8], sync: bool, permissions: u32) -> Result<()> {
+    write_beside_by(path, |mut file| file.write_all(bytes), sync, permissions)
+}
+
+fn write_beside_by(
+    path: &Path,
+    write: impl FnOnce(&File) -> io::Result<()>,
+    sync: bool,
+    permissions: u32,
+) -> Result<()> {
     let beside = beside(path);
-    let new = write_new(&beside, bytes, permissions);
+    let new = create_beside(&beside, permissions);
+    let new = new.and_then(|file| write(&file).map(|()| file));
     let synced = new.and_then(|file| if sync { file.sync_data() } else { Ok(()) });
     let written = synced.and_then(|()| {
         crate::crash::point("replace-file");
@@ -328,12 +359,17 @@ pub fn remove_left_beside(path: &Path) {
 }
 
 fn write_new(path: &Path, bytes: &[u8], permissions: u32) -> io::Result<File> {
+    let mut file = create_beside(path, permissions)?;
+    file.write_all(bytes)?;
+    Ok(file)
+}
+
+fn create_beside(path: &Path, permissions: u32) -> io::Result<File> {
     // A killed process with the same id may have left one.
     let _gone = fs::remove_file(path);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     hand_over(&file, path);
     rustix::fs::fchmod(&file, super::system::mode_of(permissions))?;
-    file.write_all(bytes)?;
     Ok(file)
 }
 

@@ -26,7 +26,7 @@ use std::{
 };
 
 use crate::{
-    cache::{self, Facts, ScanTable, ScanTableBuilder, TableRow},
+    cache::{DirVisitor, Facts, NewTable, ScanTable, TableDirs, TableRow},
     error::Result,
     model::{
         ContentId, DefaultModes, DirPath, Fresh, Kind, RelPath, Root, ScanEntry, ScanScope,
@@ -65,10 +65,6 @@ pub fn is_racy(stamp: &Stamp, now_ns: i64) -> bool {
     let tick = if stamp.ctime_ns % 1_000_000_000 == 0 { COARSE_TICK_NS } else { TICK_NS };
     stamp.ctime_ns.saturating_add(tick) >= now_ns
 }
-
-/// Receives one directory: its path, its stamp, whether that is racy, and its entries.
-type DirVisitor<'f, 'a> =
-    dyn FnMut(&'a [u8], Stamp, bool, &mut dyn Iterator<Item = TableRow<'a>>) + 'f;
 
 /// What to walk, and how far.
 #[derive(Debug)]
@@ -242,24 +238,20 @@ impl Scan {
         let base = self.base.as_ref().filter(|_| self.gone.is_empty());
         match base.map(|base| base.patch(path, facts, self.fresh.iter())) {
             Some(Ok(true)) => Ok(()),
-            Some(Ok(false) | Err(_)) | None => cache::write(path, &self.to_table(facts)),
+            Some(Ok(false) | Err(_)) | None => NewTable::new(self, facts).write(path),
         }
-    }
-
-    /// The cache file for this scan.
-    pub fn to_table(&self, facts: &Facts) -> Vec<u8> {
-        let mut builder = ScanTableBuilder::default();
-        self.each_directory(|path, stamp, racy, rows| {
-            builder.directory(path, stamp, racy);
-            rows.for_each(|row| builder.entry(&row));
-        });
-        builder.finish(facts)
     }
 
     pub(super) fn each_directory<'a>(
         &'a self,
         mut each: impl FnMut(&'a [u8], Stamp, bool, &mut dyn Iterator<Item = TableRow<'a>>),
     ) {
+        self.visit(&mut each);
+    }
+}
+
+impl TableDirs for Scan {
+    fn visit<'a>(&'a self, each: &mut DirVisitor<'_, 'a>) {
         let untouched = self.fresh.is_empty() && self.gone.is_empty();
         let mut fresh = self.fresh.iter().peekable();
         let show = |path: &'a DirPath, new: &'a Fresh, each: &mut DirVisitor<'_, 'a>| {
@@ -269,14 +261,14 @@ impl Scan {
             while let Some((path, new)) =
                 fresh.next_if(|(path, _)| in_tree_order(&path.0, dir.path).is_le())
             {
-                show(path, new, &mut each);
+                show(path, new, each);
             }
             if untouched || !self.is_stale(dir.path) {
                 each(dir.path, dir.stamp, dir.racy, &mut dir.rows());
             }
         }
         for (path, new) in fresh {
-            show(path, new, &mut each);
+            show(path, new, each);
         }
     }
 }
