@@ -251,14 +251,18 @@ impl<'a> Save<'a> {
         left_out: Vec<Skipped>,
     ) -> Result<StoredParts> {
         let (scan, repo) = (&mut draft.scan, &self.repo);
+        let odb = repo.odb()?;
+        let mut skipped = left_out;
+        let is_whole = own.as_ref().is_none_or(|own| own.held_repository.left_out.is_none());
+        // Before files are read: a parsed index takes as much memory as the scan.
+        let (index, extra, stamp) =
+            self.stage_in_time(index, is_whole, draft.deadline, writer, &mut skipped)?;
         let mut sinks = (0..reading::threads_for(scan))
             .map(|_| GitSink::storing(repo, writer, private))
             .collect::<Result<Vec<_>>>()?;
         let root = self.store.root.path();
-        let mut skipped = reading::read_parallel(root, scan, draft.deadline, &mut sinks)?;
+        skipped.extend(reading::read_parallel(root, scan, draft.deadline, &mut sinks)?);
         drop(sinks);
-        skipped.extend(left_out);
-        let odb = repo.odb()?;
         tree::build_fresh(repo, &mut scan.fresh, &mut skipped, |body, _| {
             writer.add(ObjectKind::Tree, &body, odb)
         })?;
@@ -273,20 +277,6 @@ impl<'a> Save<'a> {
         if let Some(own) = &mut own {
             own.place.pointers = others.of_known;
         }
-        let is_whole = own.as_ref().is_none_or(|own| own.held_repository.left_out.is_none());
-        let (index, extra, stamp) = match index {
-            Some(index) if !is_whole && is_over(draft.deadline) => {
-                let path = b".git/index".to_vec();
-                skipped.push(Skipped {
-                    path,
-                    reason: SkipReason::OutOfTime,
-                    size: index.stamp.size,
-                });
-                (None, None, None)
-            }
-            Some(index) => self.stage(index, is_whole, writer, odb, &mut skipped)?,
-            None => (None, None, None),
-        };
         // The scan took the stamp first; a change in between must be noticed next time.
         let proven = index.filter(|_| stamp == Some(scan.index));
         let files = scan.top().map(|id| repo.object_id(&id));
@@ -310,6 +300,28 @@ impl<'a> Save<'a> {
     /// The index tree of the newest checkpoint.
     fn newest_index(&self) -> Option<ObjectId> {
         self.newest.as_ref()?.parts.as_ref()?.index
+    }
+
+    /// Stores the index as [`Save::stage`] does, unless staged objects would have to be copied and the
+    /// deadline has passed.
+    fn stage_in_time(
+        &self,
+        index: Option<IndexRead>,
+        is_whole: bool,
+        deadline: Option<Instant>,
+        writer: &ObjectWriter,
+        skipped: &mut Vec<Skipped>,
+    ) -> Result<(Option<ObjectId>, Option<ObjectId>, Option<Stamp>)> {
+        match index {
+            Some(index) if !is_whole && is_over(deadline) => {
+                let path = b".git/index".to_vec();
+                let size = index.stamp.size;
+                skipped.push(Skipped { path, reason: SkipReason::OutOfTime, size });
+                Ok((None, None, None))
+            }
+            Some(index) => self.stage(index, is_whole, writer, self.repo.odb()?, skipped),
+            None => Ok((None, None, None)),
+        }
     }
 
     /// Stores the index, or notes why it cannot be stored. Also returns its stamp if that proves

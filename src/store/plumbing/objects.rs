@@ -68,6 +68,7 @@ fn is_itself(hash: HashKind, id: &ObjectId, odb: &Odb) -> bool {
 
 #[derive(Default)]
 struct WriterState {
+    /// What is being written.
     seen: HashSet<ObjectId>,
     held: Vec<(Kind, ObjectId, Vec<u8>)>,
     held_bytes: usize,
@@ -126,22 +127,15 @@ impl ObjectWriter {
 
     /// Whether the repository has `id` in a state that a save may rely on.
     pub(in crate::store) fn relies_on(&self, id: ObjectId, odb: &Odb) -> bool {
-        if self.lock().seen.contains(&id) {
-            return true;
-        }
-        let is_there = self.has(&id, odb);
-        if is_there {
-            self.lock().seen.insert(id);
-        }
-        is_there
+        self.lock().seen.contains(&id) || self.has(&id, odb)
     }
 
-    /// Notes `id` and returns whether the object must be written. Asks the repository only once.
+    /// Returns whether the object must be written, and notes that it is. Of what the repository has, nothing
+    /// is noted: a first checkpoint asks for every file, and hardly any is asked for twice.
     fn is_needed(&self, id: ObjectId, odb: &Odb) -> bool {
-        if !self.lock().seen.insert(id) {
-            return false;
-        }
-        !self.has(&id, odb)
+        let is_here = self.relies_on(id, odb);
+        // Another thread may have the same content.
+        !is_here && self.lock().seen.insert(id)
     }
 
     /// Whether the repository has an object that appears intact without reading it.
@@ -195,8 +189,7 @@ impl ObjectWriter {
     ) -> Result<Option<ObjectId>, Large> {
         let named = name_stream(self.hash, size, from().map_err(Large::Read)?)?;
         let Some(id) = named else { return Ok(None) };
-        if self.lock().seen.contains(&id) || self.has(&id, odb) {
-            self.is_needed(id, odb);
+        if self.relies_on(id, odb) {
             return Ok(Some(id));
         }
         let (temporary, file) =
