@@ -3,14 +3,17 @@
 use std::{
     fs::{self, File},
     io::{self, Read, Seek, SeekFrom, Write},
-    os::unix::fs::{FileExt, OpenOptionsExt},
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
 
 use super::{LogEvent, LogLine};
 use crate::{
     error::{Error, Result},
-    fs::{create_private_dirs, hand_over, is_lost, now_ns, open_options, read_small, stamp_of},
+    fs::{
+        create_private_dirs, hand_over, is_lost, now_ns, open_options, open_to_append, read_small,
+        stamp_of,
+    },
     state::RootState,
 };
 
@@ -35,7 +38,7 @@ pub fn append(place: &RootState, lines: &[LogLine]) -> Result<()> {
 /// Fails if the log cannot be written.
 pub(super) fn append_again(place: &RootState, lines: &[LogLine]) -> Result<()> {
     let path = log(place);
-    match open_to_append(&path, false) {
+    match open_log(&path, false) {
         Err(err) if err.kind() == io::ErrorKind::NotFound => {
             let is_any = files(place).iter().any(|path| path.exists());
             if is_any { append(place, lines) } else { Ok(()) }
@@ -72,10 +75,10 @@ pub(super) fn append_to(path: &Path, bytes: &[u8]) -> Result<()> {
 ///
 /// Fails if it cannot be written.
 fn append_bounded(path: &Path, bytes: &[u8], size_max: u64) -> Result<()> {
-    let file = match open_to_append(path, true) {
+    let file = match open_log(path, true) {
         Err(err) if err.kind() == io::ErrorKind::NotFound => {
             path.parent().map_or(Ok(()), create_private_dirs)?;
-            open_to_append(path, true)
+            open_log(path, true)
         }
         opened => opened,
     };
@@ -83,8 +86,8 @@ fn append_bounded(path: &Path, bytes: &[u8], size_max: u64) -> Result<()> {
         .map_err(Error::io("write", path))
 }
 
-fn open_to_append(path: &Path, makes: bool) -> io::Result<File> {
-    let file = open_options().append(true).create(makes).mode(0o600).open(path)?;
+fn open_log(path: &Path, makes: bool) -> io::Result<File> {
+    let file = open_to_append(path, makes)?;
     if makes {
         hand_over(&file, path);
     }
@@ -95,7 +98,7 @@ fn write_bounded(mut file: File, path: &Path, bytes: &[u8], size_max: u64) -> io
     if stamp_of(&file)?.size > size_max {
         // A process that loses this race appends to the new file or the old one; both are read.
         let _moved = fs::rename(path, path.with_extension("old"));
-        file = open_to_append(path, true)?;
+        file = open_log(path, true)?;
     }
     file.write_all(bytes)
 }

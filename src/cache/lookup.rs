@@ -37,7 +37,7 @@ impl Lookup {
     pub fn open(path: &Path) -> Option<Self> {
         // That it is a regular file need not be asked: nothing else can be read at an offset and
         // begins like a cache.
-        let file = fs::open_options().read(true).open(path).ok()?;
+        let file = fs::open_to_read(path).ok()?;
         let mut start = [0; COUNTS_BYTES];
         file.read_exact_at(&mut start, 0).ok()?;
         Some(Self { file, counts: TableCounts::read(&start)? })

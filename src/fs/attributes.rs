@@ -115,11 +115,9 @@ pub fn hand_over(made: &File, path: &Path) {
     if !*IS_ROOT.get_or_init(|| geteuid().is_root()) {
         return;
     }
-    let is_ours = made.metadata().is_ok_and(|found| found.is_dir() || found.nlink() == 1);
-    let Some(above) = path.parent().and_then(|dir| stat(dir).ok()).filter(|_| is_ours) else {
-        return;
-    };
-    if above.st_uid != 0 {
+    let Some(above) = path.parent().and_then(|dir| stat(dir).ok()) else { return };
+    let is_ours = || made.metadata().is_ok_and(|found| found.is_dir() || found.nlink() == 1);
+    if above.st_uid != 0 && is_ours() {
         let (user, group) = (Uid::from_raw(above.st_uid), Gid::from_raw(above.st_gid));
         // If the system refuses, the file stays root's; it is private either way.
         let _as_far_as_can_be = fchown(made, Some(user), Some(group));

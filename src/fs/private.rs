@@ -49,13 +49,27 @@ pub fn open_options() -> OpenOptions {
     options
 }
 
-/// Opens a file as [`open_options`] does, and makes a new one with mode 0600 if `flags` say so. With musl the
-/// standard library needs a second call for each, which a hook has no time for.
+/// Opens a file for reading as [`open_options`] does, in one system call. With musl, the standard library makes two,
+/// which a hook has no time for.
 ///
 /// # Errors
 ///
 /// Fails if it cannot be opened.
-pub fn open_in_one_call(path: &Path, flags: OFlags) -> io::Result<File> {
+pub fn open_to_read(path: &Path) -> io::Result<File> {
+    open_in_one_call(path, OFlags::RDONLY)
+}
+
+/// Opens a file for appending, as [`open_to_read`] does; if it may be made, with mode 0600.
+///
+/// # Errors
+///
+/// Fails if it cannot be opened.
+pub fn open_to_append(path: &Path, makes: bool) -> io::Result<File> {
+    let makes = if makes { OFlags::CREATE } else { OFlags::empty() };
+    open_in_one_call(path, OFlags::WRONLY | OFlags::APPEND | makes)
+}
+
+fn open_in_one_call(path: &Path, flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let open = || rustix::fs::openat(CWD, path, flags, Mode::RUSR | Mode::WUSR);
     Ok(rustix::io::retry_on_intr(open)?.into())
