@@ -144,8 +144,15 @@ impl ContentId {
 
 impl fmt::Display for ContentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let length = if self.0[20..] == [0; 12] { 20 } else { 32 };
-        self.0[..length].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        // Not `{:02x}` for each byte: this is a third of the time of what looks up many ids by their text.
+        let mut text = [0; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(&self.0[..length]) {
+            let digit = |number: u8| DIGITS[usize::from(number)];
+            pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 0xf)]);
+        }
+        f.write_str(str::from_utf8(&text[..2 * length]).expect("hex digits are ASCII"))
     }
 }
 
