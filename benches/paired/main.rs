@@ -17,7 +17,8 @@
 //!
 //! Trees are `1k 10k 79k 500k untracked ignored held loose refs plain large`; unless told, the five
 //! that take a few minutes. `--all` takes every tree. `--only same,ten` runs only these of `first same
-//! ten restore covered read list status`. `--rounds N` overrides the number of rounds. `--write FILE`
+//! ten restore covered read list status`; the name of a tree does as well. `--rounds N` overrides the
+//! number of rounds. `--write FILE`
 //! puts each row into the table of a Markdown document as soon as it is measured, and leaves the others: it
 //! can be stopped at any time, and gone on with what is missing. `--program PATH` measures another build.
 //!
@@ -76,7 +77,7 @@ fn main() -> io::Result<()> {
 }
 
 fn wanted(args: &[String]) -> Result<Wanted, String> {
-    let (mut trees, mut only) = (Vec::new(), String::new());
+    let (mut trees, mut operations) = (Vec::new(), Vec::new());
     let (mut rounds, mut write) = (None, None);
     let mut program = PathBuf::from(env!("CARGO_BIN_EXE_beforehand"));
     let mut args = args.iter();
@@ -86,7 +87,7 @@ fn wanted(args: &[String]) -> Result<Wanted, String> {
             // Cargo says so.
             "--bench" => (),
             "--all" => trees.extend(Tree::ALL),
-            "--only" => only.clone_from(value()?),
+            "--only" => choose(value()?, &mut operations, &mut trees)?,
             "--rounds" => rounds = Some(value()?.parse().map_err(|err| format!("{err}"))?),
             "--write" => write = Some(PathBuf::from(value()?)),
             "--program" => program = PathBuf::from(value()?),
@@ -96,14 +97,37 @@ fn wanted(args: &[String]) -> Result<Wanted, String> {
     if trees.is_empty() {
         trees.extend(Tree::USUAL);
     }
-    let is_wanted =
-        |it: &Operation| only.is_empty() || only.split(',').any(|name| name == it.name());
-    let operations: Vec<_> = Operation::ALL.into_iter().filter(is_wanted).collect();
-    if operations.is_empty() || rounds == Some(0) {
-        return Err("nothing to run".to_owned());
+    if operations.is_empty() {
+        operations.extend(Operation::ALL);
+    }
+    if rounds == Some(0) {
+        return Err("nothing to run in no rounds".to_owned());
+    }
+    if !trees.iter().any(|&tree| operations.iter().any(|it| it.is_run_in(tree))) {
+        return Err(
+            "nothing to run: none of these operations is measured in these trees".to_owned()
+        );
     }
     let program = program.canonicalize().map_err(|err| format!("{}: {err}", program.display()))?;
     Ok(Wanted { trees, operations, rounds, write, program })
+}
+
+/// Adds what a list names: operations, in the order in which they have to run, and trees.
+fn choose(
+    list: &str,
+    operations: &mut Vec<Operation>,
+    trees: &mut Vec<Tree>,
+) -> Result<(), String> {
+    for name in list.split(',') {
+        let operation = Operation::ALL.into_iter().find(|it| it.name() == name);
+        match (operation, name.parse()) {
+            (Some(operation), _) => operations.push(operation),
+            (None, Ok(tree)) => trees.push(tree),
+            (None, Err(())) => return Err(format!("no operation and no tree `{name}`")),
+        }
+    }
+    operations.sort_by_key(|one| Operation::ALL.iter().position(|it| it == one));
+    Ok(())
 }
 
 fn measure(place: &mut Place, operation: Operation, rounds: usize) -> io::Result<Row> {
@@ -114,7 +138,9 @@ fn measure(place: &mut Place, operation: Operation, rounds: usize) -> io::Result
     });
     let rounds = measured.collect::<io::Result<_>>()?;
     let (added, peak_kb) = watched(place, operation)?;
-    let calls = report(place, operation, &["strace", "-f", "-c", "-U", "calls,name", "-o"])?;
+    // All threads, but not what is started in the background.
+    let strace = ["strace", "-f", "-b", "execve", "-c", "-U", "calls,name", "-o"];
+    let calls = report(place, operation, &strace)?;
     let calls =
         calls.and_then(|text| first_word(text.lines().rfind(|line| line.contains("total"))?));
     let instructions = if operation.is_counted() { instructions(place, operation)? } else { None };

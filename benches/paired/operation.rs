@@ -177,7 +177,10 @@ impl Operation {
         match self {
             Self::Same | Self::Ten if is_git => others.push(("git", place.git_snapshot()?)),
             Self::First if is_git => {
-                others.push(("git", place.git_first()?));
+                // The repository's index knows nothing of what is large, so it would be the same twice.
+                if place.tree != Tree::Large {
+                    others.push(("git", place.git_first()?));
+                }
                 others.push(("cold git", place.git_cold()?));
             }
             Self::First => others.push(("cp -a", place.copy()?)),
