@@ -1,4 +1,4 @@
-//! The list of subcommands. Hides clap from everyone but `commands`, and from the hook altogether:
+//! The list of subcommands. Hides clap from all modules but `commands`, and from the hook altogether:
 //! a hook call is answered before any of this is built.
 
 use std::{
@@ -16,7 +16,7 @@ use crate::{
     ui,
 };
 
-/// Takes a checkpoint before an AI agent changes your files, and takes you back.
+/// Takes a checkpoint before an AI agent changes your files, and restores it when you ask.
 #[derive(Parser)]
 #[command(
     name = "beforehand",
@@ -38,65 +38,66 @@ enum CliCommand {
     Hook(HookArgs),
     /// Put beforehand's hooks into the settings of your agents
     Install(commands::install::InstallArgs),
-    /// Take them out again
+    /// Remove beforehand's hooks from the settings of your agents
+    #[command(mut_arg("trust", |trust| trust.hide(true)))]
     Uninstall(commands::install::InstallArgs),
-    /// Look whether the hooks are called, and can save
+    /// Check that agents call the hooks, and that the hooks can save
     Doctor(commands::doctor::DoctorArgs),
-    /// Let one call that beforehand refused run, once
+    /// Allow one refused call to run once
     Allow(commands::allow::AllowArgs),
-    /// Show the whole story on a throw-away project
+    /// Demonstrate a turn and a restore in a temporary project
     Demo(commands::demo::DemoArgs),
     /// Take a checkpoint now
     Create(commands::create::CreateArgs),
-    /// Run a program as a turn that can be taken back
+    /// Run a program as a turn that `undo` can undo
     Run(commands::run::RunArgs),
     /// List the checkpoints of this project
     List(commands::list::ListArgs),
-    /// Show what one checkpoint is and holds
+    /// Show what a checkpoint holds
     Show(commands::show::ShowArgs),
     /// Show what has changed since a checkpoint, or between two
     Diff(commands::diff::DiffArgs),
-    /// Show which turn wrote each line of a file
+    /// Show who wrote each line of a file
     Blame(commands::blame::BlameArgs),
     /// Find the turn that broke something
     Bisect(commands::bisect::BisectArgs),
-    /// Write what turns did as commits or patches
+    /// Write the changes of turns as commits or patches
     Export(commands::export::ExportArgs),
     /// Find a file in the checkpoints
     Find(commands::find::FindArgs),
-    /// Put files back as they were at a checkpoint
+    /// Restore files from a checkpoint
     Restore(commands::restore::RestoreArgs),
-    /// Take back what one turn did, and keep what came after it
+    /// Undo one turn, and keep everything done since
     Revert(commands::revert::RevertArgs),
     /// Try again from before a turn, in a directory of its own
     Fork(commands::fork::ForkArgs),
-    /// Choose a turn on the whole screen, and go back to it
+    /// Choose a turn on the full screen, and go back to it
     Rewind(commands::rewind::RewindArgs),
-    /// Take back the last turn, or the last restore
+    /// Undo the last turn, or the last restore
     Undo(commands::undo::UndoArgs),
-    /// Take back the last undo
+    /// Undo the last undo
     Redo(commands::undo::UndoOptions),
-    /// Show what is protected, and how much room that takes
+    /// Show what is protected, and how much space that takes
     Status(commands::status::StatusArgs),
-    /// Look for damage in what is stored
+    /// Check the stored checkpoints for damage
     Check(commands::check::CheckArgs),
     /// Show every setting and where it comes from
     Config(commands::config::ConfigArgs),
-    /// Say what a command line could do to files
+    /// Show what a command line could do to files
     Explain(commands::explain::ExplainArgs),
     /// Drop old checkpoints
     Prune(commands::prune::PruneArgs),
     /// Drop every checkpoint of this project
     Clear(commands::clear::ClearArgs),
-    /// Keep the limits, in the background
+    /// Apply the limits, in the background
     #[command(hide = true)]
     Maintain(commands::maintain::MaintainArgs),
-    /// Look at a project before it is needed, in the background
+    /// Take a checkpoint before a call needs one, in the background
     #[command(hide = true)]
     Warm(commands::warm::WarmArgs),
-    /// Print what a shell loads for Esc Esc and completions
+    /// Print the shell code for Esc Esc and completions
     Init(commands::init::InitArgs),
-    /// What the slash commands of agents run
+    /// Answer a slash command of an agent
     #[command(hide = true)]
     Slash(commands::slash::SlashArgs),
 }
@@ -135,7 +136,7 @@ pub fn is_hook(process: &Process<'_>) -> bool {
     process.args.first().is_some_and(|first| first == "hook")
 }
 
-/// Whether this was started by another of us, to go on behind everybody's back.
+/// Whether another process of ours started this, to work in the background.
 pub fn is_background(process: &Process<'_>) -> bool {
     process.args.first().is_some_and(|first| first == "maintain" || first == "warm")
 }
@@ -257,7 +258,7 @@ fn usage(process: &mut Process<'_>, err: &clap::Error) -> Exit {
 /// Says what could not be done, why, and what to do next.
 fn report(process: &mut Process<'_>, err: &Error) -> Exit {
     let text = commands::error_text(err, ui::Style::stderr(process));
-    let _ignored = process.stderr.write_all(text.as_bytes());
+    commands::say_text(process, &text);
     match err {
         Error::Usage { .. } => Exit::Usage,
         _ => Exit::Failed,

@@ -135,21 +135,23 @@ impl Error {
         match self {
             Self::Io { source, .. } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                    Some("`beforehand prune` frees space; nothing of yours was changed")
+                    Some("`beforehand prune` frees space; your files were not changed")
                 }
                 io::ErrorKind::PermissionDenied => Some(
-                    "`chmod -R u+rwX DIRECTORY` gives you back what a command took; then run this \
+                    "`chmod -R u+rwX DIRECTORY` restores your access; then run this \
                      again",
                 ),
                 _ => None,
             },
-            Self::NoSuchCheckpoint { .. } => Some("run `beforehand list` to see what there is"),
+            Self::NoSuchCheckpoint { .. } => Some("run `beforehand list` to see the checkpoints"),
             Self::AmbiguousCheckpoint { .. } => Some("give more digits of the id"),
             Self::FormatTooNew { .. } => Some("update beforehand, then run this again"),
-            Self::Damaged { .. } => Some("run `beforehand check` to see what is left"),
-            Self::Repository { .. } => Some("checkpoints go to beforehand's own store meanwhile"),
+            Self::Damaged { .. } => Some("run `beforehand check` to see what can be restored"),
+            Self::Repository { .. } => Some("until then, checkpoints go to beforehand's own store"),
             Self::Busy { .. } => Some("wait for the other beforehand, then run this again"),
-            Self::OutOfTime => Some("set a longer `deadline`, or exclude what need not be held"),
+            Self::OutOfTime => {
+                Some("set a longer `deadline`, or exclude files that need not be held")
+            }
             Self::CannotHold { .. } => {
                 Some("nothing was changed; name other paths after `--` to leave this one out")
             }
@@ -168,7 +170,7 @@ impl fmt::Display for Error {
             }
             Self::NoSuchCheckpoint { given } => write!(f, "no checkpoint `{}`", text(given)),
             Self::AmbiguousCheckpoint { given, count } => {
-                write!(f, "`{}` fits {count} checkpoints", text(given))
+                write!(f, "`{}` matches {count} checkpoints", text(given))
             }
             Self::FormatTooNew { what, found, known } => {
                 write!(f, "`{what}` has format {found}, and this beforehand reads up to {known}")
@@ -177,8 +179,10 @@ impl fmt::Display for Error {
             Self::Repository { path, why } => {
                 write!(f, "cannot use the repository `{}`: {why}", escaped(path))
             }
-            Self::Busy { path } => write!(f, "another beforehand holds `{}`", escaped(path)),
-            Self::OutOfTime => write!(f, "the deadline came first"),
+            Self::Busy { path } => {
+                write!(f, "another beforehand process has locked `{}`", escaped(path))
+            }
+            Self::OutOfTime => write!(f, "the deadline was reached"),
             Self::Setting { place, why, .. } => write!(f, "{place}: {why}"),
             Self::CannotHold { path, why } => write!(f, "cannot hold `{path}` first: {why}"),
             Self::Usage { message, .. } | Self::Other { message, .. } => f.write_str(message),

@@ -1,5 +1,5 @@
 //! What says that a root is a fork: a small file in its state directory, from before its directory is
-//! made until it is dropped. Knows whose fork it is and where it began.
+//! made until it is dropped. Knows which project it is a fork of and where it began.
 
 use std::{
     collections::BTreeSet,

@@ -394,7 +394,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     digits.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
-/// The root whose restore was interrupted, of all directories around `dir`.
+/// The root with an interrupted restore, of all directories around `dir`.
 pub fn left_around(state: &crate::state::StateDir, dir: &Path) -> Option<PathBuf> {
     dir.ancestors().find(|dir| is_left(&state.root_at(dir))).map(Path::to_owned)
 }

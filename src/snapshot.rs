@@ -200,7 +200,7 @@ pub struct LastCheckpoint {
 }
 
 impl LastCheckpoint {
-    /// Opens the cache of `root`, whose state directory is `place`. Needs no lock: the checksums of
+    /// Opens the cache of `root`, which is in its state directory `place`. Needs no lock: the checksums of
     /// rows detect a write in progress, and what is written is saved already.
     pub fn of(root: &Root, place: &RootState) -> Self {
         Self { root: root.clone(), rows: Lookup::open(&place.cache()) }
@@ -278,7 +278,7 @@ pub fn unheld(
     unheld
 }
 
-/// What a partial checkpoint lacks because the deadline came first.
+/// What a partial checkpoint lacks because the deadline was reached.
 pub fn unread(skipped: &[Skipped], root: &Root) -> Vec<Unheld> {
     let late = skipped.iter().filter(|it| it.reason == SkipReason::OutOfTime);
     late.map(|Skipped { path, reason, size }| {

@@ -52,7 +52,7 @@ fn what_was_there_before_a_call_that_was_cut_off_is_no_doubt_of_its() {
         };
         assert!(row("b").contains("changed since, not by the agent (use --force)"), "{plan}");
         assert!(row("new").contains("not made by the agent"), "{plan}");
-        assert!(row("late").contains("perhaps by a call that was cut off"), "{plan}");
+        assert!(row("late").contains("perhaps by an interrupted or concurrent call"), "{plan}");
         ours(&mut world, &["undo", "--yes", "--force"], 0);
         let now = ["a", "b", "new"].map(|path| world.read(path));
         assert_eq!(now, ["first", "first", "mine"]);
@@ -426,7 +426,7 @@ fn what_two_commands_at_once_may_have_made_is_kept_and_named() {
         let plan = ours(&mut world, &["undo", "--session", session, "--dry-run"], 0).stdout;
         for row in ["keep      a ", "keep      new "] {
             let row = plan.lines().find(|line| line.contains(row)).expect(&plan);
-            assert!(row.contains("cut off or ran beside another"), "{plan}");
+            assert!(row.contains("interrupted or concurrent call"), "{plan}");
         }
     }
     ours(&mut world, &["undo", "--session", "t", "--yes"], 3);

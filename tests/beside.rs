@@ -110,7 +110,7 @@ fn after_a_call_that_was_cut_off_what_is_outside_is_kept_and_named() {
     assert_eq!((text(&world, "x"), world.read("a")), ("mine".into(), "first".into()));
     assert!(done.stdout.contains("/out/x"), "{}", done.stdout);
     let plan = ours(&mut world, &["restore", "1", "--outside", "--dry-run"], 0).stdout;
-    assert!(plan.contains("perhaps by a call that was cut off"), "{plan}");
+    assert!(plan.contains("perhaps by an interrupted or concurrent call"), "{plan}");
 }
 
 #[test]

@@ -127,7 +127,8 @@ fn the_conversation_is_forked_before_the_turn_and_the_original_left_alone() {
     assert_eq!(world.read("a"), FIRST, "the files are those before the turn");
     let [fork] = &forks(&world)[..] else { panic!("{:?}", forks(&world)) };
     let name = fork.file_stem().unwrap().to_str().unwrap();
-    let said = format!("goes on before \"SECOND-PROMPT\" with: claude --resume {name}\n");
+    let said =
+        format!("resume the conversation before \"SECOND-PROMPT\" with: claude --resume {name}\n");
     assert!(done.stdout.ends_with(&said), "{}", done.stdout);
     assert_eq!(fs::metadata(fork).unwrap().permissions().mode() & 0o7777, 0o600);
     let text = fs::read_to_string(fork).unwrap();

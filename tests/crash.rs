@@ -117,7 +117,7 @@ fn another_restore_takes_the_interrupted_one_back_first() {
     let asked = world.run(&["restore", "1"]);
     assert_eq!(asked.exit.code(), 1, "nobody said yes");
     let done = world.run(&["restore", "1", "--yes", "--exact", "--force"]);
-    assert!(done.stderr.contains("took back the interrupted restore"), "{}", done.stderr);
+    assert!(done.stderr.contains("aborted the interrupted restore"), "{}", done.stderr);
     assert_eq!(on_disk(&world.root()), then);
     world.run(&["undo", "--yes"]);
     assert_eq!(on_disk(&world.root()), now);

@@ -159,7 +159,7 @@ fn what_was_staged_elsewhere_is_named_and_comes_back_with_the_repository() {
     let output = world.run(&["restore", "latest", "--yes", "--outside"]);
     assert_eq!(files(&world), before);
     let said = output.stdout + &output.stderr;
-    assert!(said.contains("staged otherwise then: ") && said.contains("--repository"), "{said}");
+    assert!(said.contains("staged differently then: ") && said.contains("--repository"), "{said}");
     let output = world.run(&["restore", "latest", "--yes", "--outside", "--repository"]);
     assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
     assert_eq!(git(&world, &other, "git ls-files -s"), state);
@@ -221,7 +221,7 @@ fn a_repository_in_an_ignored_directory_is_a_root_of_its_own() {
             assert_eq!(on(&inner), before, "{line} in {cwd}");
             assert_eq!(git(&world, &inner, tell), state, "{line} in {cwd}");
             let outer = world.run_in(&root, &["undo", "--yes"], "").stderr;
-            let named = format!("note: the turn worked in {} too", inner.display());
+            let named = format!("note: the turn also changed {}", inner.display());
             assert!(outer.contains(&named), "{line}: {outer}");
         }
     }

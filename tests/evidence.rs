@@ -87,10 +87,7 @@ fn work_after_a_call_that_was_cut_off_is_not_the_agents() {
     assert_eq!(["a", "b", "new"].map(|path| world.read(path)), ["first", "mine", "mine"]);
     assert!(done.stdout.contains("2 conflicts kept: b, new"), "{}", done.stdout);
     let plan = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
-    assert!(
-        plan.contains("perhaps by a call that was cut off or ran beside another (use --force)"),
-        "{plan}"
-    );
+    assert!(plan.contains("perhaps by an interrupted or concurrent call (use --force)"), "{plan}");
 }
 
 #[test]
@@ -250,7 +247,7 @@ fn what_is_not_held_is_named_before_and_after() {
     let elsewhere = world.home().join("elsewhere");
     let into = ["restore", "1", "--into", elsewhere.to_str().unwrap()];
     let said = ours(&mut world, &into, 0).stderr;
-    assert!(said.contains("note: missing, for it was not held: large"), "{said}");
+    assert!(said.contains("note: missing, because it was not held: large"), "{said}");
     let gone = run(&mut world, "two", "make clean", |world| {
         fs::remove_file(world.root().join("large")).unwrap();
     });

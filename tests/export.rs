@@ -238,11 +238,11 @@ fn what_leads_to_nothing_is_refused_and_changes_nothing() {
     }
     begins(&mut world, "two", "make");
     let said = ours(&mut world, &["export", "1", "--branch", "x"], 1).stderr;
-    assert!(said.contains("turn 1 is still running, or was cut off"), "{said}");
+    assert!(said.contains("turn 1 is still running, or was interrupted"), "{said}");
     ends(&mut world, "two", "make");
     fs::remove_file(world.home().join("more")).unwrap();
     let said = ours(&mut world, &["export", "1", "--branch", "x"], 1).stderr;
-    assert!(said.contains("git does not know your name and address"), "{said}");
+    assert!(said.contains("git has no name and address for you"), "{said}");
     assert!(on_disk(&world.root()) == before);
 }
 

@@ -131,7 +131,7 @@ fn what_a_program_makes_again_is_named_as_missing_in_the_fork() {
         writes(&mut world, "one", "a", "second");
         let done = ours(&mut world, &["fork", "1", "--no-conversation"], 0);
         assert!(
-            done.stderr.contains("missing, for it was not held: node_modules"),
+            done.stderr.contains("missing, because it was not held: node_modules"),
             "{}",
             done.stderr
         );
@@ -215,7 +215,7 @@ fn a_fork_whose_directory_is_another_one_by_now_is_only_forgotten() {
         fs::rename(&fork, beside(&world, "away")).unwrap();
         write(&fork.join("mine"), "mine");
         let done = ours(&mut world, &["fork", "--drop", "shop-fork-1", "--yes"], 0);
-        assert!(done.stdout.contains("nothing of it was there"), "{}", done.stdout);
+        assert!(done.stdout.contains("its directory was already gone"), "{}", done.stdout);
         assert_eq!(fs::read_to_string(fork.join("mine")).unwrap(), "mine");
     }
 }
@@ -328,7 +328,10 @@ fn what_is_written_while_a_fork_is_dropped_stays() {
         assert_eq!(done.status.code(), Some(1), "{said}");
         for name in ["a", "new"] {
             assert_eq!(fs::read_to_string(beside(&world, "try").join(name)).unwrap(), "late\n");
-            assert!(said.contains(&format!("in this very moment or never held: {name}")), "{said}");
+            assert!(
+                said.contains(&format!("while the fork was dropped, or never held: {name}")),
+                "{said}"
+            );
         }
         ours(&mut world, &["fork", "--drop", "try", "--yes"], 0);
         assert!(!beside(&world, "try").exists());

@@ -436,7 +436,7 @@ fn doctor_looks_at_the_store_and_at_settings() {
     let state = world.state();
     fs::create_dir_all(&state).unwrap();
     fs::set_permissions(&state, fs::Permissions::from_mode(0o755)).unwrap();
-    assert!(diagnosis(&mut world, "store").contains("others can look into"));
+    assert!(diagnosis(&mut world, "store").contains("other users can read"));
     fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).unwrap();
     assert_eq!(diagnosis(&mut world, "settings"), "");
     world.set("BEFOREHAND", "off");

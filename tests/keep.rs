@@ -335,7 +335,7 @@ fn what_changes_in_the_fork_meanwhile_stops_it_before_anything_is_changed() {
             .unwrap();
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         assert_eq!(done.status.code(), Some(1), "{said}");
-        assert!(said.contains("changed in this very moment"), "{said}");
+        assert!(said.contains("changed during the restore"), "{said}");
         assert!(on_disk(&root) == before);
     }
 }

@@ -39,6 +39,7 @@ mod lines_random;
 mod maintenance;
 mod mounts;
 mod naming;
+mod narrow;
 mod notice;
 mod one_shell;
 mod oracle;

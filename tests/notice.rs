@@ -102,7 +102,7 @@ fn an_interrupted_command_is_told_when_the_user_speaks_again() {
     let said = event(&mut world, "claude-code", "UserPromptSubmit", "");
     assert!(said.contains("deleted 1 file, which git does not track: beforehand undo"), "{said}");
     let plan = world.run(&["restore", "1", "--dry-run"]).stdout;
-    assert!(plan.contains("by-hand   made since, perhaps by a call that was cut off"), "{plan}");
+    assert!(plan.contains("by-hand   made since, perhaps by an interrupted"), "{plan}");
 }
 
 #[test]

@@ -580,7 +580,7 @@ fn a_project_without_read_permission_is_read_from_the_store() {
         let args = ["restore", "latest", "--yes", "--force", "--root", "shop"];
         let done = as_other_user(&mut beforehand(&world, &beside, &args));
         let said = String::from_utf8_lossy(&done.stderr);
-        assert!(said.contains("not restored: a: what is there now cannot be read"), "{said}");
+        assert!(said.contains("not restored: a: its present content cannot be read"), "{said}");
         sh("chmod -R u+rwX shop");
         ours(&["restore", "latest", "--yes", "--force"]);
         assert_eq!(sh(tell), state);

@@ -94,11 +94,11 @@ fn what_is_not_done_is_not_called_done() {
     let away = withhold(&held);
     let part = ours(&mut world, &["undo", "--yes"], 1);
     assert!(!part.stdout.contains("redo with"), "{}", part.stdout);
-    assert!(part.stderr.contains("restore --continue` tries again"), "{}", part.stderr);
+    assert!(part.stderr.contains("restore --continue` retries"), "{}", part.stderr);
     let more = ours(&mut world, &["restore", "--continue"], 1);
     assert!(more.stdout.contains(" is not finished: 1 path not restored\n"), "{}", more.stdout);
     assert!(!more.stdout.contains("undo with"), "{}", more.stdout);
-    assert!(more.stderr.contains("restore --continue` tries again"), "{}", more.stderr);
+    assert!(more.stderr.contains("restore --continue` retries"), "{}", more.stderr);
     fs::rename(&away, &held).unwrap();
     let done = ours(&mut world, &["restore", "--continue"], 0).stdout;
     assert!(done.starts_with("finished the undo to ") && done.contains("redo with"), "{done}");
@@ -144,7 +144,7 @@ fn a_restore_that_is_taken_back_in_part_is_told_as_such() {
     let now = object(&world, |bytes| bytes == b"the agent's");
     withhold(&now);
     let done = ours(&mut world, &["undo", "--yes"], 1);
-    assert!(done.stderr.contains("took back the interrupted restore first, but for 1 path"));
+    assert!(done.stderr.contains("aborted the interrupted restore first, but for 1 path"));
     assert!(!done.stderr.contains("--continue"), "it is over: {}", done.stderr);
     let command = done.stderr.split('`').find(|it| it.starts_with("beforehand restore ")).unwrap();
     fs::rename(now.with_extension("away"), &now).unwrap();
@@ -172,7 +172,7 @@ fn a_file_that_was_only_moved_is_not_called_gone() {
         remove(world, "gone");
     });
     assert!(note.contains("gone for good: 1 file that no checkpoint holds"), "{note}");
-    let moved = "moved since, as it seems, and was not held: large (70.0 MB), now new/large\n";
+    let moved = "probably moved since, and not held: large (70.0 MB), now new/large\n";
     let plan = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
     let told = ours(&mut world, &["diff", "1"], 0).stderr;
     for told in [plan, told] {
@@ -202,7 +202,7 @@ fn the_only_copy_of_a_moved_file_stays_where_it_is() {
         let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
         let done = ours(&mut world, &["undo", "--yes"], 0).stdout;
         for told in [plan, done] {
-            let moved = "moved since, as it seems, and was not held: large (3.0 MB), now ";
+            let moved = "probably moved since, and not held: large (3.0 MB), now ";
             assert!(told.contains(moved) && !told.contains("gone, "), "{told}");
         }
         assert_eq!(fs::metadata(&place).unwrap().len(), 3_000_000);

@@ -152,8 +152,7 @@ fn a_repository_that_was_copied_away_and_back_and_went_on_is_the_same() {
             "{said}"
         );
         assert!(said.contains("HEAD loses 2 commits made since: "), "{said}");
-        let others =
-            "made since, goes: new, v2, 1 stash, what is staged; `beforehand undo` brings it";
+        let others = "made since, and removed: new, v2, 1 stash, what is staged; `beforehand undo` brings it";
         assert!(said.contains(others), "{said}");
     }
 }
@@ -176,8 +175,8 @@ fn what_a_nested_repository_or_submodule_has_staged_otherwise_is_named() {
     assert!(!plan.contains("staged"), "{plan}");
     git(&world, &world.root(), "git -C nest reset -q && git -C sub reset -q");
     let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
-    assert!(plan.contains("staged otherwise then: nest/.git; `beforehand restore "), "{plan}");
-    assert!(plan.contains("staged otherwise then: .git/modules/sub; "), "{plan}");
+    assert!(plan.contains("staged differently then: nest/.git; `beforehand restore "), "{plan}");
+    assert!(plan.contains("staged differently then: .git/modules/sub; "), "{plan}");
     runs(&mut world, &["restore", "1", "--repository", "--yes"]);
     for name in ["nest", "sub"] {
         let dir = world.root().join(name);
@@ -230,7 +229,7 @@ fn a_repository_with_reftable_that_is_broken_or_another_comes_back() {
     let staged = |world: &World| git(world, &world.root(), "git diff --cached --name-only");
     git(&world, &world.root(), "git reset -q");
     let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
-    assert!(plan.contains("staged otherwise then: .git; "), "{plan}");
+    assert!(plan.contains("staged differently then: .git; "), "{plan}");
     let another = format!("rm -rf .git && {init} another");
     for deed in ["rm -rf .git/reftable/*", "rm .git/reftable/*.ref", &another] {
         git(&world, &world.root(), deed);
@@ -557,9 +556,8 @@ fn whatever_of_a_replaced_repository_goes_is_named() {
     git(&world, &world.root(), line);
     for args in [["--dry-run"], ["--yes"]] {
         let said = runs(&mut world, &[&["restore", "1", "--repository"], &args[..]].concat());
-        assert!(said.contains("made since, goes: tree, refs/notes/commits"), "{said}");
-        let changed =
-            "changed since in the repository, goes: config, hooks/pre-commit, worktrees/tree";
+        assert!(said.contains("made since, and removed: tree, refs/notes/commits"), "{said}");
+        let changed = "changed since in the repository, and replaced: config, hooks/pre-commit, worktrees/tree";
         assert!(said.contains(changed), "{said}");
     }
     runs(&mut world, &["undo", "--yes"]);

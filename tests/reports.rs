@@ -79,7 +79,7 @@ fn an_undo_by_force_names_what_only_a_later_step_of_the_turn_holds() {
     ours(&mut world, &args, 0);
     assert_eq!(["b", "mine"].map(|path| world.read(path)), ["mine", "mine"]);
     let told = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
-    assert!(!told.contains("a later step"), "it is there again: {told}");
+    assert!(!told.contains("is not restored, and is held"), "it is there again: {told}");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn what_users_remove_or_change_again_in_mid_turn_is_not_named() {
     fs::remove_file(world.root().join("gone")).unwrap();
     world.write("again", "mine, once more");
     let told = ours(&mut world, &["undo", "--yes"], 0).stdout;
-    assert!(!told.contains("a later step"), "{told}");
+    assert!(!told.contains("is not restored, and is held"), "{told}");
     assert_eq!(world.read("again"), "mine, once more");
 }
 
@@ -159,7 +159,7 @@ fn no_other_turn_is_undone_unasked_for_one_that_cannot_be() {
     assert_eq!(world.read("a"), "the agent's");
     // Somebody who is asked sees what it would be.
     let told = ours(&mut world, &["undo", "--dry-run"], 0);
-    assert!(told.stderr.contains("passed over the turn"), "{}", told.stderr);
+    assert!(told.stderr.contains("skipped the turn"), "{}", told.stderr);
     assert!(told.stdout.contains("restore   a"), "{}", told.stdout);
 }
 
@@ -172,10 +172,7 @@ fn the_first_call_of_a_session_that_is_cut_off_claims_nothing() {
     world.write("b", "mine");
     event(&mut world, "Stop", "new/one", "", &json!({}), "");
     let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
-    assert!(
-        plan.contains("perhaps by a call that was cut off or ran beside another (use --force)"),
-        "{plan}"
-    );
+    assert!(plan.contains("perhaps by an interrupted or concurrent call (use --force)"), "{plan}");
     ours(&mut world, &["undo", "--yes"], 3);
     assert_eq!(world.read("b"), "mine");
     ours(&mut world, &["undo", "--yes", "--force"], 0);
@@ -479,7 +476,7 @@ fn a_pipe_that_the_agent_made_and_removed_again_is_not_the_users_work() {
         fs::remove_file(&pipe).unwrap();
     });
     let told = ours(&mut world, &["undo", "--yes"], 0).stdout;
-    assert!(!told.contains("later step"), "{told}");
+    assert!(!told.contains("is not restored, and is held"), "{told}");
     assert_eq!(world.read("a"), "first");
 }
 

@@ -267,7 +267,8 @@ fn an_ignored_file_that_a_call_may_have_made_that_was_cut_off_is_not_passed_over
     begins(&mut world, "two", "make; sleep 9");
     world.write("seven.log", "7");
     let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
-    let row = "seven.log   made since, perhaps by a call that was cut off or ran beside another (--force removes it)";
+    let row =
+        "seven.log   made since, perhaps by an interrupted or concurrent call (--force removes it)";
     assert!(plan.contains(row), "{plan}");
     let told = ours(&mut world, &["undo", "--yes"], 3).stdout;
     assert!(told.contains("1 conflict kept: seven.log"), "{told}");

@@ -607,7 +607,7 @@ fn history_that_is_not_held_any_more_is_named() {
         }
         let said = fails(&mut world, &["check", "--read-data"]);
         assert!(said.contains(name) && said.contains(&object), "{lost}: {said}");
-        assert!(said.contains("no checkpoint is whole"), "{lost}: {said}");
+        assert!(said.contains("every checkpoint is damaged"), "{lost}: {said}");
     }
 }
 

@@ -106,7 +106,7 @@ fn what_a_merge_leaves_alone_is_not_called_as_it_was() {
     // The agent's part is taken back by hand, the user's stays.
     world.write("a", TEXT.replace("one", "ONE"));
     for (args, says) in
-        [("--dry-run", "nothing of the agent's is left in it"), ("--yes", "restored ")]
+        [("--dry-run", "the agent's changes are no longer in it"), ("--yes", "restored ")]
     {
         let said = world.run(&["restore", "latest~1", "--merge", args]).stdout;
         assert!(said.contains(says) && !said.contains("everything is as it was"), "{said}");
@@ -315,12 +315,12 @@ fn what_could_not_be_restored_is_tried_again_or_all_taken_back() {
         let away = withhold(&object);
         let part = world.run(&["restore", "1", "--yes"]);
         assert_eq!(part.exit.code(), 1, "{}", part.stdout);
-        assert!(part.stderr.contains("restore --continue` tries again"), "{}", part.stderr);
+        assert!(part.stderr.contains("restore --continue` retries"), "{}", part.stderr);
         assert_eq!([world.read("a"), world.read("d/b")], ["then", "now b"]);
         if flag == "--continue" {
             let again = world.run(&["restore", flag]);
             assert_eq!(again.exit.code(), 1, "{}", again.stdout);
-            assert!(again.stderr.contains("restore --continue` tries again"), "{}", again.stderr);
+            assert!(again.stderr.contains("restore --continue` retries"), "{}", again.stderr);
         }
         std::fs::rename(&away, &object).unwrap();
         let done = world.run(&["restore", flag]);
@@ -684,8 +684,8 @@ fn what_is_not_held_keeps_its_directory_from_becoming_a_file_again() {
         let args = ["restore", "latest", "--exact", "--force", "--yes"];
         let shown = world.run(&[&args[..4], &["--dry-run"]].concat()).stdout;
         let done = world.run(&args);
-        assert!(shown.contains("something in it, or in its place, stays"), "{shown}");
-        let why = "not restored: d/big: what is there now is too large to be held unasked\n";
+        assert!(shown.contains("something in it, or in its place, is kept"), "{shown}");
+        let why = "not restored: d/big: its present content is too large to be held unasked\n";
         assert_eq!(done.stderr, format!("warning: {why}"));
         assert_eq!(world.read("d/big").len(), 3_000_000);
     }

@@ -280,7 +280,7 @@ fn what_two_commands_at_once_may_have_made_is_of_neither() {
         let is_one = |row: &Value| row["turn"] == "one";
         let number = listed.as_array().unwrap().iter().position(is_one).unwrap() + 1;
         let said = revert(&mut world, &[&number.to_string()], 3).stdout;
-        assert!(said.contains("not known what the turn left there"), "{said}");
+        assert!(said.contains("not known what the turn left"), "{said}");
         assert_eq!([world.read("a"), world.read("b")], [lines(&[(1, "ONE")]), lines(&[])]);
     }
 }
@@ -373,7 +373,7 @@ fn a_slash_command_reverts() {
     };
     assert!(slash(&world, "").ends_with("\n/revert N\n"));
     let said = slash(&world, "2 a");
-    assert!(said.contains("took back 1 path of turn 2\nundo with: beforehand undo"), "{said}");
+    assert!(said.contains("reverted 1 path of turn 2\nundo with: beforehand undo"), "{said}");
     assert_eq!(world.read("a"), lines(&[(9, "NINE")]));
     assert!(slash(&world, "a").starts_with("error: "));
 }

@@ -80,7 +80,7 @@ fn the_agents_server_forks_what_it_keeps() {
     let output = restore(&mut world);
     assert_eq!(output.exit.code(), 0, "{}", output.stderr);
     assert_eq!(world.read("a"), "msg_1");
-    let told = "goes on before \"words of msg_2\" with: opencode -s ses_new";
+    let told = "resume the conversation before \"words of msg_2\" with: opencode -s ses_new";
     assert!(output.stdout.contains(told), "{}", output.stdout);
     let asked = asked.join().unwrap();
     assert!(asked[0].starts_with("GET /session/ses_old/message/msg_2?directory=%2F"), "{asked:?}");

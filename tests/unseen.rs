@@ -35,7 +35,7 @@ fn what_would_go_and_may_not_be_read_stays_and_is_named() {
     let output = command.output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("not restored: d/b: what is there now cannot be read"), "{told}");
+    assert!(told.contains("not restored: d/b: its present content cannot be read"), "{told}");
     assert!(secret.exists());
     assert_eq!(world.read("a"), "now", "the rest is undone: waiting would not help");
 }

@@ -1,7 +1,7 @@
 //! Block's Goose. Second-hand notes on 1.46; not run.
 //!
 //! How it is denied is unverified: exit code 2 with the reason on standard error, as its plugins
-//! are said to do. It has further events for reads, edits and commands, whose payloads we have not
+//! are said to do. It has further events for reads, edits and commands, with payloads that we have not
 //! seen; `PreToolUse` is said to cover them.
 
 use serde::Deserialize;

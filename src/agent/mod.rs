@@ -98,7 +98,7 @@ impl Dialect {
     /// # Errors
     ///
     /// Fails if it is not one JSON object, or if nothing in it says what happened. A tool call
-    /// whose arguments we do not understand is no error but [`crate::model::Intent::Unknown`].
+    /// with arguments that we do not understand is no error but [`crate::model::Intent::Unknown`].
     pub fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
         let (kind, heard) = (self.hear)(payload)?;
         Ok(heard.into_event(self.agent, kind, markers, self.intent))

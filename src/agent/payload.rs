@@ -60,7 +60,7 @@ impl Heard {
     }
 
     /// A turn, unless the prompt is none of the user's: empty (Qwen Code submits one after every
-    /// tool result), a notification, or from an agent to its sub-agent, whose work belongs to the
+    /// tool result), a notification, or from an agent to its sub-agent: that one's work belongs to the
     /// turn that started it.
     fn into_turn(mut self, agent: Agent, markers: &Markers) -> Event {
         let prompt = std::mem::take(&mut self.prompt);

@@ -484,7 +484,7 @@ fn is_git_here(parent: &Dir, name: &CStr) -> bool {
 }
 
 /// The message for a path that changed after the plan was made.
-const CHANGED: &str = "it changed in this very moment; left as it is";
+const CHANGED: &str = "it changed during the restore; left as it is";
 
 fn changed() -> io::Error {
     io::Error::other(CHANGED)

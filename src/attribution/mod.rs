@@ -51,7 +51,7 @@ pub use texts::{
 };
 pub use turn_log::{AtPath, Caller, Doer, LoggedCall, SeenCheckpoint, Sight, TurnCalls, TurnLog};
 
-/// A root in which something was done since a checkpoint, and by whom.
+/// A root in which something was done since a checkpoint, and its author.
 #[derive(Clone, Copy)]
 pub struct SinceCheckpoint<'a, 'p> {
     /// The process that looks.

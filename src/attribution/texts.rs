@@ -231,7 +231,7 @@ fn streams(bytes: &[u8]) -> impl Iterator<Item = (&str, Range<usize>)> {
     memchr::memchr_iter(b'\n', bytes).filter_map(|at| stream_at(bytes, at))
 }
 
-/// The stream whose line begins after a line feed.
+/// A stream with a line that begins after a line feed.
 fn stream_at(bytes: &[u8], feed: usize) -> Option<(&str, Range<usize>)> {
     const SHA_DIGITS: usize = 64;
     /// More digits than a length has.

@@ -204,7 +204,7 @@ impl LoggedCall {
 }
 
 impl TurnLog {
-    /// Reads the log for a `turn` of the session `name`, whose first checkpoint is `first`.
+    /// Reads the log for a `turn` of the session `name`, with `first` as its first checkpoint.
     pub fn of(
         first: &Checkpoint,
         turn: &TurnCalls,
@@ -237,7 +237,7 @@ impl TurnLog {
         self.sights.entry(path).or_default().push(sight);
     }
 
-    /// Whether the command whose end stands at a place may have left more than was noted, or something
+    /// Whether the command that ends at a place may have left more than was noted, or something
     /// other than what was there before.
     pub fn is_cut_short(&self, done: usize) -> bool {
         self.cut_short.contains(&done)

@@ -3,7 +3,7 @@
 use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
-use super::{print, print_json};
+use super::{print_json, print_text, say, say_text};
 use crate::{
     agent, config,
     error::{Error, Result},
@@ -51,16 +51,16 @@ pub(crate) fn run(process: &mut Process<'_>, args: &AllowArgs) -> Result<Exit> {
         ));
     }
     let found = find(&refused, wanted)?;
-    let _ignored = process.stderr.write_all(told(found).as_bytes());
+    say_text(process, &refusal_words(found));
     if !ui::ask(process, "let it run once?") {
-        let _ignored = writeln!(process.stderr, "nothing was allowed");
+        say(process, "nothing was allowed");
         return Ok(Exit::Failed);
     }
     let deadline = process.started + process.elapsed() + WAIT;
     let mut ledger = Ledger::open(&state, &found.agent, &found.session, deadline)?;
     ledger.allow(&found.refused.code);
     ledger.close()?;
-    let _ignored = writeln!(process.stderr, "allowed once; tell {} to try again", title(found));
+    say(process, &format!("allowed once; tell {} to try again", title(found)));
     Ok(Exit::Ok)
 }
 
@@ -83,7 +83,7 @@ fn title(found: &RefusedIn) -> &str {
     agent::by_name(&found.agent).map_or("the agent", |dialect| dialect.title)
 }
 
-fn told(found: &RefusedIn) -> String {
+fn refusal_words(found: &RefusedIn) -> String {
     let call = ui::escape_line(found.refused.call.as_bytes());
     let why = ui::escape_text(&found.refused.why);
     format!("{} was refused this call:\n  {call}\n{why}\n", title(found))
@@ -115,6 +115,6 @@ fn list(process: &mut Process<'_>, args: &AllowArgs, refused: &[RefusedIn]) -> R
     if refused.is_empty() {
         text.push_str("beforehand has refused no call\n");
     }
-    print(process, &text)?;
+    print_text(process, &text)?;
     Ok(Exit::Ok)
 }

@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 use super::{
     Project, TurnRow,
     compare::{Comparison, Differing},
-    diff, print, print_json,
+    diff, print_json, print_text,
     rows::{agent_name, agent_title},
+    say,
 };
 use crate::{
     error::{Error, Result},
@@ -40,16 +41,16 @@ use crate::{
 /// not there: `bisect -- sh -c 'npm ci && npm test'`.
 #[derive(clap::Args)]
 pub(crate) struct BisectArgs {
-    /// It was good before this turn; without it, before the oldest one
+    /// The state before this turn is good [default: the oldest turn]
     #[arg(long, value_name = "TURN")]
     good: Option<String>,
-    /// It was bad before this turn; without it, it is bad now
+    /// The state before this turn is bad [default: the current state]
     #[arg(long, value_name = "TURN")]
     bad: Option<String>,
-    /// Print what was found as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
-    /// The command and its arguments; what it prints goes to standard error
+    /// The command and its arguments; its output goes to standard error
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -279,7 +280,7 @@ impl BisectSearch<'_> {
     /// Which state it is, in words.
     fn name(&self, at: usize) -> String {
         match &self.states[at].row {
-            Some((number, row)) if row.told(0).by.is_some() => format!("before turn {number}"),
+            Some((number, row)) if row.label(0).by.is_some() => format!("before turn {number}"),
             Some((number, _)) => format!("at checkpoint {number}"),
             None => "now".to_owned(),
         }
@@ -292,7 +293,7 @@ impl BisectSearch<'_> {
         if self.args.json {
             print_json(process, "bisect", self.json(found, &suspects, &comparison)?)?;
         } else {
-            print(process, &format!("{}\n", self.words(found, &suspects)))?;
+            print_text(process, &format!("{}\n", self.words(found, &suspects)))?;
             diff::in_full(process, &comparison)?;
             let from = from.id.short();
             let to = match self.states[found.bad].row {
@@ -322,7 +323,7 @@ impl BisectSearch<'_> {
         let others = by.others || is_unsure || numbers.clone().any(|number| number.is_none());
         let numbers: BTreeSet<usize> = numbers.flatten().collect();
         let begins = self.states[found.good..found.bad].iter().filter_map(|it| it.row.as_ref());
-        let is_turn = |row: &TurnRow| row.told(0).by.is_some();
+        let is_turn = |row: &TurnRow| row.label(0).by.is_some();
         let begins: BTreeSet<usize> = begins
             .filter(|(_, row)| is_unsure || others && numbers.is_empty() && !is_turn(row))
             .map(|(number, _)| *number)
@@ -396,7 +397,7 @@ fn row_json((number, row): &(usize, TurnRow)) -> Value {
 }
 
 fn json_of(checkpoint: &Checkpoint, row: Option<(usize, &TurnRow)>) -> Value {
-    let by = row.and_then(|(_, row)| row.told(0).by);
+    let by = row.and_then(|(_, row)| row.label(0).by);
     json!({
         "number": row.map(|(number, _)| number),
         "checkpoint": checkpoint.id.to_string(),
@@ -409,14 +410,10 @@ fn json_of(checkpoint: &Checkpoint, row: Option<(usize, &TurnRow)>) -> Value {
 
 /// A turn that may have broken it, in words.
 fn suspect((number, row): &(usize, TurnRow)) -> String {
-    let told = row.told(0);
-    let words = ui::escape(told.turn().as_bytes()).into_owned();
-    match told.by {
+    let label = row.label(0);
+    let words = ui::escape(label.turn().as_bytes()).into_owned();
+    match label.by {
         Some(by) => format!("turn {number}: {words} ({})", agent_title(by.agent)),
         None => format!("what followed checkpoint {number}: {words}"),
     }
-}
-
-fn say(process: &mut Process<'_>, line: &str) {
-    let _ignored = writeln!(process.stderr, "{line}");
 }

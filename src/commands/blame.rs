@@ -9,8 +9,9 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 
 use super::{
-    Project, print, print_json,
+    Project, print, print_json, print_text,
     rows::{agent_name, agent_title, on_one_line},
+    say_text,
 };
 use crate::{
     error::{Error, Result},
@@ -36,7 +37,7 @@ pub(crate) struct BlameArgs {
     /// Print an object with an array of the lines
     #[arg(long, conflicts_with = "porcelain")]
     json: bool,
-    /// Print what programs read that know `git blame --porcelain`
+    /// Print in the format of `git blame --porcelain`
     #[arg(long)]
     porcelain: bool,
 }
@@ -150,7 +151,7 @@ impl BlameView<'_> {
         let who = width(lines.iter().map(|(_, line)| self.who(&line.writer)).collect());
         let times = width(lines.iter().map(|(_, line)| when(&line.writer)).collect());
         let digits = lines.last().map_or(1, |(number, _)| number.to_string().len());
-        let columns = process.terminal.columns.map(usize::from).filter(|_| is_read);
+        let columns = process.terminal.stdout_columns().map(usize::from);
         let mut text = String::new();
         for (number, line) in lines {
             let head = format!(
@@ -168,9 +169,9 @@ impl BlameView<'_> {
         print(process, &text)?;
         let legend = self.legend(lines, &clock, columns);
         if is_read && !legend.is_empty() {
-            print(process, &format!("\n{legend}"))?;
+            print_text(process, &format!("\n{legend}"))?;
         } else {
-            let _ignored = write!(process.stderr, "{legend}");
+            say_text(process, &legend);
         }
         Ok(())
     }
@@ -188,20 +189,21 @@ impl BlameView<'_> {
                 writers.push(&line.writer);
             }
         }
-        let told = writers.iter().map(|writer| (self.who(writer), self.told(writer, clock)));
-        let told: Vec<(String, String)> = told.collect();
-        let width = told.iter().map(|(who, _)| ui::cells(who)).max().unwrap_or(0);
-        let line = |(who, told): &(String, String)| {
-            let line = format!("{}  {told}", ui::pad(who, width, Align::Left));
+        let rows =
+            writers.iter().map(|writer| (self.who(writer), self.writer_words(writer, clock)));
+        let rows: Vec<(String, String)> = rows.collect();
+        let width = rows.iter().map(|(who, _)| ui::cells(who)).max().unwrap_or(0);
+        let line = |(who, words): &(String, String)| {
+            let line = format!("{}  {words}", ui::pad(who, width, Align::Left));
             format!(
                 "{}\n",
                 columns.map_or((&*line).into(), |columns| ui::fit(&line, columns, Cut::End))
             )
         };
-        told.iter().map(line).collect()
+        rows.iter().map(line).collect()
     }
 
-    fn told(&self, writer: &LineWriter, clock: &Clock) -> String {
+    fn writer_words(&self, writer: &LineWriter, clock: &Clock) -> String {
         match writer {
             LineWriter::Before => {
                 format!("before the first checkpoint, {}", clock.when(self.history.begins()))

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Project, known_roots, print, print_json, state_check};
+use super::{Project, known_roots, print_json, print_text, say, state_check};
 use crate::{
     config as settings,
     error::Result,
@@ -30,10 +30,10 @@ pub(crate) struct CheckArgs {
     /// Read every byte
     #[arg(long)]
     pub(crate) read_data: bool,
-    /// Make caches and refs again, and drop entries that lead nowhere
+    /// Rebuild caches, refs and damaged records, and drop dangling entries
     #[arg(long)]
     pub(crate) repair: bool,
-    /// Check every project, those that are gone as well
+    /// Check all projects, including deleted ones
     #[arg(long)]
     pub(crate) everywhere: bool,
     /// Print JSON
@@ -69,7 +69,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &CheckArgs) -> Result<Exit> {
     } else {
         let home = process.var("HOME").map(PathBuf::from);
         let text: String = found.iter().map(|checked| checked.words(home.as_deref())).collect();
-        print(process, &text)?;
+        print_text(process, &text)?;
     }
     Ok(if is_whole { Exit::Ok } else { Exit::Failed })
 }
@@ -164,10 +164,12 @@ impl RootCheck {
         let damages = self.damage.iter().filter(|damage| !damage.is_note);
         let spoiled: BTreeSet<_> = damages.filter_map(|damage| damage.checkpoint).collect();
         match (self.checkpoints.difference(&spoiled).count(), self.is_read) {
-            (0, true) => "no checkpoint is whole; of each, what is not named here still restores\n"
-                .to_owned(),
+            (0, true) => {
+                "every checkpoint is damaged; all files not named here can still be restored\n"
+                    .to_owned()
+            }
             (whole, true) => format!("{whole} of {all} are whole and restore in full\n"),
-            (0, false) => format!("no checkpoint is whole; {UNREAD}\n"),
+            (0, false) => format!("every checkpoint is damaged; {UNREAD}\n"),
             (whole, false) => format!("{whole} of {all} lack nothing; {UNREAD}\n"),
         }
     }
@@ -189,6 +191,6 @@ impl RootCheck {
 /// What was repaired is talk: the result is what is left.
 fn tell(process: &mut Process<'_>, done: Vec<String>) {
     for line in done {
-        let _ignored = writeln!(process.stderr, "{}", ui::escape(line.as_bytes()));
+        say(process, &ui::escape(line.as_bytes()));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use super::{Project, print, prune};
+use super::{Project, print_text, prune, say};
 use crate::{
     config,
     error::Result,
@@ -18,10 +18,10 @@ use crate::{
 /// Drop every checkpoint of this project. Shows them and asks; there is no way back.
 #[derive(clap::Args)]
 pub(crate) struct ClearArgs {
-    /// Of the project there, even if it is gone
+    /// The project around this directory, even if it is deleted
     #[arg(long, value_name = "DIR", conflicts_with = "everywhere")]
     root: Option<PathBuf>,
-    /// Of every project
+    /// All projects
     #[arg(long)]
     everywhere: bool,
     /// Do not ask
@@ -44,12 +44,12 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ClearArgs) -> Result<Exit> {
     let plan = RetentionInput { newest_first: &checkpoints, ages: &ages, pinned: &pinned }.clear();
     let own = project.state.root(&project.root);
     if plan.goes.is_empty() && record::quarantined(&own)?.is_empty() {
-        let _ignored = writeln!(process.stderr, "there are no checkpoints to drop");
+        say(process, "there are no checkpoints to drop");
         return Ok(Exit::Ok);
     }
     if !args.yes {
         let text = prune::table(process, &project, &checkpoints, &plan);
-        print(process, &text)?;
+        print_text(process, &text)?;
         if !is_sure(process, plan.goes.len()) {
             return Ok(Exit::Failed);
         }
@@ -57,7 +57,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ClearArgs) -> Result<Exit> {
     give_up_aside(&own)?;
     let freed = prune::carry_out(&project, &plan)?;
     prune::say_if_busy(process, freed);
-    print(process, &prune::summary(&plan, freed, false))?;
+    print_text(process, &prune::summary(&plan, freed, false))?;
     Ok(Exit::Ok)
 }
 
@@ -84,11 +84,11 @@ fn clear_several(
         count += goes.len();
     }
     if count == 0 {
-        let _ignored = writeln!(process.stderr, "there are no checkpoints to drop");
+        say(process, "there are no checkpoints to drop");
         return Ok(Exit::Ok);
     }
     if !yes {
-        print(process, &text)?;
+        print_text(process, &text)?;
         if !is_sure(process, count) {
             return Ok(Exit::Failed);
         }
@@ -101,7 +101,7 @@ fn clear_several(
     let freed = prune::free(&state, before)?;
     prune::say_if_busy(process, freed);
     let gone = ui::count(gone as u64, "checkpoint");
-    print(process, &format!("{gone} dropped; {} freed\n", ui::size(freed.bytes)))?;
+    print_text(process, &format!("{gone} dropped; {} freed\n", ui::size(freed.bytes)))?;
     Ok(Exit::Ok)
 }
 
@@ -115,7 +115,7 @@ fn is_sure(process: &mut Process<'_>, count: usize) -> bool {
         ui::ask(process, &format!("Drop {} for good?", ui::count(count as u64, "checkpoint")));
     if !is_sure {
         let said = "nothing was dropped\nhint: --yes drops them without asking";
-        let _ignored = writeln!(process.stderr, "{said}");
+        say(process, &said);
     }
     is_sure
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-use super::{print, print_json};
+use super::{print_json, print_text, say};
 use crate::{
     config::{self, SettingOrigin, SettingRow, SettingValue},
     error::Result,
@@ -20,7 +20,7 @@ use crate::{
 /// patient: it says so once, and the default stands.
 #[derive(clap::Args)]
 pub(crate) struct ConfigArgs {
-    /// Say what each setting does
+    /// Explain each setting
     #[arg(long)]
     pub(crate) explain: bool,
     /// Print JSON
@@ -45,7 +45,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ConfigArgs) -> Result<Exit> 
     let loaded = config::load(process, root.as_deref());
     check_patterns(&loaded)?;
     for note in &loaded.notes {
-        let _ignored = writeln!(process.stderr, "note: {note}");
+        say(process, &format!("note: {note}"));
     }
     let home = loaded.home.as_deref();
     if args.json {
@@ -64,11 +64,11 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ConfigArgs) -> Result<Exit> 
     } else {
         table(process, &rows, home)
     };
-    print(process, &text)?;
+    print_text(process, &text)?;
     if let Some(file) = &loaded.file {
         let is_there = if file.exists() { "" } else { " (there is none yet)" };
         let file = ui::path(file, home);
-        let _ignored = writeln!(process.stderr, "\nsettings file: {file}{is_there}");
+        say(process, &format!("\nsettings file: {file}{is_there}"));
     }
     Ok(Exit::Ok)
 }
@@ -81,7 +81,7 @@ fn table(process: &Process<'_>, rows: &[SettingRow], home: Option<&Path>) -> Str
         let origin = Cell::new(&row.origin.words(home), Paint::Dim);
         table.row([row.key.into(), origin, Cell::new(&row.value.to_string(), paint)]);
     }
-    table.show(process.terminal.columns, Style::stdout(process))
+    table.show(process.terminal.stdout_columns(), Style::stdout(process))
 }
 
 fn with_doc(row: &SettingRow, home: Option<&Path>) -> String {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Project, print, print_json};
+use super::{Project, print, print_json, say};
 use crate::{
     error::{Error, Result},
     model::{Cause, Checkpoint, Reason, ScanScope},
@@ -20,7 +20,7 @@ const NAMED_MAX: usize = 20;
 /// printed and nothing is stored.
 #[derive(clap::Args)]
 pub(crate) struct CreateArgs {
-    /// A word on why, shown in the list
+    /// A message, shown in the list
     #[arg(short, long, value_name = "MESSAGE")]
     pub(crate) message: Option<String>,
     /// Print JSON
@@ -75,12 +75,12 @@ fn warn_of(process: &mut Process<'_>, checkpoint: &Checkpoint) {
     let matters = checkpoint.skipped.iter().filter(|skipped| skipped.reason.matters());
     let lines = ui::left_out(&matters.cloned().collect::<Vec<_>>());
     for line in lines.iter().take(NAMED_MAX) {
-        let _ignored = writeln!(process.stderr, "warning: not held: {line}");
+        say(process, &format!("warning: not held: {line}"));
     }
     let more = lines.len().saturating_sub(NAMED_MAX);
     if more > 0 {
         let (more, id) = (ui::number(more as u64), checkpoint.id);
         let all = format!("`beforehand show {id} --json` names them all");
-        let _ignored = writeln!(process.stderr, "warning: not held: {more} more; {all}");
+        say(process, &format!("warning: not held: {more} more; {all}"));
     }
 }

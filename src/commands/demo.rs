@@ -14,7 +14,7 @@ use std::{
 use chrono::TimeDelta;
 use serde_json::Value;
 
-use super::{diff, list, print, restore};
+use super::{diff, list, print, print_text, restore};
 use crate::{
     error::{Error, Result},
     hook,
@@ -29,7 +29,7 @@ use crate::{
 /// directory, and takes both back. Exits 1 if a single byte is not as it was.
 #[derive(clap::Args)]
 pub(crate) struct DemoArgs {
-    /// Leave the directory there, to look around in it
+    /// Keep the directory
     #[arg(long)]
     keep: bool,
 }
@@ -55,7 +55,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &DemoArgs) -> Result<Exit> {
     let stage = DemoStage::set(process)?;
     let told = stage.tell(process);
     if args.keep {
-        print(process, &format!("\nit is all still there: {}\n", stage.dir.display()))?;
+        print_text(process, &format!("\nit is all still there: {}\n", stage.dir.display()))?;
     } else {
         stage.clear()?;
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{
     Project,
     compare::{Comparison, Differing},
-    print, print_json, restore,
+    print, print_json, restore, say,
 };
 use crate::{
     error::{Error, Result},
@@ -35,13 +35,13 @@ pub(crate) struct DiffArgs {
     /// of an id
     #[arg(value_name = "CHECKPOINT")]
     pub(crate) from: String,
-    /// Compare with this one instead of with now
+    /// Compare with this one instead of with the current files
     #[arg(value_name = "CHECKPOINT")]
     pub(crate) to: Option<String>,
     /// Show what one step of a turn did by itself, from right before it to right after it
     #[arg(long, conflicts_with = "to")]
     pub(crate) step: bool,
-    /// Show only how many lines of each file came and went
+    /// Show only the number of added and removed lines of each file
     #[arg(long, conflicts_with = "name_only")]
     pub(crate) stat: bool,
     /// Show only the names of files that differ
@@ -79,17 +79,16 @@ pub(crate) fn run(process: &mut Process<'_>, args: &DiffArgs) -> Result<Exit> {
         return Ok(exit);
     }
     for line in restore::unheld_lines(&project, &comparison.unheld, &comparison.moved) {
-        let _ignored = writeln!(process.stderr, "{line}");
+        say(process, &line);
     }
     for (path, why) in states.iter().flat_map(|state| state.gaps()) {
-        let _ignored =
-            writeln!(process.stderr, "note: {}: {}", ui::escape(path.as_bytes()), why.words());
+        say(process, &format!("note: {}: {}", ui::escape(path.as_bytes()), why.words()));
     }
     // Where HEAD was before a step between two checkpoints is not known.
     let has_head = args.to.is_none() && from.step.is_none();
     let commits = has_head.then(|| restore::commits(&project, &from.checkpoint, &picked));
     for line in commits.into_iter().flatten() {
-        let _ignored = writeln!(process.stderr, "{line}");
+        say(process, &line);
     }
     Ok(exit)
 }
@@ -124,7 +123,7 @@ fn of_step(
     let exit = show(process, &comparison, args)?;
     for path in unknown.iter().filter(|path| picked.has(path)) {
         let path = ui::escape(path.as_bytes());
-        let _ignored = writeln!(process.stderr, "note: {path}: changed, and not held");
+        say(process, &format!("note: {path}: changed, and not held"));
     }
     Ok(exit)
 }
@@ -139,7 +138,7 @@ fn show(process: &mut Process<'_>, comparison: &Comparison<'_>, args: &DiffArgs)
             (false, Some(_)) => "between the two",
             (false, None) => "since then",
         };
-        let _ignored = writeln!(process.stderr, "nothing differs {what}");
+        say(process, &format!("nothing differs {what}"));
     } else if comparison.found.is_empty() {
         // What could not be compared is named below.
     } else if args.name_only {
@@ -179,7 +178,7 @@ fn stat(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<()> {
         let name = String::from_utf8_lossy(&differing.name()).into_owned();
         table.row([name.into(), Cell::new(differing.word(), Paint::Dim), shown.into()]);
     }
-    let columns = process.terminal.columns;
+    let columns = process.terminal.stdout_columns();
     let mut text = table.show(columns, Style::stdout(process));
     text.push_str(&format!("{}  {sum}\n", counted(&comparison.found)));
     print(process, &text)

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{print, print_json, rows::skipped_json};
+use super::{print_json, print_text, rows::skipped_json};
 use crate::{
     agent,
     error::{Error, Result},
@@ -60,7 +60,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ExplainArgs) -> Result<Exit>
         text.push_str(&would_hold(&foreseen, home.as_deref()));
     }
     text.push_str(&would_answer(&foreseen.decision));
-    print(process, &text)?;
+    print_text(process, &text)?;
     Ok(Exit::Ok)
 }
 
@@ -114,7 +114,7 @@ fn table(process: &Process<'_>, finding: &Finding) -> String {
         Column::cut("", Cut::End),
         Column::left(""),
         Column::cut("", Cut::Middle),
-        Column::cut("", Cut::End),
+        Column::below(""),
     ]);
     for command in &finding.commands {
         let mut targets = command.targets.iter();
@@ -128,7 +128,7 @@ fn table(process: &Process<'_>, finding: &Finding) -> String {
             table.row(["".into(), "".into(), target_words(target).into(), "".into()]);
         }
     }
-    table.show(process.terminal.columns, Style::stdout(process))
+    table.show(process.terminal.stdout_columns(), Style::stdout(process))
 }
 
 fn target_words(target: &Target) -> String {

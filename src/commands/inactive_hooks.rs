@@ -30,7 +30,7 @@ impl Silent {
 impl Silent {
     /// For `status --json`.
     pub(crate) fn json(&self) -> Value {
-        json!({ "agent": self.agent, "text": self.off.told, "hint": self.off.hint })
+        json!({ "agent": self.agent, "text": self.off.message, "hint": self.off.hint })
     }
 }
 

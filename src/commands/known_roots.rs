@@ -24,7 +24,7 @@ pub(crate) struct KnownRoot {
     pub(crate) gone: bool,
 }
 
-/// Every root we know of, by path. One whose place cannot be read is left out: nothing says where
+/// Every root we know of, by path. One is left out if its place cannot be read: nothing says where
 /// it is.
 ///
 /// # Errors

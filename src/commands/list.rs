@@ -13,9 +13,10 @@ use serde_json::{Value, json};
 use super::{
     Project, TurnRow,
     compare::{Comparison, Counts},
-    known_roots, origin, print, print_json, rows,
+    known_roots, origin, print_json, print_text, rows,
     rows::skipped_json,
     rows::{CheckpointLabel, agent_name},
+    say, say_text,
     stats::Stats,
     steps,
 };
@@ -42,14 +43,14 @@ const COUNT_TIME: Duration = Duration::from_millis(400);
 #[derive(clap::Args, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct ListArgs {
-    /// Show the steps inside each turn, and what was held before restores
+    /// Show every checkpoint inside the turns, and those taken before restores
     #[arg(long)]
     pub(crate) all: bool,
-    /// Show each step inside a turn with the call it was taken before; `--all` does too
+    /// Show one row for each checkpoint, with the call it was taken before
     #[arg(long)]
     pub(crate) calls: bool,
-    /// Show the steps of a turn, the newest if none is named: each call, what it changed, and whether
-    /// what was there before it is held
+    /// Show the calls of a turn [default: the newest], their changes, and whether the state before
+    /// each is held
     #[arg(long, value_name = "TURN", num_args = 0..=1, default_missing_value = "", conflicts_with_all = [
         "all", "calls", "everywhere", "session", "limit",
     ])]
@@ -60,7 +61,7 @@ pub(crate) struct ListArgs {
     /// List the project around this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
-    /// Only turns of this session; the start of its name will do
+    /// Only turns of this session: its id, or the first characters of it
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
     /// At most this many rows
@@ -112,20 +113,20 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
                 "no checkpoints yet; an agent's hook takes them, and `beforehand create`".into()
             }
         };
-        let _ignored = writeln!(process.stderr, "{none}");
+        say(process, &none);
         origin::say_if_known(process, &project);
         return Ok(Exit::Ok);
     }
     let heading = heading(&project, &listed);
     let table = table(process, &project, &listed, &counts, args.shows_calls());
     if process.terminal.stdout {
-        let table = table.show(process.terminal.columns, Style::stdout(process));
-        print(process, &(heading + &table))?;
+        let table = table.show(process.terminal.stdout_columns(), Style::stdout(process));
+        print_text(process, &(heading + &table))?;
     } else {
         // For a script a line is a row; what is around them is talk.
         let (titles, rows) = table.lines();
-        let _ignored = write!(process.stderr, "{heading}{titles}");
-        print(process, &rows)?;
+        say_text(process, &format!("{heading}{titles}"));
+        print_text(process, &rows)?;
     }
     let next = match &args.root {
         Some(_) => {
@@ -134,7 +135,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
         }
         None => "beforehand diff 1 · beforehand restore 1 · beforehand undo".to_owned(),
     };
-    let _ignored = writeln!(process.stderr, "\n{next}");
+    say(process, &format!("\n{next}"));
     origin::say_if_swapped(process, &project);
     Ok(Exit::Ok)
 }
@@ -192,7 +193,7 @@ impl ListView {
             .cloned()
             .collect();
         let rows = rows(checkpoints, &uses);
-        let asked = rows.iter().filter(|row| row.told(0).by.is_none()).count();
+        let asked = rows.iter().filter(|row| row.label(0).by.is_none()).count();
         let turns = rows.len() - asked;
         let has_steps = args.shows_calls() && rows.iter().any(|row| row.steps.len() > 1);
         let numbers = if has_steps { step_numbers(project, &rows)? } else { BTreeMap::new() };
@@ -216,7 +217,7 @@ impl ListView {
             }
             let mut newer: Vec<(Agent, SessionId)> = Vec::new();
             for line in &mut lines {
-                line.turn = line.told().by.and_then(By::turn_key);
+                line.turn = line.label().by.and_then(By::turn_key);
                 let Some((agent, session, _)) = line.turn.clone() else { continue };
                 line.is_over = newer.contains(&(agent, session.clone()));
                 newer.push((agent, session));
@@ -292,12 +293,12 @@ impl ListRow {
     }
 
     /// What a list tells of it.
-    pub(super) fn told(&self) -> CheckpointLabel<'_> {
-        self.row.told(self.step)
+    pub(super) fn label(&self) -> CheckpointLabel<'_> {
+        self.row.label(self.step)
     }
 
     fn is_of(&self, session: &str) -> bool {
-        self.told().by.is_some_and(|by| by.session.0.starts_with(session))
+        self.label().by.is_some_and(|by| by.session.0.starts_with(session))
     }
 
     /// How much its turn changed, where the log of calls knows; or else how much changed between it and the next
@@ -351,11 +352,11 @@ impl ListRow {
         let from = self.checkpoint();
         let Some(to) = &self.next else {
             let mut now = Comparison::quickly(project, process, from, Instant::now() + NOW_TIME)?;
-            now.leave_out_others(from, self.told().by, stats.log());
+            now.leave_out_others(from, self.label().by, stats.log());
             return Some(now);
         };
         let mut between = Comparison::between(project, from, to).ok()?;
-        between.leave_out_others(from, self.told().by, &attribution::before(stats.log(), to));
+        between.leave_out_others(from, self.label().by, &attribution::before(stats.log(), to));
         Some(between)
     }
 
@@ -388,7 +389,7 @@ impl ListRow {
             Some((row, step)) => json!(format!("{row}.{step}")),
             None => Value::Null,
         };
-        let mut value = checkpoint_json(&self.told(), root, &number);
+        let mut value = checkpoint_json(&self.label(), root, &number);
         value["undone"] = json!(self.row.is_undone);
         value["changed"] = json!(counts.map(|counts| counts.files + counts.repositories));
         value["added"] = json!(counts.map(|counts| counts.lines.added));
@@ -397,19 +398,19 @@ impl ListRow {
     }
 }
 
-fn checkpoint_json(told: &CheckpointLabel<'_>, root: &str, number: &Value) -> Value {
-    let checkpoint = told.checkpoint;
+fn checkpoint_json(label: &CheckpointLabel<'_>, root: &str, number: &Value) -> Value {
+    let checkpoint = label.checkpoint;
     json!({
         "id": checkpoint.id.to_string(),
         "number": number,
         "time": checkpoint.taken_at.to_rfc3339_opts(SecondsFormat::Secs, true),
-        "agent": told.by.map(|by| agent_name(by.agent)),
-        "session": told.by.map(|by| &by.session.0),
-        "turn": told.by.and_then(|by| Some(&by.turn.as_ref()?.0)),
-        "prompt": told.by.and_then(|by| by.prompt.as_ref()),
+        "agent": label.by.map(|by| agent_name(by.agent)),
+        "session": label.by.map(|by| &by.session.0),
+        "turn": label.by.and_then(|by| Some(&by.turn.as_ref()?.0)),
+        "prompt": label.by.and_then(|by| by.prompt.as_ref()),
         "cause": checkpoint.cause.reason.name(),
-        "tool": told.tool,
-        "summary": told.summary,
+        "tool": label.tool,
+        "summary": label.summary,
         "root": root,
         "changed": null,
         "added": null,
@@ -458,16 +459,16 @@ fn table(
             Some((row, step)) => format!("{row}.{step}"),
             None => String::new(),
         };
-        let told = line.told();
-        let mut badges = told.badges(project.home.as_deref());
+        let label = line.label();
+        let mut badges = label.badges(project.home.as_deref());
         if line.row.is_undone {
             badges.insert(0, "undone".to_owned());
         }
-        let what = described(&told, &badges, calls);
+        let what = described(&label, &badges, calls);
         table.row([
             number.into(),
             Cell::new(&line.checkpoint().id.to_string()[..listed.digits], Paint::Bold),
-            clock.when(told.at).into(),
+            clock.when(label.at).into(),
             what.into(),
             counts.map(Counts::words).unwrap_or_default().into(),
         ]);
@@ -475,8 +476,8 @@ fn table(
     table
 }
 
-fn described(told: &CheckpointLabel<'_>, badges: &[String], calls: bool) -> String {
-    let words = if calls { told.words() } else { told.turn() };
+fn described(label: &CheckpointLabel<'_>, badges: &[String], calls: bool) -> String {
+    let words = if calls { label.words() } else { label.turn() };
     if badges.is_empty() { words } else { format!("{words}  [{}]", badges.join("; ")) }
 }
 
@@ -503,7 +504,7 @@ fn everywhere(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
             }
             Err(err) => {
                 let path = ui::path(&known.path, home.as_deref()).into_owned();
-                let _ignored = writeln!(process.stderr, "warning: {path}: {err}");
+                say(process, &format!("warning: {path}: {err}"));
             }
         }
     }
@@ -511,11 +512,11 @@ fn everywhere(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
     if args.json {
         print_json(process, "list", everything_json(&parts))?;
     } else if parts.is_empty() {
-        let _ignored = writeln!(process.stderr, "no checkpoints anywhere yet");
+        say(process, "no checkpoints anywhere yet");
     } else {
         let parts: Vec<String> =
             parts.iter().map(|part| part.words(process, args, home.as_deref())).collect();
-        print(process, &parts.join("\n"))?;
+        print_text(process, &parts.join("\n"))?;
     }
     Ok(Exit::Ok)
 }
@@ -532,8 +533,10 @@ fn is_wanted(checkpoint: &Checkpoint, args: &ListArgs) -> bool {
 fn everything_json(parts: &[RootSection]) -> Value {
     let each = |part: &RootSection| {
         let root = part.known.path.to_string_lossy().into_owned();
-        let told = part.checkpoints.iter().map(CheckpointLabel::alone);
-        told.map(|told| (told.at, checkpoint_json(&told, &root, &Value::Null))).collect::<Vec<_>>()
+        let labels = part.checkpoints.iter().map(CheckpointLabel::alone);
+        labels
+            .map(|label| (label.at, checkpoint_json(&label, &root, &Value::Null)))
+            .collect::<Vec<_>>()
     };
     let mut values: Vec<_> = parts.iter().flat_map(each).collect();
     values.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
@@ -545,15 +548,15 @@ impl RootSection {
         let clock = Clock::local(process.now);
         let mut table =
             Table::new([Column::left("id"), Column::left("when"), Column::cut("what", Cut::End)]);
-        for told in self.checkpoints.iter().map(CheckpointLabel::alone) {
-            let id = Cell::new(&told.checkpoint.id.to_string()[..self.digits], Paint::Bold);
-            let what = described(&told, &told.badges(home), args.shows_calls());
-            table.row([id, clock.when(told.at).into(), what.into()]);
+        for label in self.checkpoints.iter().map(CheckpointLabel::alone) {
+            let id = Cell::new(&label.checkpoint.id.to_string()[..self.digits], Paint::Bold);
+            let what = described(&label, &label.badges(home), args.shows_calls());
+            table.row([id, clock.when(label.at).into(), what.into()]);
         }
         let gone = if self.known.gone { " — gone" } else { "" };
         let path = ui::path(&self.known.path, home);
         let table = if process.terminal.stdout {
-            table.show(process.terminal.columns, Style::stdout(process))
+            table.show(process.terminal.stdout_columns(), Style::stdout(process))
         } else {
             table.lines().1
         };

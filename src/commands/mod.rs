@@ -39,7 +39,7 @@ mod state_check;
 mod stats;
 mod steps;
 
-use std::{ffi::OsStr, path::Path};
+use std::{borrow::Cow, ffi::OsStr, path::Path};
 
 use serde_json::Value;
 
@@ -95,7 +95,7 @@ fn versioned(view: &str, object: Value) -> Value {
     Value::Object(head.chain(fields).collect())
 }
 
-/// Prints text on stdout. A reader that went away is no error.
+/// Prints text on stdout as it is: JSON, patches, file contents. A reader that went away is no error.
 ///
 /// # Errors
 ///
@@ -106,6 +106,35 @@ pub(crate) fn print(process: &mut Process<'_>, text: &str) -> Result<()> {
             Err(Error::io("write to", Path::new("standard output"))(err))
         }
         Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Prints text for people on stdout. In a terminal, breaks lines that are too wide for it.
+///
+/// # Errors
+///
+/// As [`print`].
+pub(crate) fn print_text(process: &mut Process<'_>, text: &str) -> Result<()> {
+    let text = wrapped(text, process.terminal.stdout_columns());
+    print(process, &text)
+}
+
+/// Prints a message on stderr, and a line feed. In a terminal, breaks lines that are too wide for it. A message that
+/// cannot be written is lost: what the command does is not affected.
+pub(crate) fn say(process: &mut Process<'_>, message: &str) {
+    say_text(process, &format!("{message}\n"));
+}
+
+/// Prints messages on stderr, each ended by a line feed of its own, like [`say`].
+pub(crate) fn say_text(process: &mut Process<'_>, messages: &str) {
+    let text = wrapped(messages, process.terminal.stderr_columns());
+    let _ignored = process.stderr.write_all(text.as_bytes());
+}
+
+fn wrapped(text: &str, columns: Option<u16>) -> Cow<'_, str> {
+    match columns {
+        Some(columns) => ui::wrap_lines(text, columns.into()),
+        None => Cow::Borrowed(text),
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Project, known_roots};
+use super::{Project, known_roots, say};
 use crate::{
     cache::ScanTable,
     fs::stat_path,
@@ -40,7 +40,7 @@ enum DirectoryOrigin {
 /// For a project without checkpoints: says on stderr where those of its original may be.
 pub(super) fn say_if_known(process: &mut Process<'_>, project: &Project) {
     if let Some(origin) = of(project) {
-        say(process, project, &origin);
+        say_origin(process, project, &origin);
     }
 }
 
@@ -56,7 +56,7 @@ pub(super) fn say_if_swapped(process: &mut Process<'_>, project: &Project) {
         return;
     }
     if let Some(origin @ DirectoryOrigin::Moved(_)) = moved_from(project) {
-        say(process, project, &origin);
+        say_origin(process, project, &origin);
     }
 }
 
@@ -104,7 +104,7 @@ fn files(table: &ScanTable) -> impl Iterator<Item = (PathBuf, Stamp)> + '_ {
     })
 }
 
-fn say(process: &mut Process<'_>, project: &Project, origin: &DirectoryOrigin) {
+fn say_origin(process: &mut Process<'_>, project: &Project, origin: &DirectoryOrigin) {
     let (DirectoryOrigin::Moved(path)
     | DirectoryOrigin::PerhapsMoved(path)
     | DirectoryOrigin::Copied(path)) = origin;
@@ -120,10 +120,12 @@ fn say(process: &mut Process<'_>, project: &Project, origin: &DirectoryOrigin) {
     };
     let text = path.to_string_lossy();
     let root = ui::escape(shell_words::quote(&text).as_bytes()).into_owned();
-    let _ignored = writeln!(
-        process.stderr,
-        "note: {what}\n\
+    say(
+        process,
+        &format!(
+            "note: {what}\n\
          hint: `beforehand list --root {root}` lists the checkpoints taken there,\n      \
          `beforehand restore --root {root} ID --into DIR` writes the files of one to a new directory"
+        ),
     );
 }

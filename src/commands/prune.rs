@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Project, print, print_json, rows, rows::CheckpointLabel};
+use super::{Project, print_json, print_text, rows, rows::CheckpointLabel, say};
 use crate::{
     config,
     error::{Error, Result},
@@ -28,13 +28,13 @@ pub(crate) struct PruneArgs {
     /// Keep at most this many
     #[arg(long, value_name = "N")]
     keep: Option<String>,
-    /// Drop what is older, as in `36h` or `14d`
+    /// Drop checkpoints older than this, as in `36h` or `14d`
     #[arg(long, value_name = "AGE")]
     older_than: Option<String>,
     /// Drop the oldest until the rest takes no more in beforehand's own store, as in `200 MB`
     #[arg(long, value_name = "SIZE")]
     max_size: Option<String>,
-    /// Show what would go, and do nothing
+    /// Show what would be dropped, and do nothing
     #[arg(long)]
     dry_run: bool,
     /// Print JSON
@@ -80,12 +80,12 @@ pub(crate) fn run(process: &mut Process<'_>, args: &PruneArgs) -> Result<Exit> {
             0 => String::new(),
             bytes => format!("; {} freed", ui::size(bytes)),
         };
-        let _ignored = writeln!(process.stderr, "nothing to drop; {stay} {verb}{freed}");
+        say(process, &format!("nothing to drop; {stay} {verb}{freed}"));
         return Ok(Exit::Ok);
     }
     let mut text = table(process, &project, &checkpoints, &plan);
     text.push_str(&summary(&plan, freed, args.dry_run));
-    print(process, &text)?;
+    print_text(process, &text)?;
     Ok(Exit::Ok)
 }
 
@@ -103,7 +103,7 @@ fn say_over(process: &mut Process<'_>, Over { bytes, max }: Over, dry_run: bool)
     let (bytes, max) = (ui::size(bytes), ui::size(max));
     let said =
         format!("note: {bytes} {stays}, and not {max}: what is marked `keep` cannot be dropped");
-    let _ignored = writeln!(process.stderr, "{said}");
+    say(process, &said);
 }
 
 struct PruneGoal {
@@ -257,7 +257,7 @@ pub(super) fn say_if_busy(process: &mut Process<'_>, freed: Freed) {
     if freed.is_busy {
         let said = "note: another beforehand is at work on the store, so not all is freed yet\n\
                     hint: run `beforehand prune` again in a minute";
-        let _ignored = writeln!(process.stderr, "{said}");
+        say(process, &said);
     }
 }
 
@@ -275,8 +275,8 @@ pub(super) fn table(
             Some((row, row.steps.iter().position(|step| step.id == checkpoint.id)?))
         });
         match step {
-            Some((row, 0)) => row.told(0).turn(),
-            Some((row, n)) => row.told(n).words(),
+            Some((row, 0)) => row.label(0).turn(),
+            Some((row, n)) => row.label(n).words(),
             None => CheckpointLabel::alone(checkpoint).words(),
         }
     };
@@ -301,7 +301,7 @@ pub(super) fn table(
             Cell::new(why, Paint::Dim),
         ]);
     }
-    table.show(process.terminal.columns, Style::stdout(process))
+    table.show(process.terminal.stdout_columns(), Style::stdout(process))
 }
 
 pub(super) fn summary(plan: &PrunePlan, freed: Freed, dry_run: bool) -> String {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::Project;
+use super::{Project, say_text};
 use crate::{
     error::{Error, Result},
     model::Checkpoint,
@@ -25,7 +25,7 @@ pub(crate) fn recreate(
     is_part: bool,
 ) -> Result<Option<Project>> {
     let path = project.root.path();
-    let _ignored = process.stderr.write_all(words(project, checkpoint, is_part).as_bytes());
+    say_text(process, &words(project, checkpoint, is_part));
     if dry_run || (!yes && !ui::ask(process, "Bring it back?")) {
         return Ok(None);
     }

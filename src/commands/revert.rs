@@ -30,28 +30,28 @@ pub(crate) struct RevertArgs {
     /// The turn: a number from `beforehand list`, `latest`, or the start of an id
     #[arg(value_name = "TURN")]
     pub(crate) turn: String,
-    /// Show what would be done, and do nothing
+    /// Show the plan and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not ask
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Where the same lines were changed since, write both sides, between marks
+    /// Where the same lines were changed since, write both sides with conflict markers
     #[arg(long)]
     pub(crate) merge: bool,
-    /// Take back also what the turn did outside the project
+    /// Also undo what the turn did outside the project
     #[arg(long)]
     pub(crate) outside: bool,
-    /// Choose hunk by hunk what to take back, as `git restore -p` does
+    /// Choose what to undo hunk by hunk, as `git restore -p` does
     #[arg(short, long, conflicts_with_all = ["yes", "json"])]
     pub(crate) patch: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// The project, if it is not the current directory
+    /// The project around this directory instead of the current one
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
-    /// Only these files and directories, or what these patterns fit
+    /// Only these files and directories, or paths that match these patterns
     #[arg(last = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 }
@@ -154,7 +154,7 @@ fn find(
     if is_last && steps.iter().any(|step| running.contains(&step.id)) {
         return Err(Error::other(
             format!(
-                "turn {number} is still running, or was cut off: a command of it has not ended"
+                "turn {number} is still running, or was interrupted: a command of it has not ended"
             ),
             "nothing was changed; try again when the agent has finished, or use `beforehand undo`",
         ));

@@ -37,7 +37,7 @@ pub(crate) struct CheckpointLabel<'a> {
 
 impl TurnRow {
     /// Step `n` of it, from 0.
-    pub(crate) fn told(&self, n: usize) -> CheckpointLabel<'_> {
+    pub(crate) fn label(&self, n: usize) -> CheckpointLabel<'_> {
         let checkpoint = &self.steps[n];
         match self.used.as_ref().filter(|_| n == 0) {
             Some(used) => CheckpointLabel {

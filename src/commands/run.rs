@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, io};
 
-use super::Project;
+use super::{Project, say};
 use crate::{
     error::{Error, Result},
     hook,
@@ -20,10 +20,10 @@ use crate::{
 /// (127 if there is no such program, 126 if it cannot be run).
 #[derive(clap::Args)]
 pub(crate) struct RunArgs {
-    /// What to call this turn in the list
+    /// The name of this turn in the list
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Do not ask, even if something that it may destroy cannot be held
+    /// Do not ask, even if files that it may destroy cannot be held
     #[arg(short, long)]
     yes: bool,
     /// The program and its arguments
@@ -44,11 +44,11 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RunArgs) -> Result<Exit> {
         let said = format!(
             "`{path}` is never held as a whole, so what the program does to it is not held"
         );
-        let _ignored = writeln!(process.stderr, "warning: {said}");
+        say(process, &format!("warning: {said}"));
         may_run(process, args)?;
     }
     let decision = hook::program_begins(process, &call, args.name.as_deref())?;
-    say(process, &decision);
+    say_note(process, &decision);
     if decision.verdict != Verdict::Abstain {
         may_run(process, args)?;
     }
@@ -57,7 +57,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RunArgs) -> Result<Exit> {
         Err(err) => return Ok(not_run(process, &args.command, &err)),
     };
     let told = hook::program_ended(process, &call);
-    say(process, &told);
+    say_note(process, &told);
     Ok(Exit::Program(code))
 }
 
@@ -87,9 +87,9 @@ fn call(process: &Process<'_>, command: &[OsString]) -> ToolCall {
     ToolCall { context, id: Some("run".to_owned()), tool: "run".to_owned(), intent }
 }
 
-fn say(process: &mut Process<'_>, decision: &Decision) {
+fn say_note(process: &mut Process<'_>, decision: &Decision) {
     if let Some(note) = &decision.note {
-        let _ignored = writeln!(process.stderr, "{note}");
+        say(process, &note);
     }
 }
 
@@ -97,6 +97,6 @@ fn say(process: &mut Process<'_>, decision: &Decision) {
 fn not_run(process: &mut Process<'_>, command: &[OsString], err: &io::Error) -> Exit {
     let program = command.first().map(|word| ui::escape(word.as_encoded_bytes()));
     let program = program.unwrap_or_default();
-    let _ignored = writeln!(process.stderr, "error: cannot run `{program}`: {err}");
+    say(process, &format!("error: cannot run `{program}`: {err}"));
     Exit::Program(if err.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
 }

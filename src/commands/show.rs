@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{
     Project,
     list::{ListArgs, ListView},
-    print, print_json, rows,
+    print_json, print_text, rows,
     rows::{CheckpointLabel, agent_name, agent_title, on_one_line, skipped_json},
     steps::ShownStep,
 };
@@ -58,23 +58,24 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ShowArgs) -> Result<Exit> {
     };
     let listed = ListView::of(&project, &ListArgs::default())?;
     let rows = rows(vec![checkpoint.clone()], &ledger::uses(&project.state));
-    let told = rows.first().map_or_else(|| CheckpointLabel::alone(&checkpoint), |row| row.told(0));
+    let label =
+        rows.first().map_or_else(|| CheckpointLabel::alone(&checkpoint), |row| row.label(0));
     if args.json {
-        let mut value = as_json(&project, &told);
+        let mut value = as_json(&project, &label);
         value["step"] = step.map_or(Value::Null, |step| step.json(&project));
         print_json(process, "show", value)?;
     } else {
-        let mut text = as_text(process, &project, (&told, &listed));
+        let mut text = as_text(process, &project, (&label, &listed));
         if let Some(step) = step {
             text = step.text(process, &project) + &text;
         }
-        print(process, &text)?;
+        print_text(process, &text)?;
     }
     Ok(Exit::Ok)
 }
 
-fn as_json(project: &Project, told: &CheckpointLabel<'_>) -> Value {
-    let checkpoint = told.checkpoint;
+fn as_json(project: &Project, label: &CheckpointLabel<'_>) -> Value {
+    let checkpoint = label.checkpoint;
     let (kind, why) = keeper(project, checkpoint);
     let head = checkpoint.head.as_ref().map(|head| {
         json!({ "branch": head.branch, "commit": head.commit, "in_progress": head.in_progress })
@@ -83,12 +84,12 @@ fn as_json(project: &Project, told: &CheckpointLabel<'_>) -> Value {
         "id": checkpoint.id.to_string(),
         "time": checkpoint.taken_at.to_rfc3339_opts(SecondsFormat::Secs, true),
         "cause": checkpoint.cause.reason.name(),
-        "agent": told.by.map(|by| agent_name(by.agent)),
-        "session": told.by.map(|by| &by.session.0),
-        "turn": told.by.and_then(|by| Some(&by.turn.as_ref()?.0)),
-        "prompt": told.by.and_then(|by| by.prompt.as_ref()),
-        "tool": told.tool,
-        "summary": told.summary,
+        "agent": label.by.map(|by| agent_name(by.agent)),
+        "session": label.by.map(|by| &by.session.0),
+        "turn": label.by.and_then(|by| Some(&by.turn.as_ref()?.0)),
+        "prompt": label.by.and_then(|by| by.prompt.as_ref()),
+        "tool": label.tool,
+        "summary": label.summary,
         "of": checkpoint.cause.of.map(|of| of.to_string()),
         "root": project.root.path().to_string_lossy(),
         "files": checkpoint.files,
@@ -106,24 +107,24 @@ fn as_json(project: &Project, told: &CheckpointLabel<'_>) -> Value {
 fn as_text(
     process: &Process<'_>,
     project: &Project,
-    (told, listed): (&CheckpointLabel<'_>, &ListView),
+    (label, listed): (&CheckpointLabel<'_>, &ListView),
 ) -> String {
-    let checkpoint = told.checkpoint;
+    let checkpoint = label.checkpoint;
     let style = Style::stdout(process);
     let clock = Clock::local(process.now);
     let id = checkpoint.id.to_string();
     let mut text = format!("checkpoint {}{}\n", style.bold(&id[..4]), style.dim(&id[4..]));
-    let columns = process.terminal.columns.filter(|_| process.terminal.stdout).map(usize::from);
+    let columns = process.terminal.stdout_columns().map(usize::from);
     let mut line = |name: &str, said: &str| {
         let said =
             columns.map_or_else(|| said.to_owned(), |columns| ui::wrap(said, columns, NAME_CELLS));
         text.push_str(&format!("{name:<10} {said}\n"));
     };
     let taken = checkpoint.taken_at;
-    let words = told.words();
+    let words = label.words();
     let words = ui::escape(words.as_bytes());
     line("taken", &format!("{} ({}), {words}", clock.when(taken), clock.exact(taken)));
-    if let Some(by) = told.by {
+    if let Some(by) = label.by {
         line("by", &by_words(by, listed.turn_of(checkpoint.id)));
     }
     if let Some(counts) = listed.turn_counts(process, project, checkpoint.id) {

@@ -103,10 +103,10 @@ pub(crate) fn check(own: &RootState) -> Vec<Damage> {
 fn read_all(own: &RootState) -> Vec<Damage> {
     let mut found = Vec::new();
     if ScanTable::is_damaged(&own.cache()) {
-        found.push(damage("cache", "it cannot be read; the next scan makes it again"));
+        found.push(damage("cache", "it cannot be read; the next scan rebuilds it"));
     }
     if Stats::is_damaged(own) {
-        found.push(damage("stats.json", "it cannot be read; the next list makes it again"));
+        found.push(damage("stats.json", "it cannot be read; the next list rebuilds it"));
     }
     let lines = attribution::damaged(own);
     if lines > 0 {
@@ -121,7 +121,7 @@ fn read_all(own: &RootState) -> Vec<Damage> {
         found.push(damage(&name, &why));
     }
     if let Err(err) = RestoreLog::read(own) {
-        found.push(damage("restore-log", &told(err)));
+        found.push(damage("restore-log", &error_words(err)));
     }
     if let Err(err) = record::known_location(own) {
         found.push(damage("root.json", &lost_place(err)));
@@ -139,11 +139,11 @@ pub(crate) fn repair(own: &RootState, root: &Root, now: DateTime<Utc>) -> Result
     let mut done = Vec::new();
     if ScanTable::is_damaged(&own.cache()) {
         remove(&own.cache())?;
-        done.push("removed the damaged cache; the next scan makes it again".to_owned());
+        done.push("removed the damaged cache; the next scan rebuilds it".to_owned());
     }
     if Stats::is_damaged(own) {
         remove(&own.stats())?;
-        done.push("removed the damaged stats.json; the next list makes it again".to_owned());
+        done.push("removed the damaged stats.json; the next list rebuilds it".to_owned());
     }
     let lines = attribution::repair(own)?;
     if lines > 0 {
@@ -176,7 +176,7 @@ pub(crate) fn repair(own: &RootState, root: &Root, now: DateTime<Utc>) -> Result
 /// What is wrong with what all roots share: the ledgers of sessions, packs, and what rounds
 /// remember.
 pub(crate) fn check_sessions(state: &StateDir) -> Vec<Damage> {
-    let why = "it cannot be read; a call more is saved for want of it";
+    let why = "it cannot be read; this costs one extra checkpoint";
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let damaged = ledger::damaged(state);
     let mut found = in_the_way(&shared_files(state));
@@ -188,10 +188,10 @@ pub(crate) fn check_sessions(state: &StateDir) -> Vec<Damage> {
             Error::Damaged { what, .. } => what.clone(),
             _ => "objects/packs".to_owned(),
         };
-        found.push(damage(&what, &told(err)));
+        found.push(damage(&what, &error_words(err)));
     }
     if MaintenanceState::is_damaged(state) {
-        let why = "it cannot be read; to the next round all looks new";
+        let why = "it cannot be read; to the next maintenance run, everything looks new";
         add(&mut found, damage("maintenance.json", why));
     }
     found
@@ -242,8 +242,11 @@ pub(crate) fn check_places(state: &StateDir, here: Option<&RootState>) -> Result
 /// Why nothing says where a root is, and what to do.
 fn lost_place(err: Error) -> String {
     match err {
-        err @ Error::FormatTooNew { .. } => told(err),
-        err => format!("{}; `beforehand check --repair` in the project writes it again", told(err)),
+        err @ Error::FormatTooNew { .. } => error_words(err),
+        err => format!(
+            "{}; `beforehand check --repair` in the project writes it again",
+            error_words(err)
+        ),
     }
 }
 
@@ -251,7 +254,7 @@ fn damage(what: &str, why: &str) -> Damage {
     Damage::new(None, what.to_owned(), why.to_owned())
 }
 
-fn told(err: Error) -> String {
+fn error_words(err: Error) -> String {
     match err {
         Error::Damaged { why, .. } => why,
         Error::Io { source, .. } => source.to_string(),

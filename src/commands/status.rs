@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{
     Project,
     inactive_hooks::{Silent, silent, title},
-    print, print_json,
+    print_json, print_text,
     rows::skipped_json,
 };
 use crate::{
@@ -54,7 +54,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &StatusArgs) -> Result<Exit> 
         print_json(process, "status", value)?;
     } else {
         let text = status.words(process, &project);
-        print(process, &text)?;
+        print_text(process, &text)?;
     }
     Ok(if all_protected { Exit::Ok } else { Exit::Failed })
 }
@@ -149,7 +149,7 @@ impl Status {
             Column::left(""),
             Column::right(""),
             Column::left(""),
-            Column::left(""),
+            Column::below(""),
         ]);
         for place in &self.places {
             let path = ui::path(&place.path, home).into_owned();
@@ -164,7 +164,7 @@ impl Status {
                 place.standing_words().into(),
             ]);
         }
-        let mut text = table.show(process.terminal.columns, Style::stdout(process));
+        let mut text = table.show(process.terminal.stdout_columns(), Style::stdout(process));
         text.push('\n');
         text.push_str(&self.silent_words());
         text.extend(self.places.iter().map(|place| place.unread_words(home)));
@@ -208,7 +208,7 @@ impl Status {
     fn silent_words(&self) -> String {
         let mut lines = Vec::new();
         for Silent { agent, off } in self.places.iter().flat_map(|place| &place.silent) {
-            let line = format!("{}: {}\n  hint: {}\n", title(agent), off.told, off.hint);
+            let line = format!("{}: {}\n  hint: {}\n", title(agent), off.message, off.hint);
             if !lines.contains(&line) {
                 lines.push(line);
             }
@@ -243,17 +243,15 @@ impl Status {
             Unreadable::IoError if is_pack => "cannot be read from the disk".to_owned(),
             Unreadable::Damaged => {
                 let retention = ui::duration(project.settings.retention);
-                format!("is damaged; it is given up after {retention}, or with beforehand clear")
+                format!("is damaged; it is dropped after {retention}, or with beforehand clear")
             }
             Unreadable::Newer => "is from a newer beforehand; update this one".to_owned(),
             Unreadable::IoError => {
                 let retention = ui::duration(project.settings.retention);
-                format!("cannot be read from the disk; after {retention} of that it is given up")
+                format!("cannot be read from the disk; if that lasts {retention}, it is dropped")
             }
         };
-        format!(
-            "nothing can be freed, for it is not known what is still needed:\n  {path} {until}\n"
-        )
+        format!("nothing can be freed, because this may still need any of it:\n  {path} {until}\n")
     }
 
     fn prune_words(&self, clock: &Clock, settings: &Settings) -> String {

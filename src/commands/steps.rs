@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use super::{
     Project,
     compare::{Comparison, Counts},
-    print, print_json, rows,
+    print_json, print_text, rows,
     rows::on_one_line,
+    say, say_text,
 };
 use crate::{
     error::{Error, Result},
@@ -38,7 +39,7 @@ const PATHS_SHOWN_MAX: usize = 12;
 pub(super) fn turn_number(project: &Project, given: Option<&str>) -> Result<usize> {
     let rows = rows(project.store.list()?, &ledger::uses(&project.state));
     let Some(given) = given else {
-        let newest = rows.iter().position(|row| row.told(0).by.is_some());
+        let newest = rows.iter().position(|row| row.label(0).by.is_some());
         return newest.map(|at| at + 1).ok_or_else(|| {
             Error::other("no turns yet", "an agent's hook takes a checkpoint when one begins")
         });
@@ -150,22 +151,22 @@ pub(super) fn list(
     }
     let table = table(process, number, rows.iter().zip(counts));
     if process.terminal.stdout {
-        let table = table.show(process.terminal.columns, Style::stdout(process));
-        print(process, &(heading + &table))?;
+        let table = table.show(process.terminal.stdout_columns(), Style::stdout(process));
+        print_text(process, &(heading + &table))?;
     } else {
         let (titles, rows) = table.lines();
-        let _ignored = write!(process.stderr, "{heading}{titles}");
-        print(process, &rows)?;
+        say_text(process, &format!("{heading}{titles}"));
+        print_text(process, &rows)?;
     }
     let last = format!("{number}.{}", rows.len());
     let next =
         format!("beforehand show {last} · beforehand diff {last} · beforehand restore {last}");
-    let _ignored = writeln!(process.stderr, "\n{next}");
+    say(process, &format!("\n{next}"));
     Ok(Exit::Ok)
 }
 
 fn heading(turn: &TurnSteps<'_>) -> String {
-    let asked = turn.row.told(0).by.and_then(|by| by.prompt.as_deref()).map(on_one_line);
+    let asked = turn.row.label(0).by.and_then(|by| by.prompt.as_deref()).map(on_one_line);
     let asked = asked.filter(|asked| !asked.is_empty());
     let asked = asked.map(|it| format!(": {}", ui::escape(it.as_bytes()))).unwrap_or_default();
     format!("turn {}{asked} — {}\n\n", turn.turn, ui::count(turn.steps.len() as u64, "step"))
@@ -221,6 +222,21 @@ pub(super) fn gap_lines(state: &StepState) -> Vec<String> {
         format!("{}: {}", ui::escape(path.as_bytes()), why.words())
     };
     state.gaps.iter().map(line).collect()
+}
+
+/// How the files before a step differ from its checkpoint, which is shown next.
+fn before_words(state: &StepState) -> String {
+    let (known, unknown) = (state.differs.len() as u64, state.gaps.len() as u64);
+    match (known, unknown) {
+        (0, 0) => "as in this checkpoint".to_owned(),
+        (0, _) => format!("as in this checkpoint, except {} not held", ui::count(unknown, "file")),
+        (_, 0) => format!("as in this checkpoint, except {} held apart", ui::count(known, "file")),
+        (_, _) => format!(
+            "as in this checkpoint, except {} held apart and {} not held",
+            ui::count(known, "file"),
+            ui::number(unknown)
+        ),
+    }
 }
 
 /// A step as `show` tells it.
@@ -279,10 +295,9 @@ impl ShownStep {
         }
         match &self.row.state {
             Err(why) => line("before it", &format!("not held: {why}")),
-            Ok(_) if self.row.exact.is_some() => line("before it", "held, by this checkpoint:"),
+            Ok(_) if self.row.exact.is_some() => line("before it", "held, by this checkpoint"),
             Ok(state) => {
-                let files = ui::count(state.differs.len() as u64, "file");
-                line("before it", &format!("as in this checkpoint, but for {files}:"));
+                line("before it", &before_words(state));
                 for (at, gap) in gap_lines(state).iter().enumerate() {
                     line(if at == 0 { "not held" } else { "" }, gap);
                 }

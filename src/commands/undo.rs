@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, path::Path};
 use super::{
     Project, origin,
     restore::{Consent, carry_out, effect},
+    say, say_text,
 };
 use crate::{
     error::{Error, Result},
@@ -16,18 +17,18 @@ use crate::{
     ui,
 };
 
-/// Take back the last turn, or the last restore. Shows what it will do and asks.
+/// Undo the last turn, or the last restore. Shows what it will do and asks.
 #[derive(clap::Args, Clone, Default)]
 pub(crate) struct UndoArgs {
     #[command(flatten)]
     pub(crate) how: UndoOptions,
-    /// Take back the last turn of the session with a name that begins so
+    /// Undo the last turn of this session: its id, or the first characters of it
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
-    /// Take back everything the session did that worked here last, or the one named
+    /// Undo everything that the last session in this project did, or the one in --session
     #[arg(long)]
     pub(crate) whole_session: bool,
-    /// Choose hunk by hunk what to take back, as `git restore -p` does
+    /// Choose what to undo hunk by hunk, as `git restore -p` does
     #[arg(short, long, conflicts_with_all = ["yes", "json"])]
     pub(crate) patch: bool,
 }
@@ -39,10 +40,10 @@ pub(crate) struct UndoOptions {
     /// Do not ask
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Show what would be done, and do nothing
+    /// Show the plan and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Overwrite also what others than the agent have changed since
+    /// Also overwrite changes that were not made by the agent
     #[arg(long)]
     pub(crate) force: bool,
     /// Print JSON
@@ -116,13 +117,13 @@ fn last_with_effect(
             ));
         }
         let mut told = format!(
-            "note: passed over the {what} after checkpoint {}: nothing of it is left to undo\n",
+            "note: skipped the {what} after checkpoint {}: nothing is left to undo\n",
             target.id.short()
         );
         for line in effect.left {
             told.push_str(&format!("  {line}\n"));
         }
-        let _ignored = process.stderr.write_all(told.as_bytes());
+        say_text(process, &told);
         passed.push(target.id);
     }
     Ok(None)
@@ -138,9 +139,8 @@ fn say_elsewhere(process: &mut Process<'_>, project: &Project) {
     let roots: BTreeSet<&Path> = same.map(|used| used.root.as_path()).collect();
     for root in roots {
         let root = ui::path(root, project.home.as_deref());
-        let note =
-            format!("note: the turn worked in {root} too; `beforehand undo` there is for that");
-        let _ignored = writeln!(process.stderr, "{note}");
+        let note = format!("note: the turn also changed {root}; run `beforehand undo` there");
+        say(process, &note);
     }
 }
 

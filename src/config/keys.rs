@@ -175,7 +175,7 @@ pub const KEYS: &[SettingKey] = &[
         Shared,
         "max_total_size",
         size max_total_size,
-        "What all checkpoints of all directories may take on the disk."
+        "How much disk space all checkpoints of all directories may take."
     ),
     key!(
         Directory,
@@ -197,13 +197,13 @@ pub const KEYS: &[SettingKey] = &[
         notify,
         "When to say something in the agent: on `trouble`, `always` (each checkpoint) or `never`."
     ),
-    key!(Shared, "auto_prune", auto_prune, "Whether the limits are kept without being asked."),
-    key!(Shared, "prune_interval", prune_interval, "The least time between two such rounds."),
+    key!(Shared, "auto_prune", auto_prune, "Whether the limits are applied automatically."),
+    key!(Shared, "prune_interval", prune_interval, "The least time between two maintenance runs."),
     key!(
         Shared,
         "delete_orphans",
         delete_orphans,
-        "Whether checkpoints of directories that are gone are dropped."
+        "Whether checkpoints of deleted directories are dropped."
     ),
     key!(
         Directory,

@@ -28,7 +28,7 @@ use crate::{
 /// what is written while the fork is held.
 const TICK: Duration = Duration::from_millis(25);
 
-/// A fork whose content is held.
+/// A fork after its content was saved.
 pub(crate) struct Dropping {
     /// What holds it; `None` if nothing is there.
     pub(crate) held: Option<Checkpoint>,

@@ -162,7 +162,7 @@ fn mention(
     let finds = |simple: &Simple| simple.level == Level::Destroys && is_open(simple);
     let takes_all = finding.commands.iter().any(finds);
     let (text, why) = mentions::threat(ours, line.commands(), takes_all)?;
-    Some(format!("it names `{text}`, and what it does there cannot be told: {why}"))
+    Some(format!("it names `{text}`, and its effect there is unknown: {why}"))
 }
 
 /// Git at work on the refs that hold checkpoints.
@@ -239,7 +239,7 @@ fn located_threat(line: &CommandLine<'_>, does: bool) -> Option<String> {
             && words.last().is_some_and(|last| last == "beforehand")
     };
     let found = line.commands().iter().any(locates);
-    found.then(|| "it changes something by the place of beforehand's program".to_owned())
+    found.then(|| "it uses the path of beforehand's program to change something".to_owned())
 }
 
 fn environment_threat(words: &[&str]) -> Option<String> {

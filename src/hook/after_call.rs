@@ -79,7 +79,7 @@ fn wrote(site: &EventSite<'_, '_>, call: &ToolCall, held: &[HeldWrite], now_ns: 
     })
 }
 
-/// Looks at what was done in the root at `path` since a checkpoint. A directory whose files are
+/// Looks at what was done in the root at `path` since a checkpoint. A directory with files that are
 /// not held as a whole is not looked at as a whole either.
 pub(super) fn since(
     site: &EventSite<'_, '_>,

@@ -108,7 +108,7 @@ fn code(call: &ToolCall, cwd: &Path) -> String {
 /// What goes with a question that the agent turns into a refusal where no person is asked.
 fn unseen(code: &str) -> String {
     format!(
-        "(where nobody is asked, the user can still allow this one call in a terminal of their \
+        "(where no user can be asked, the user can still allow this one call in a terminal of their \
          own, with `beforehand allow --once {}`)",
         ui::escape(code.as_bytes())
     )
@@ -125,7 +125,7 @@ fn advice(refusal: Refusal<'_>, code: Option<&str>, rules: &[&str]) -> String {
     let why = match refusal {
         Refusal::BySettings => "refused by beforehand's settings".to_owned(),
         Refusal::NoQuestion(title) => format!("refused, because {title} cannot ask you"),
-        Refusal::Unattended => "refused, because nobody is asked in this session".to_owned(),
+        Refusal::Unattended => "refused, because this session has no user to ask".to_owned(),
     };
     let once = code.map_or_else(String::new, |code| {
         let code = ui::escape(code.as_bytes());
@@ -149,7 +149,7 @@ mod tests {
         let told = advice(Refusal::Unattended, Some("12ab34cd"), &["cannot_hold"]);
         assert_eq!(
             told,
-            "refused, because nobody is asked in this session. Do not try another way: leave it, \
+            "refused, because this session has no user to ask. Do not try another way: leave it, \
              or tell the user. The user can allow this one call in a terminal of their own, with \
              `beforehand allow --once 12ab34cd`, or all calls like it with the setting \
              `cannot_hold = \"note\"`"

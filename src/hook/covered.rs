@@ -1,6 +1,6 @@
 //! Whether a turn already holds what a call can change.
 //!
-//! Fast path: an edit whose files this turn already holds. It returns true, or falls through to the
+//! Fast path: an edit of files that this turn already holds. It returns true, or falls through to the
 //! full check. It reads the session's ledger without its lock, so no call waits for it. That is safe:
 //! a ledger names a checkpoint only once it exists, and the cache is written after its checkpoint. A
 //! call that saves at the same moment can only cause a needless full check.

@@ -66,7 +66,7 @@ impl Notes {
 /// What a checkpoint leaves out.
 pub(super) struct LeftOutNote<'a> {
     pub(super) skipped: &'a [Skipped],
-    /// Whether the deadline came first.
+    /// Whether the deadline was reached.
     pub(super) is_partial: bool,
 }
 
@@ -81,7 +81,7 @@ pub(super) fn of_saved(
     let mut lines = Vec::new();
     if checkpoint.partial {
         lines.push(format!(
-            "checkpoint {} is partial: the deadline came first; `beforehand show {}` tells what it \
+            "checkpoint {} is partial: the deadline was reached; `beforehand show {}` tells what it \
              lacks",
             checkpoint.id.short(),
             checkpoint.id.short()
@@ -191,7 +191,9 @@ fn loss(effect: &Effect, victim: &Unheld, cwd: &Path) -> String {
     let found = found.map(|(simple, target)| {
         (simple.text.split_whitespace().next().unwrap_or_default(), target.action)
     });
-    let Some((program, action)) = found else { return "this call can lose it for good".to_owned() };
+    let Some((program, action)) = found else {
+        return "this call can destroy it permanently".to_owned();
+    };
     let program = match program {
         ">" | ">>" | "" => "the redirection".to_owned(),
         name => ui::escape(name.as_bytes()).into_owned(),

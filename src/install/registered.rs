@@ -45,7 +45,7 @@ pub fn registrations_at(
             search.by_default(row, home, rest);
         }
         if !home_goes {
-            search.told(process, row);
+            search.in_directories_of_variables(process, row);
         }
         if let Some(rest) = in_root {
             let met = row.project_names().filter(|name| meets(rest, name, can_contain));
@@ -80,11 +80,11 @@ impl HookFileSearch<'_> {
         }
     }
 
-    /// Files of the directories that variables tell.
-    fn told(&mut self, process: &Process<'_>, row: &InstallRow) {
-        let is_told =
+    /// Files of the directories that environment variables name.
+    fn in_directories_of_variables(&mut self, process: &Process<'_>, row: &InstallRow) {
+        let is_set =
             |base: &SettingsBase| base.var.is_some_and(|(name, _)| process.var(name).is_some());
-        for (base, name) in row.names().filter(|(base, _)| is_told(base)) {
+        for (base, name) in row.names().filter(|(base, _)| is_set(base)) {
             let file = base.dir(process).map(|dir| dir.join(name));
             self.found.extend(file.filter(|file| is_at(self.place, file, self.can_contain)));
         }

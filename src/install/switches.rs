@@ -23,7 +23,7 @@ const SIZE_MAX_BYTES: u64 = 2 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Off {
     /// What is in the way. Printable.
-    pub told: String,
+    pub message: String,
     /// What to do. Printable.
     pub hint: String,
 }
@@ -208,7 +208,7 @@ struct SwitchFiles<'a, 'p> {
 impl SwitchFiles<'_, '_> {
     fn off(&self, registered: &[(Site, HookStatus)]) -> Option<Off> {
         let found = OFF.iter().find_map(|switch| Some((switch, self.find(switch)?)));
-        let switched = found.map(|(switch, path)| self.told(switch, &path));
+        let switched = found.map(|(switch, path)| self.switched_off(switch, &path));
         switched.or_else(|| match self.row.agent {
             "codex" => registered.iter().find_map(|(site, found)| self.untrusted(site, found)),
             "hermes" => self.no_consent(),
@@ -256,15 +256,15 @@ impl SwitchFiles<'_, '_> {
         ui::path(path, self.home().as_deref()).into_owned()
     }
 
-    fn told(&self, switch: &Switch, path: &Path) -> Off {
+    fn switched_off(&self, switch: &Switch, path: &Path) -> Off {
         let (key, place) = (switch.key.join("."), self.shown(path));
         match switch.when {
             When::Is(value) => Off {
-                told: format!("its hooks are switched off: `{key}` is {value} in {place}"),
+                message: format!("its hooks are switched off: `{key}` is {value} in {place}"),
                 hint: format!("set `{key}` to {} in {place}", !value),
             },
             When::NamesUs => Off {
-                told: format!("beforehand's hooks are switched off by `{key}` in {place}"),
+                message: format!("beforehand's hooks are switched off by `{key}` in {place}"),
                 hint: format!("take beforehand out of `{key}` in {place}"),
             },
         }
@@ -277,16 +277,16 @@ impl SwitchFiles<'_, '_> {
         let config = text(&path).unwrap_or_default();
         match trust::untrusted(&config, &site.path, entries) {
             Err(why) => Some(Off {
-                told: format!("{}: {}", self.shown(&path), ui::escape(why.as_bytes())),
+                message: format!("{}: {}", self.shown(&path), ui::escape(why.as_bytes())),
                 hint: "put it right, then run this again".to_owned(),
             }),
             Ok(skipped) if !skipped.is_empty() => Some(Off {
-                told: "the hook is registered but not trusted: codex skips it in silence"
+                message: "the hook is registered but not trusted: codex skips it in silence"
                     .to_owned(),
                 hint: "beforehand install codex --trust, or `/hooks` in codex".to_owned(),
             }),
             Ok(_) => trust::disabled(&config, &site.path, entries).map(|event| Off {
-                told: format!("its hook for {} is switched off", ui::escape(event.as_bytes())),
+                message: format!("its hook for {} is switched off", ui::escape(event.as_bytes())),
                 hint: "switch it on again in `/hooks` in codex".to_owned(),
             }),
         }
@@ -316,7 +316,7 @@ impl SwitchFiles<'_, '_> {
         };
         let missing = hermes_hooks(&config).into_iter().find(|hook| !is_allowed(hook))?;
         Some(Off {
-            told: format!(
+            message: format!(
                 "Hermes has no consent for the hook of `{}`, and skips it wherever it cannot ask",
                 ui::escape(missing.0.as_bytes())
             ),
@@ -341,7 +341,7 @@ impl SwitchFiles<'_, '_> {
         })?;
         let (event, other) = (ui::escape(event.as_bytes()), self.shown(&other));
         Some(Off {
-            told: format!(
+            message: format!(
                 "Droid takes its hooks for {event} from {other} and passes over those in \
                  settings.json"
             ),
@@ -436,7 +436,7 @@ mod tests {
             let (off, _) = context.clone().run(b"", Terminal::default(), &(), off);
             let is_told = match (&off, told) {
                 (None, None) => true,
-                (Some(off), Some(told)) => off.told.contains(told),
+                (Some(off), Some(told)) => off.message.contains(told),
                 _ => false,
             };
             assert!(is_told, "{managed_says} {user_says}: {off:?}");

@@ -154,7 +154,7 @@ impl Ledger {
     pub fn turn_of(&mut self, context: &CallContext, last_prompt: Option<&UserMessage>) -> TurnId {
         let runs = self.wire.turn.is_some();
         match (&context.turn, &context.subagent) {
-            // Codex names the sub-agent's own transcript, whose last prompt is no user's.
+            // Codex names the sub-agent's own transcript, and its last prompt is no user's.
             (_, Some(_)) if runs => (),
             (Some(id), _) => self.begin_turn(Some(id), None),
             (None, _) => match last_prompt {

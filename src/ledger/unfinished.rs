@@ -1,4 +1,4 @@
-//! The part of a ledger about what is in progress: commands whose end was not seen, what the user and
+//! The part of a ledger about what is in progress: commands that were not seen to end, what the user and
 //! the model were told, and the address of the agent's server.
 
 use std::path::PathBuf;

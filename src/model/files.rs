@@ -347,7 +347,7 @@ impl SkipReason {
             Self::Unreadable => "cannot be read",
             Self::OtherFileSystem => "on another file system",
             Self::TooMany => "over max_files",
-            Self::OutOfTime => "the deadline came first",
+            Self::OutOfTime => "the deadline was reached",
             Self::KeptChanging => "kept changing while it was read",
             Self::TooDeep => "nested too deep",
             Self::UnknownKind => "an unknown type of file",
@@ -356,7 +356,7 @@ impl SkipReason {
         }
     }
 
-    /// The same as what is said of a file, as in "what is there now {}".
+    /// The same as what is said of a file, as in "its present content {}".
     pub fn predicate(self) -> String {
         match self {
             Self::MadeAgain | Self::Unreadable | Self::KeptChanging => self.words().to_owned(),

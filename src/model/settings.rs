@@ -36,9 +36,9 @@ pub struct Settings {
     pub notify: Notify,
     /// Whether limits are enforced without being asked.
     pub auto_prune: bool,
-    /// The least time between two such rounds.
+    /// The least time between two maintenance runs.
     pub prune_interval: Duration,
-    /// Whether checkpoints of directories that are gone are dropped.
+    /// Whether checkpoints of deleted directories are dropped.
     pub delete_orphans: bool,
     /// Names of files that never enter a repository's objects. Gitignore patterns.
     pub private: Vec<String>,

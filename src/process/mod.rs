@@ -61,8 +61,20 @@ pub struct Terminal {
     pub stdout: bool,
     /// A person reads stderr.
     pub stderr: bool,
-    /// Columns, where known.
+    /// How many columns the terminal has, if stdout or stderr is one and the system knows it.
     pub columns: Option<u16>,
+}
+
+impl Terminal {
+    /// How many columns a line on stdout may have; `None` for any number.
+    pub fn stdout_columns(self) -> Option<u16> {
+        self.columns.filter(|_| self.stdout)
+    }
+
+    /// How many columns a line on stderr may have; `None` for any number.
+    pub fn stderr_columns(self) -> Option<u16> {
+        self.columns.filter(|_| self.stderr)
+    }
 }
 
 /// Where input comes from: bytes, and a way to wait for them with a limit.
@@ -366,14 +378,13 @@ fn outlive_size_limit() {
 
 fn terminal() -> Terminal {
     use rustix::termios::{isatty, tcgetwinsize};
-    let stdout = isatty(io::stdout());
-    let columns =
-        if stdout { tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col) } else { None };
+    // It fails for what is no terminal.
+    let size = tcgetwinsize(io::stdout()).or_else(|_| tcgetwinsize(io::stderr()));
     Terminal {
         stdin: isatty(io::stdin()),
-        stdout,
+        stdout: isatty(io::stdout()),
         stderr: isatty(io::stderr()),
-        columns: columns.filter(|&columns| columns > 0),
+        columns: size.ok().map(|size| size.ws_col).filter(|&columns| columns > 0),
     }
 }
 

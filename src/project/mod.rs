@@ -158,7 +158,7 @@ impl Project {
         let selector: Selector = given.parse().map_err(|why: String| {
             Error::usage(
                 format!("`{}`: {why}", ui::escape(given.as_bytes())),
-                "run `beforehand list` to see what there is",
+                "run `beforehand list` to see the checkpoints",
             )
         })?;
         pick(self.store.list()?, &selector, &self.state, given)

@@ -117,7 +117,7 @@ fn bases<'a>(start: &'a Path, context: &'a CallContext, root: &'a Root) -> Vec<&
 }
 
 /// `path` as seen from `base`, without `.` and `..`. A name before `..` is taken for a directory,
-/// as everybody but the kernel does; see `places::physical`.
+/// as everything but the kernel does; see `places::physical`.
 fn absolute(base: &Path, path: &Path) -> Option<PathBuf> {
     let bytes = path.as_os_str().as_bytes();
     if bytes.is_empty() || bytes.contains(&0) {

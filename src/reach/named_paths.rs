@@ -341,7 +341,7 @@ fn of_glob(
 }
 
 /// Whether a place that is merely named may be held. The system's own directories are full of
-/// programs that every other command names; the places for everybody's temporary
+/// programs that every other command names; the places for all users' temporary
 /// files belong to no project.
 pub(super) fn is_worth_a_copy(place: &Path) -> bool {
     const SHARED: &[&str] = &[

@@ -117,7 +117,7 @@ impl Restore<'_> {
         // What others did is theirs, wherever it stands.
         let is_others = |step: &&Step| {
             step.action == Action::Merge
-                || prepared.mid_turn_digests.contains_key(&step.path)
+                || prepared.others_digests.contains_key(&step.path)
                 || prepared.of_step.contains_key(&step.path)
         };
         let below = plan.deeds().filter(|step| !is_others(step));
@@ -272,7 +272,7 @@ fn merged(prepared: &Prepared) -> Vec<(RelPath, String)> {
     let merges = prepared.plan.merges.iter().chain(&prepared.of_step);
     let merges = merges.map(|(path, it)| (path.clone(), attribution::digest(&it.bytes)));
     merges
-        .chain(prepared.mid_turn_digests.iter().map(|(path, sha)| (path.clone(), sha.clone())))
+        .chain(prepared.others_digests.iter().map(|(path, sha)| (path.clone(), sha.clone())))
         .collect()
 }
 

@@ -14,7 +14,7 @@ use super::{
     head::{self, HeadPlan},
     left_out::{left_out, moved, new_unheld, refuse_unknown},
     merge::{self, Merges},
-    mid_turn::{self, MidTurn},
+    others_versions::{self, OthersVersions},
     outside,
     prepared::{BuiltOn, Prepared},
     repositories::{Repositories, keep_in_git_dirs},
@@ -54,7 +54,7 @@ struct View {
 struct ChangeFacts {
     authorship: Authorship,
     merges: Merges,
-    inner: MidTurn,
+    inner: OthersVersions,
     /// What stays of what is to be restored, and why.
     kept: BTreeMap<RelPath, KeepReason>,
     /// What builds on a reverted turn.
@@ -183,7 +183,7 @@ impl Restore<'_> {
         let RootComparison { now, changes, skipped, unscanned, .. } = &mut view.seen;
         let log = Authors::of(self, changes, &view.then, PathSide::Root)?;
         let authorship = log.attribute(self, changes, unscanned, skipped);
-        let inner = mid_turn::go_to(self, changes, (&log, &authorship), (&view.then, now))?;
+        let inner = others_versions::go_to(self, changes, (&log, &authorship), (&view.then, now))?;
         let merges = if request.options.merge {
             let done = Revert::of_session(self, (&view.then, now))?;
             let take_back = |change: &Change| done.as_ref()?.between_others(change);
@@ -204,7 +204,7 @@ impl Restore<'_> {
         Ok(ChangeFacts {
             authorship: Authorship { authors, ..Authorship::default() },
             merges,
-            inner: MidTurn { digests, ..MidTurn::default() },
+            inner: OthersVersions { digests, ..OthersVersions::default() },
             kept,
             built_on: self.turns_of(&built_on)?,
             touched: Some(touched),
@@ -279,9 +279,9 @@ impl Restore<'_> {
             moved,
             inner_roots: view.inner_roots,
             sessions,
-            mid_turn: inner.back_to,
-            mid_turn_digests: inner.digests,
-            inner_steps: inner.left,
+            others_versions: inner.back_to,
+            others_digests: inner.digests,
+            others_left: inner.left,
             damaged: view.damaged.union(&inner.damaged).copied().collect(),
             marked: merges.marked,
             built_on,

@@ -9,7 +9,7 @@ use super::{
     authors::OtherSession,
     brought::Brought,
     head::{HeadPlan, NestedHead},
-    mid_turn::OthersVersion,
+    others_versions::OthersVersion,
 };
 use crate::{
     model::{CheckpointId, RelPath, Skipped, Stamp},
@@ -50,11 +50,11 @@ pub(crate) struct Prepared {
     /// Roots of their own below this one in which something differs, and stays.
     pub(crate) inner_roots: BTreeSet<RelPath>,
     /// The work of others since, to which it goes back, with the checkpoints that hold it.
-    pub(crate) mid_turn: BTreeMap<RelPath, OthersVersion>,
+    pub(crate) others_versions: BTreeMap<RelPath, OthersVersion>,
     /// The SHA-256 of its content, in hex.
-    pub(crate) mid_turn_digests: BTreeMap<RelPath, String>,
+    pub(crate) others_digests: BTreeMap<RelPath, String>,
     /// The work of others that only later checkpoints hold, and that does not come back.
-    pub(crate) inner_steps: BTreeMap<RelPath, CheckpointId>,
+    pub(crate) others_left: BTreeMap<RelPath, CheckpointId>,
     /// Later checkpoints that may hold more of what was there, and are damaged.
     pub(crate) damaged: BTreeSet<CheckpointId>,
     /// Merged files in which conflicts are marked.
@@ -101,9 +101,9 @@ impl Prepared {
             new_unheld: Vec::new(),
             moved: BTreeMap::new(),
             inner_roots: BTreeSet::new(),
-            mid_turn: BTreeMap::new(),
-            mid_turn_digests: BTreeMap::new(),
-            inner_steps: BTreeMap::new(),
+            others_versions: BTreeMap::new(),
+            others_digests: BTreeMap::new(),
+            others_left: BTreeMap::new(),
             damaged: BTreeSet::new(),
             marked: BTreeSet::new(),
             of_step: BTreeMap::new(),
@@ -181,8 +181,8 @@ impl Prepared {
         // What goes back to the work of others is written down with its digest; a part of it has one
         // of its own.
         let is_whole = |path: &RelPath| deeds.contains(path) && !plan.merges.contains_key(path);
-        self.mid_turn.retain(|path, _| is_whole(path));
-        self.mid_turn_digests.retain(|path, _| is_whole(path));
+        self.others_versions.retain(|path, _| is_whole(path));
+        self.others_digests.retain(|path, _| is_whole(path));
         self.marked.retain(|path| deeds.contains(path));
         is_more
     }

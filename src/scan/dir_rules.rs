@@ -56,7 +56,7 @@ impl DirRules {
         Self { rules, ..self.clone() }
     }
 
-    /// The rules of the nested repository whose worktree is the directory at `path`; `None` if it
+    /// The rules of the nested repository with the directory at `path` as its worktree; `None` if it
     /// is not one, or is the root.
     pub(super) fn nested(
         &self,

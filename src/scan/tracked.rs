@@ -37,7 +37,7 @@ struct TrackedEntry {
 }
 
 impl Tracked {
-    /// Reads the index at `path` of a repository whose worktree begins `skip` bytes into a path.
+    /// Reads the index at `path` of a repository with a worktree that begins `skip` bytes into a path.
     ///
     /// A missing, hostile or damaged index tracks nothing: every file then counts as untracked, and
     /// is captured unless it is ignored.

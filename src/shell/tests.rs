@@ -140,7 +140,7 @@ fn other_languages_are_unknown_unless_they_plainly_look() {
     assert_eq!(level("print(1)", Language::Code), Level::Unknown);
 }
 
-/// Words whose mixtures are often valid and seldom sensible.
+/// Words that are often valid in a mixture, and seldom sensible.
 fn soup() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "ls", "rm", "a", "-rf", "|", ";", "&&", "$(", ")", "`", "'", "\"", "{", "}", "if", "then",

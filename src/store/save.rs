@@ -108,7 +108,7 @@ pub(super) fn overtaken(store: &dyn Store, draft: &Draft) -> Result<Option<Saved
     }
 }
 
-/// What the cache says of a scan whose directory `top` is held.
+/// What the cache says of a scan once its directory `top` is held.
 pub(super) fn facts(scan: &Scan, top: ContentId, checkpoint: &Checkpoint) -> Facts {
     Facts {
         anchor: Some(top),

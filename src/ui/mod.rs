@@ -19,7 +19,7 @@ pub use hunks::{DiffOptions, DiffSide, FileDiff, LineCounts, Patch, Unfit};
 pub use question::{answer, ask, keys};
 pub use style::{Paint, Style};
 pub use table::{Cell, Column, Table};
-pub use width::{Align, Cut, cells, fit, pad, wrap};
+pub use width::{Align, Cut, cells, fit, pad, wrap, wrap_lines};
 pub use words::{Clock, ago, count, duration, left_out, number, size};
 
 /// A path for display: escaped, and with `~` for the home directory.

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use super::wrap_lines;
 use crate::process::Process;
 
 /// Enough for a yes or no.
@@ -13,7 +14,7 @@ pub fn ask(process: &mut Process<'_>, question: &str) -> bool {
     if !process.terminal.stdin {
         return false;
     }
-    let asked = write!(process.stderr, "{question} [y/N] ").and_then(|()| process.stderr.flush());
+    let asked = pose(process, &format!("{question} [y/N]"));
     let answer = asked.map(|()| line(process.stdin)).unwrap_or_default();
     let answer = answer.trim_ascii();
     answer.eq_ignore_ascii_case(b"y") || answer.eq_ignore_ascii_case(b"yes")
@@ -25,7 +26,7 @@ pub fn answer(process: &mut Process<'_>, question: &str) -> Option<String> {
     if !process.terminal.stdin {
         return None;
     }
-    write!(process.stderr, "{question} ").and_then(|()| process.stderr.flush()).ok()?;
+    pose(process, question)?;
     let answer = line(process.stdin);
     let answer = String::from_utf8_lossy(answer.trim_ascii()).into_owned();
     Some(answer).filter(|answer| !answer.is_empty())
@@ -37,9 +38,16 @@ pub fn keys(process: &mut Process<'_>, question: &str) -> Option<String> {
     if !process.terminal.stdin {
         return None;
     }
-    write!(process.stderr, "{question} ").and_then(|()| process.stderr.flush()).ok()?;
+    pose(process, question)?;
     let typed = ended_line(process.stdin)?;
     Some(String::from_utf8_lossy(typed.trim_ascii()).into_owned())
+}
+
+/// Prints a question. `None` if it cannot be printed.
+fn pose(process: &mut Process<'_>, question: &str) -> Option<()> {
+    let columns = process.terminal.stderr_columns();
+    let question = columns.map_or(question.into(), |columns| wrap_lines(question, columns.into()));
+    write!(process.stderr, "{question} ").and_then(|()| process.stderr.flush()).ok()
 }
 
 /// One line, byte by byte: what follows it belongs to the next reader.

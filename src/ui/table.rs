@@ -1,6 +1,6 @@
 //! Lays out rows in columns, measured in cells, within a given width.
 
-use super::{Align, Cut, Paint, Style, cells, escape, fit, width::spaces};
+use super::{Align, Cut, Paint, Style, cells, escape, fit, width::spaces, wrap};
 
 /// The format of one column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,22 +11,29 @@ pub struct Column {
     pub align: Align,
     /// Where its texts may be shortened if the table is too wide; `None` for nowhere.
     pub cut: Option<Cut>,
+    /// Whether a text that does not fit is shown whole, below its row. For the last column alone.
+    pub below: bool,
 }
 
 impl Column {
     /// A column of words.
     pub const fn left(title: &'static str) -> Self {
-        Self { title, align: Align::Left, cut: None }
+        Self { title, align: Align::Left, cut: None, below: false }
     }
 
     /// A column of numbers.
     pub const fn right(title: &'static str) -> Self {
-        Self { title, align: Align::Right, cut: None }
+        Self { title, align: Align::Right, cut: None, below: false }
     }
 
     /// A column that is shortened if the table is too wide.
     pub const fn cut(title: &'static str, cut: Cut) -> Self {
-        Self { title, align: Align::Left, cut: Some(cut) }
+        Self { title, align: Align::Left, cut: Some(cut), below: false }
+    }
+
+    /// A last column of sentences: one that does not fit is shown whole, below its row.
+    pub const fn below(title: &'static str) -> Self {
+        Self { title, align: Align::Left, cut: None, below: true }
     }
 }
 
@@ -72,6 +79,12 @@ const GAP: usize = 2;
 /// No column is shortened below this width.
 const CUT_MIN: usize = 8;
 
+/// A shorter text stays in its row: other columns are shortened for it.
+const BELOW_MIN: usize = 12;
+
+/// Where a text begins that is shown below its row.
+const BELOW_INDENT: usize = 6;
+
 impl Table {
     /// An empty table.
     pub fn new(columns: impl Into<Vec<Column>>) -> Self {
@@ -98,9 +111,29 @@ impl Table {
         let widths = self.widths(&rows, columns.map(usize::from));
         let mut shown = String::new();
         for row in rows {
+            let below = columns.and_then(|columns| self.below(row, &widths, columns.into()));
+            let row = if below.is_some() { &row[..row.len() - 1] } else { row };
             self.push_line(&mut shown, row, &widths, style);
+            if let Some((cell, columns)) = below {
+                let text = wrap(&cell.text, columns, BELOW_INDENT);
+                let text = style.paint(cell.paint, &text);
+                shown.push_str(&format!("{:BELOW_INDENT$}{text}\n", ""));
+            }
         }
         shown
+    }
+
+    /// The last cell of a row if it must be shown below it, and the width that the text may have.
+    fn below<'r>(
+        &self,
+        row: &'r [Cell],
+        widths: &[usize],
+        columns: usize,
+    ) -> Option<(&'r Cell, usize)> {
+        let column = self.columns.last().filter(|_| row.len() == self.columns.len())?;
+        let (cell, (_, others)) = (row.last()?, widths.split_last()?);
+        let begins = INDENT + others.iter().map(|width| width + GAP).sum::<usize>();
+        (column.below && begins + cells(&cell.text) > columns).then_some((cell, columns))
     }
 
     /// The rows for what is no terminal, a line each: every cell as it is, two spaces between them,
@@ -120,13 +153,18 @@ impl Table {
             |n: usize| rows.iter().filter_map(|row| row.get(n)).map(|cell| cells(&cell.text)).max();
         let mut widths: Vec<_> = (0..self.columns.len()).map(|n| widest(n).unwrap_or(0)).collect();
         let gaps = INDENT + GAP * widths.len().saturating_sub(1);
-        let all = gaps + widths.iter().sum::<usize>();
-        let mut over = all.saturating_sub(width.unwrap_or(all));
-        for (column, width) in self.columns.iter().zip(&mut widths) {
-            if column.cut.is_some() && over > 0 {
-                let cut = over.min(width.saturating_sub(CUT_MIN));
-                *width -= cut;
-                over -= cut;
+        let needed = self
+            .columns
+            .iter()
+            .zip(&widths)
+            .map(|(column, &width)| if column.below { width.min(BELOW_MIN) } else { width });
+        let all = gaps + needed.sum::<usize>();
+        for _ in 0..all.saturating_sub(width.unwrap_or(all)) {
+            // The widest one gives way.
+            let may_be_cut = self.columns.iter().zip(&mut widths).filter(|it| it.0.cut.is_some());
+            match may_be_cut.map(|(_, width)| width).max() {
+                Some(width) if *width > CUT_MIN => *width -= 1,
+                Some(_) | None => break,
             }
         }
         widths
@@ -204,6 +242,17 @@ mod tests {
         ");
         // Never below what still says something.
         assert_eq!(turns().show(Some(1), Style::PLAIN), turns().show(Some(54), Style::PLAIN));
+    }
+
+    #[test]
+    fn the_widest_column_gives_way_and_a_sentence_goes_below_its_row() {
+        let columns = [Column::cut("", Cut::Middle), Column::cut("", Cut::End), Column::below("")];
+        let mut table = Table::new(columns);
+        table.row(["~/a/very/long/path".into(), "short".into(), "gone".into()]);
+        table.row(["~/b".into(), "middling".into(), "not protected: it lies elsewhere".into()]);
+        let shown = table.show(Some(34), Style::PLAIN);
+        insta::assert_snapshot!(format!("34 cells:\n{shown}"), @"");
+        assert!(shown.lines().all(|line| cells(line) <= 34), "{shown}");
     }
 
     #[test]

@@ -126,7 +126,7 @@ def conversation(world):
     world.say("count the cart", [[client.write("two.txt", "2\n")], "counted it"], again=True)
     done = world.run_us("restore", "1", "--yes", "--conversation")
     must(not (project / "two.txt").exists() and (project / "one.txt").exists(), f"the files are not as before that turn: {done}")
-    found = re.search(r"goes on before .*? with: (.+)", done.stdout)
+    found = re.search(r"resume the conversation before .*? with: (.+)", done.stdout)
     if not found:
         must(done.returncode == 3, f"no fork, and exit {done.returncode}: {done.stdout}{done.stderr}")
         must("conversation" in done.stderr, f"not said: {done.stderr}")
@@ -139,6 +139,6 @@ def conversation(world):
     first = world.run_us("restore", "2", "--yes", "--conversation")
     must(not (project / "one.txt").exists(), f"the files are not as at first: {first}")
     new = re.search(r"nothing was said before .*; a new conversation begins with: (\S+)", first.stdout)
-    forked = re.search(r"goes on before .*? with: (.+)", first.stdout)
+    forked = re.search(r"resume the conversation before .*? with: (.+)", first.stdout)
     must(new or forked, f"before the first turn: {first}")
     yield "conversation", "forked", f"conversation: forked before the second turn; before the first, {'a new one' if new else 'an empty fork'}"

@@ -43,7 +43,7 @@ pub fn has_calls(agent: Agent) -> bool {
 }
 
 /// Everything that one line of a conversation tells of calls.
-pub fn told(agent: Agent, line: &[u8]) -> Vec<CallEvent> {
+pub fn calls_in(agent: Agent, line: &[u8]) -> Vec<CallEvent> {
     let Ok(line) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
     let reader = READERS.iter().find(|(owner, _)| *owner == agent);
     reader.map_or_else(Vec::new, |(_, read)| read(&line))
@@ -175,7 +175,7 @@ mod tests {
             }
             CallEvent::Failed(_) => None,
         };
-        told(agent, line.as_bytes()).into_iter().filter_map(intent).collect()
+        calls_in(agent, line.as_bytes()).into_iter().filter_map(intent).collect()
     }
 
     #[test]
@@ -218,15 +218,15 @@ mod tests {
         let refused = r#"{"message":{"content":[{"type":"tool_result","tool_use_id":"1",
             "is_error":true}]}}"#;
         assert_eq!(
-            told(Agent::ClaudeCode, refused.as_bytes()),
+            calls_in(Agent::ClaudeCode, refused.as_bytes()),
             [CallEvent::Failed("1".to_owned())]
         );
         let refused = r#"{"type":"response_item","payload":{"type":"function_call_output",
             "call_id":"1","output":"exec_command failed: rejected"}}"#;
-        assert_eq!(told(Agent::Codex, refused.as_bytes()), [CallEvent::Failed("1".to_owned())]);
+        assert_eq!(calls_in(Agent::Codex, refused.as_bytes()), [CallEvent::Failed("1".to_owned())]);
         for odd in ["", "5", "{}", r#"{"message":{"content":"hi"}}"#, r#"{"payload":[]}"#] {
-            assert!(told(Agent::ClaudeCode, odd.as_bytes()).is_empty());
-            assert!(told(Agent::Codex, odd.as_bytes()).is_empty());
+            assert!(calls_in(Agent::ClaudeCode, odd.as_bytes()).is_empty());
+            assert!(calls_in(Agent::Codex, odd.as_bytes()).is_empty());
         }
     }
 }

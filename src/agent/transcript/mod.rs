@@ -17,7 +17,7 @@ mod server;
 #[cfg(test)]
 mod tests;
 
-pub use calls::{CallEvent, has_calls, told, workdir};
+pub use calls::{CallEvent, calls_in, has_calls, workdir};
 pub use elsewhere::{moved, place_for};
 pub use server::{Asked, SERVE, ask, is_served, resume};
 
@@ -202,7 +202,7 @@ pub fn fork(
     })
 }
 
-/// The command that begins a new conversation with this agent; `None` for one whose conversations
+/// The command that begins a new conversation with this agent; `None` if its conversations
 /// cannot be forked.
 pub fn beginning(agent: Agent) -> Option<Vec<String>> {
     let resume = if is_served(agent) {

@@ -1,6 +1,6 @@
 //! Qwen Code: `projects/PLACE/chats/SESSION.jsonl`. Run with 0.24.4.
 //!
-//! A turn begins with a line of the user's whose provenance is a real user. Turns have no names in
+//! A turn begins with a line of the user's, with a real user as its provenance. Turns have no names in
 //! it.
 
 use serde::Deserialize;

@@ -341,7 +341,7 @@ impl AgentHistory {
         origin.is_some_and(|seen| seen.at < time)
     }
 
-    /// What was seen at `path` since what is there now was first seen there.
+    /// What was seen at `path` since its present content was first seen there.
     fn origin(&self, path: &RelPath, here: &dyn CurrentState) -> Option<&[Observation]> {
         let mut seen = self.seen(path);
         loop {

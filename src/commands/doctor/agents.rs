@@ -39,9 +39,9 @@ impl Visit<'_, '_> {
     /// How one agent stands.
     pub(super) fn agent(&self, row: &InstallRow) -> CheckResult {
         let title = title(row.agent);
-        let line = |health, told: String, hint: Option<String>| {
+        let line = |health, message: String, hint: Option<String>| {
             let name = title.to_lowercase();
-            CheckResult { name, health, told, hint }
+            CheckResult { name, health, message, hint }
         };
         let install = || Some(format!("beforehand install {}", row.agent));
         let (mut places, mut bare) = (Vec::new(), None);
@@ -49,8 +49,8 @@ impl Visit<'_, '_> {
             match look(&site, &self.ours) {
                 Ok(HookStatus::Nothing) => bare = bare.or(Some(site)),
                 Ok(found) => {
-                    if let Some((told, hint)) = self.fault(row, &site, &found) {
-                        return line(Health::Trouble, told, hint.or_else(install));
+                    if let Some((message, hint)) = self.fault(row, &site, &found) {
+                        return line(Health::Trouble, message, hint.or_else(install));
                     }
                     places.push((site, found));
                 }
@@ -63,20 +63,25 @@ impl Visit<'_, '_> {
         if let Some(site) =
             bare.filter(|site| (row.is_per_file() || site.names_hooks()) && !places.is_empty())
         {
-            let told = format!("{} has no hook of beforehand's", ui::path(&site.path, self.home));
-            return line(Health::Trouble, told, install());
+            let message =
+                format!("{} has no hook of beforehand's", ui::path(&site.path, self.home));
+            return line(Health::Trouble, message, install());
         }
         if let Some((first, found)) = places.first() {
             if let Some(off) = off(row, self.process, self.root, &places) {
-                return line(Health::Trouble, off.told, Some(off.hint));
+                return line(Health::Trouble, off.message, Some(off.hint));
             }
-            let told = format!("hook in {}", ui::path(&first.path, self.home));
-            let told = match self.speed(found) {
-                Ok(Some(took)) => format!("{told}, {took} a call"),
-                Ok(None) => told,
+            let message = format!("hook in {}", ui::path(&first.path, self.home));
+            let message = match self.speed(found) {
+                Ok(Some(took)) => format!("{message}, {took} a call"),
+                Ok(None) => message,
                 Err(why) => {
                     let why = ui::escape(why.as_bytes()).into_owned();
-                    return line(Health::Trouble, format!("{told}, which fails: {why}"), install());
+                    return line(
+                        Health::Trouble,
+                        format!("{message}, which fails: {why}"),
+                        install(),
+                    );
                 }
             };
             return match self.other(found) {
@@ -84,22 +89,22 @@ impl Visit<'_, '_> {
                     let other = ui::path(&other, self.home).into_owned();
                     line(
                         Health::Note,
-                        format!("{told} runs another beforehand, {other}"),
+                        format!("{message} runs another beforehand, {other}"),
                         install(),
                     )
                 }
-                None => self.calls(row, &told, line),
+                None => self.calls(row, &message, line),
             };
         }
         match (row.is_there(self.process), row.by_hand) {
             (false, _) => line(Health::Absent, "not installed".to_owned(), None),
             (true, Some(how)) => {
-                let told = "its hooks are put in by hand and were not looked at".to_owned();
-                line(Health::Note, told, Some(how.to_owned()))
+                let message = "its hooks were added by hand and were not checked".to_owned();
+                line(Health::Note, message, Some(how.to_owned()))
             }
             (true, None) if row.is_per_file() && row.sites(self.process).is_empty() => {
-                let told = "you have no agent of your own to put hooks into".to_owned();
-                line(Health::Note, told, Some(KIRO_AGENTS.to_owned()))
+                let message = "you have no agent of your own to put hooks into".to_owned();
+                line(Health::Note, message, Some(KIRO_AGENTS.to_owned()))
             }
             (true, None) => {
                 line(Health::Trouble, "it has no hook of beforehand's".to_owned(), install())
@@ -127,22 +132,22 @@ impl Visit<'_, '_> {
     fn calls(
         &self,
         row: &InstallRow,
-        told: &str,
+        message: &str,
         line: impl Fn(Health, String, Option<String>) -> CheckResult,
     ) -> CheckResult {
         let dialect = agent::by_name(row.agent);
         let tally = dialect
             .zip(self.project)
             .and_then(|(dialect, project)| missed::tally(self.process, project, dialect.agent));
-        let Some(tally) = tally else { return line(Health::Ok, told.to_owned(), None) };
-        let told = format!("{told}, {} of {} calls seen", tally.seen, tally.all);
+        let Some(tally) = tally else { return line(Health::Ok, message.to_owned(), None) };
+        let message = format!("{message}, {} of {} calls seen", tally.seen, tally.all);
         match tally.missed {
-            None => line(Health::Ok, told, None),
+            None => line(Health::Ok, message, None),
             Some(call) => {
                 let call = ui::escape_line(call.as_bytes());
                 let hint = "agents read their hooks when they start: start it again";
-                let told = format!("{told}; not `{}`", call.trim());
-                line(Health::Trouble, told, Some(hint.to_owned()))
+                let message = format!("{message}; not `{}`", call.trim());
+                line(Health::Trouble, message, Some(hint.to_owned()))
             }
         }
     }
@@ -189,8 +194,8 @@ impl Visit<'_, '_> {
             entry.timeout.is_some_and(|timeout| timeout < least) && !is_cut(entry)
         };
         let short = entries.iter().find(is_short)?;
-        let told = format!("the timeout for {} in {place} is too short", short.event);
-        Some((told, Some(format!("set it to {least} or more"))))
+        let message = format!("the timeout for {} in {place} is too short", short.event);
+        Some((message, Some(format!("set it to {least} or more"))))
     }
 
     /// A program that can be run, without links.

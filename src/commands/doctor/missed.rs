@@ -13,7 +13,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::{
     agent::{
         self, Markers,
-        transcript::{CallEvent, has_calls, told},
+        transcript::{CallEvent, calls_in, has_calls},
     },
     attribution::{self, LogEvent},
     commands::Project,
@@ -164,8 +164,8 @@ fn tail(file: &Path) -> Option<Vec<u8>> {
 /// The calls of a conversation that came to something, once each.
 fn calls(agent: Agent, text: &[u8], since: DateTime<Utc>) -> Vec<ToolCall> {
     let mut made = BTreeMap::new();
-    for told in text.split(|&byte| byte == b'\n').flat_map(|line| told(agent, line)) {
-        match told {
+    for call in text.split(|&byte| byte == b'\n').flat_map(|line| calls_in(agent, line)) {
+        match call {
             CallEvent::Made { id, at: Some(at), payload } if at > since => {
                 made.insert(id, (at, payload));
             }

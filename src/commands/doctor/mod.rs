@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{
     Project,
     install::{project, running},
-    print, print_json,
+    print_json, print_text,
 };
 use crate::{
     config,
@@ -58,7 +58,7 @@ struct CheckResult {
     name: String,
     health: Health,
     /// Printable.
-    told: String,
+    message: String,
     hint: Option<String>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &DoctorArgs) -> Result<Exit> 
         print_json(process, "doctor", lines.into())?;
     } else {
         let text = words(&lines, Style::stdout(process));
-        print(process, &text)?;
+        print_text(process, &text)?;
     }
     let is_sick = lines.iter().any(|line| line.health == Health::Trouble);
     Ok(if is_sick { Exit::Failed } else { Exit::Ok })
@@ -98,7 +98,7 @@ fn examine(process: &Process<'_>) -> Result<Vec<CheckResult>> {
 
 /// What the environment changes.
 fn environment(process: &Process<'_>, settings: &Settings) -> Option<CheckResult> {
-    let (health, told) = if settings.enabled {
+    let (health, message) = if settings.enabled {
         let home = process.var("BEFOREHAND_HOME")?;
         let home = ui::escape_path(Path::new(home)).into_owned();
         (Health::Note, format!("checkpoints are kept in {home}: `BEFOREHAND_HOME` says so"))
@@ -106,42 +106,38 @@ fn environment(process: &Process<'_>, settings: &Settings) -> Option<CheckResult
         (Health::Trouble, "beforehand is switched off here".to_owned())
     };
     let hint = Some("run `beforehand config` to see where that comes from".to_owned());
-    Some(CheckResult { name: "settings".to_owned(), health, told, hint })
+    Some(CheckResult { name: "settings".to_owned(), health, message, hint })
 }
 
 /// Whether the state directory is private, can be written, and has room.
 fn store(state: &StateDir, settings: &Settings, home: Option<&Path>) -> CheckResult {
     let dir = state.dir();
     let shown = ui::path(dir, home).into_owned();
-    let line = |health, told: String, hint: Option<String>| CheckResult {
+    let line = |health, message: String, hint: Option<String>| CheckResult {
         name: "store".to_owned(),
         health,
-        told,
+        message,
         hint,
     };
     let existing = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(dir);
     if let Some(lost) = state.unwritable(None) {
-        let told = format!("nothing can be written in {}", ui::path(&lost, home));
-        return line(Health::Trouble, told, Some(StateDir::HOW_TO_WRITE.to_owned()));
+        let message = format!("nothing can be written in {}", ui::path(&lost, home));
+        return line(Health::Trouble, message, Some(StateDir::HOW_TO_WRITE.to_owned()));
     }
     let mode = fs::symlink_metadata(dir).map_or(0o700, |found| found.mode());
     if mode & 0o077 != 0 && existing == dir {
         let hint = Some(format!("chmod 700 {shown}"));
-        return line(Health::Trouble, format!("others can look into {shown}"), hint);
+        return line(Health::Trouble, format!("other users can read {shown}"), hint);
     }
     let Ok((all, free)) = space(existing) else {
-        return line(
-            Health::Note,
-            format!("the system does not tell what is free in {shown}"),
-            None,
-        );
+        return line(Health::Note, format!("cannot determine the free space in {shown}"), None);
     };
-    let told = format!("{} limit, {} free", ui::size(settings.max_total_size), ui::size(free));
+    let message = format!("{} limit, {} free", ui::size(settings.max_total_size), ui::size(free));
     if free < settings.free_space_floor.of(all) {
         let hint = "free some, or set a lower `free_space_floor`".to_owned();
-        return line(Health::Trouble, format!("{told}, which is too little"), Some(hint));
+        return line(Health::Trouble, format!("{message}, which is too little"), Some(hint));
     }
-    line(Health::Ok, told, None)
+    line(Health::Ok, message, None)
 }
 
 /// The last trouble of the hook.
@@ -150,8 +146,8 @@ fn trouble(process: &Process<'_>, state: &StateDir) -> Option<CheckResult> {
     let is_recent = |line: &journal::JournalLine| line.kind == LineKind::Trouble && line.at > since;
     let last = journal::read(state).into_iter().rfind(is_recent)?;
     let when = Clock::local(process.now).when(last.at);
-    let told = format!("{when}: {}", ui::escape(last.text.as_bytes()));
-    Some(CheckResult { name: "last trouble".to_owned(), health: Health::Note, told, hint: None })
+    let message = format!("{when}: {}", ui::escape(last.text.as_bytes()));
+    Some(CheckResult { name: "last trouble".to_owned(), health: Health::Note, message, hint: None })
 }
 
 impl Health {
@@ -176,17 +172,17 @@ impl Health {
 impl CheckResult {
     fn json(&self) -> Value {
         let health = if self.health == Health::Absent { "absent" } else { self.health.word() };
-        json!({ "name": self.name, "health": health, "text": self.told, "hint": self.hint })
+        json!({ "name": self.name, "health": health, "text": self.message, "hint": self.hint })
     }
 }
 
 fn words(lines: &[CheckResult], style: Style) -> String {
     let width = lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
-    for CheckResult { name, health, told, hint } in lines {
+    for CheckResult { name, health, message, hint } in lines {
         let word = format!("{:<7}", health.word());
         let row = format!("{name:<width$}  {}  ", style.paint(health.paint(), &word));
-        text.push_str(&format!("{row}{told}\n"));
+        text.push_str(&format!("{row}{message}\n"));
         if let Some(hint) = hint {
             text.push_str(&format!("{:width$}  hint: {hint}\n", ""));
         }

@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Project, print, print_json, rows::agent_name};
+use super::{Project, print, print_json, print_text, rows::agent_name, say};
 use crate::{
     error::{Error, Result},
     fs::open_options,
@@ -48,13 +48,13 @@ pub(crate) struct ExportArgs {
     /// The turns, as in `5..2`; or one, as in `3`
     #[arg(value_name = "N..M")]
     turns: String,
-    /// Make this branch, from the commit HEAD was at before the oldest turn
+    /// Create this branch from the commit that HEAD was at before the oldest turn
     #[arg(long, value_name = "NAME", conflicts_with = "patches")]
     branch: Option<String>,
-    /// Write the patches into this directory: a new or an empty one
+    /// Write the patches to this directory, which must be new or empty
     #[arg(long, value_name = "DIR")]
     patches: Option<std::path::PathBuf>,
-    /// Say in each of them what you asked for
+    /// Include your prompts in the messages
     #[arg(long)]
     prompts: bool,
     /// Print an object with an array of the commits or patches
@@ -142,7 +142,7 @@ fn author(process: &Process<'_>, project: &Project) -> Result<GitAuthor> {
     let author = GitAuthor::of(&project.root, &snapshot::user_dirs(process), &variable);
     author.ok_or_else(|| {
         Error::other(
-            "git does not know your name and address, which each commit has",
+            "git has no name and address for you, and each commit needs them",
             "git config --global user.name NAME, and user.email ADDRESS",
         )
     })
@@ -169,7 +169,7 @@ fn turns_in(
     if let Some(turn) = turns.iter().find(is_running) {
         let number = history.turns[*turn].number.unwrap_or_default();
         return Err(Error::other(
-            format!("turn {number} is still running, or was cut off"),
+            format!("turn {number} is still running, or was interrupted"),
             "try again when the agent has finished",
         ));
     }
@@ -317,7 +317,7 @@ impl Export<'_> {
             return print_json(process, "export", self.json(dir, names));
         }
         if names.is_empty() {
-            return print(process, "these turns changed nothing that can be exported\n");
+            return print_text(process, "these turns changed nothing that can be exported\n");
         }
         let short = |id: &String| id[..id.len().min(7)].to_owned();
         let base = self.base.as_ref().map(short);
@@ -330,8 +330,7 @@ impl Export<'_> {
                 format!("{name}  {}", ui::escape_line(subject.as_bytes()))
             };
             // A name of a patch is no subject, and stays whole.
-            let columns =
-                process.terminal.columns.filter(|_| process.terminal.stdout && dir.is_none());
+            let columns = process.terminal.stdout_columns().filter(|_| dir.is_none());
             let line = columns.map_or(line.clone(), |columns| {
                 ui::fit(&line, columns.into(), ui::Cut::End).into_owned()
             });
@@ -342,13 +341,13 @@ impl Export<'_> {
                 let commits = ui::count(names.len() as u64, "commit");
                 let branch = ui::escape(branch.as_bytes());
                 let on = base.map_or_else(String::new, |base| format!(" on top of {base}"));
-                print(process, &format!("made branch {branch}: {commits}{on}\n"))
+                print_text(process, &format!("made branch {branch}: {commits}{on}\n"))
             }
             (None, Some(dir)) => {
                 let count = names.len();
                 let patches = if count == 1 { "patch" } else { "patches" };
                 let place = ui::path(dir, self.project.home.as_deref());
-                print(process, &format!("wrote {count} {patches} to {place}\n"))?;
+                print_text(process, &format!("wrote {count} {patches} to {place}\n"))?;
                 if is_git(self.project) {
                     let dir = ui::quote(dir.as_os_str().as_encoded_bytes());
                     let at = base.map_or_else(String::new, |base| format!("at {base}, "));
@@ -490,10 +489,6 @@ fn file_name(subject: &str) -> String {
     let words = subject.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let name = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
     name.chars().take(BYTES_MAX).collect()
-}
-
-fn say(process: &mut Process<'_>, line: &str) {
-    let _ignored = writeln!(process.stderr, "{line}");
 }
 
 #[cfg(test)]

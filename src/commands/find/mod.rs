@@ -18,7 +18,7 @@ use self::{
     versions::Versions,
     what::FileQuery,
 };
-use super::{Project, known_roots, print, print_json};
+use super::{Project, known_roots, print_json, print_text, say};
 use crate::{
     config as settings,
     error::{Error, Result},
@@ -39,13 +39,13 @@ pub(crate) struct FindArgs {
     /// The file or directory
     #[arg(value_name = "WHAT", required_unless_present = "text")]
     what: Option<OsString>,
-    /// Only versions with this text in them; binary files are passed over
+    /// Only versions that contain this text; skips binary files
     #[arg(long, value_name = "TEXT")]
     text: Option<OsString>,
-    /// Look in every project
+    /// Search every project
     #[arg(long, conflicts_with = "root")]
     everywhere: bool,
-    /// Look in the project around this directory; it may be gone altogether
+    /// The project around this directory, which may be deleted
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
     /// At most this many files [default: 20, or all with --json]
@@ -85,7 +85,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &FindArgs) -> Result<Exit> {
         };
         for (checkpoint, err) in &versions.unread {
             let id = checkpoint.id.short();
-            let _ignored = writeln!(process.stderr, "warning: checkpoint {id} is left out: {err}");
+            say(process, &format!("warning: checkpoint {id} is left out: {err}"));
         }
         let places = search.as_mut().map(|search| search.narrow(&project, &mut versions));
         parts.push(RootVersions { project, is_here, versions, places });
@@ -101,7 +101,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &FindArgs) -> Result<Exit> {
         say_passed(process, search.passed);
     }
     if parts.is_empty() {
-        return nothing(process, args).map(|()| Exit::Failed);
+        say_nothing_found(process, args);
+        return Ok(Exit::Failed);
     }
     Ok(Exit::Ok)
 }
@@ -142,7 +143,7 @@ fn projects(process: &mut Process<'_>, args: &FindArgs) -> Result<Vec<(Project, 
 fn warn(process: &mut Process<'_>, path: &Path, err: &Error) {
     let home = process.var("HOME").map(PathBuf::from);
     let path = ui::path(path, home.as_deref()).into_owned();
-    let _ignored = writeln!(process.stderr, "warning: {path}: {err}");
+    say(process, &format!("warning: {path}: {err}"));
 }
 
 fn tell(process: &mut Process<'_>, args: &FindArgs, parts: &[RootVersions]) -> Result<()> {
@@ -159,13 +160,13 @@ fn tell(process: &mut Process<'_>, args: &FindArgs, parts: &[RootVersions]) -> R
     for (n, part) in parts.iter().enumerate() {
         let gap = if n > 0 && room > 0 { "\n" } else { "" };
         let shown = show::words(process, part, args.everywhere, room);
-        print(process, &format!("{gap}{shown}"))?;
+        print_text(process, &format!("{gap}{shown}"))?;
         room = room.saturating_sub(part.versions.of.len());
     }
     let shown = args.limit.unwrap_or(FILES_MAX).min(all);
     if shown < all {
         let more = ui::count((all - shown) as u64, "file");
-        let _ignored = writeln!(process.stderr, "… and {more} more: --limit {all} shows them all");
+        say(process, &format!("… and {more} more: --limit {all} shows them all"));
     }
     Ok(())
 }
@@ -180,15 +181,15 @@ fn say_passed(process: &mut Process<'_>, passed: Passed) {
     }
     if !said.is_empty() {
         let said = said.join(", ");
-        let _ignored = writeln!(process.stderr, "note: versions not looked into: {said}");
+        say(process, &format!("note: versions not looked into: {said}"));
     }
     if is_cut {
-        let _ignored = writeln!(process.stderr, "note: interrupted; there may be more");
+        say(process, "note: interrupted; there may be more");
     }
 }
 
 /// Says that there is nothing, and what else to try.
-fn nothing(process: &mut Process<'_>, args: &FindArgs) -> Result<()> {
+fn say_nothing_found(process: &mut Process<'_>, args: &FindArgs) {
     let given = |given: &OsString| ui::escape_path(Path::new(given)).into_owned();
     let mut wanted = args.what.as_ref().map(|what| format!("`{}`", given(what)));
     if let Some(text) = &args.text {
@@ -203,6 +204,5 @@ fn nothing(process: &mut Process<'_>, args: &FindArgs) -> Result<()> {
         (true, None) => "--text looks inside of files",
         (true, Some(_)) => "`beforehand list --everywhere` shows every checkpoint there is",
     };
-    writeln!(process.stderr, "{said}\nhint: {hint}")
-        .map_err(Error::io("write to", Path::new("standard error")))
+    say(process, &format!("{said}\nhint: {hint}"));
 }

@@ -161,7 +161,7 @@ impl RootVersions {
                 self.note(version, now == Now::Is(n)).into(),
             ]);
         }
-        let mut text = table.show(process.terminal.columns, Style::stdout(process));
+        let mut text = table.show(process.terminal.stdout_columns(), Style::stdout(process));
         let more = versions.len().saturating_sub(VERSIONS_MAX);
         if more > 0 {
             let more = ui::count(more as u64, "older version");

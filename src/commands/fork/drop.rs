@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{ForkArgs, find, quoted, say};
+use super::{ForkArgs, find, quoted};
 use crate::{
-    commands::{Project, print, print_json, rows::skipped_json},
+    commands::{Project, print_json, print_text, rows::skipped_json, say},
     error::{Error, Result},
     fork::Dropping,
     forked::ForkEntry,
@@ -30,7 +30,7 @@ pub(super) fn run(
         return tell_plan(process, &fork, &dir, args.json);
     }
     if !args.yes && !asks(process, &fork, &dir)? {
-        say(process, "nothing was changed; --yes does it without asking");
+        say(process, "nothing was changed; --yes does it without a question");
         return Ok(Exit::Failed);
     }
     let dropping = Dropping::begin(process, &fork)?;
@@ -42,19 +42,19 @@ pub(super) fn run(
         let value = as_json(&fork, held, (&unheld, &left), false);
         print_json(process, "dropped", value)?;
     } else if left.is_empty() {
-        print(process, &told(&fork, &dir, held.map(CheckpointId::short)))?;
+        print_text(process, &dropped_words(&fork, &dir, held.map(CheckpointId::short)))?;
     }
     for path in left.iter().take(NAMED_MAX) {
         let path = ui::escape_path(path).into_owned();
-        say(process, &format!("warning: kept, changed in this very moment or never held: {path}"));
+        say(
+            process,
+            &format!("warning: kept, changed while the fork was dropped, or never held: {path}"),
+        );
     }
     if left.is_empty() {
         return Ok(Exit::Ok);
     }
-    say(
-        process,
-        "the fork is still there; run this again when nothing works in it any more, or with --force",
-    );
+    say(process, "the fork is still there; run this again when no process uses it, or use --force");
     Ok(Exit::Failed)
 }
 
@@ -89,7 +89,7 @@ fn tell_plan(
         let path = ui::escape_path(path);
         text.push_str(&format!("  stays with the fork, for it is never held: {path} (--force)\n"));
     }
-    print(process, &text)?;
+    print_text(process, &text)?;
     say(process, "nothing was removed; without --dry-run this asks first");
     Ok(Exit::Ok)
 }
@@ -112,13 +112,13 @@ fn as_json(
     })
 }
 
-fn told(fork: &ForkEntry, dir: &str, held: Option<String>) -> String {
+fn dropped_words(fork: &ForkEntry, dir: &str, held: Option<String>) -> String {
     match held {
         Some(held) => format!(
             "dropped the fork {dir}\nbring it back with: beforehand restore {held} --root {}\n",
             quoted(&fork.dir)
         ),
-        None => format!("dropped the fork {dir}; nothing of it was there any more\n"),
+        None => format!("dropped the fork {dir}; its directory was already gone\n"),
     }
 }
 

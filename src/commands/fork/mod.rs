@@ -9,10 +9,11 @@ use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
 use super::{
-    Project, error_text, origin, print, print_json,
+    Project, error_text, origin, print_json, print_text,
     restore::conversation::{self, Talk},
     rows,
     rows::skipped_json,
+    say, say_text,
 };
 use crate::{
     error::{Error, Result},
@@ -40,28 +41,28 @@ pub(crate) struct ForkArgs {
     /// The turn: a number from `beforehand list`, `latest`, or the start of an id
     #[arg(value_name = "TURN", required_unless_present_any = ["list", "drop", "keep"])]
     pub(crate) turn: Option<String>,
-    /// The directory to make, or an empty one
+    /// The directory to create; an empty one may exist
     #[arg(value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     /// List the forks of this project
     #[arg(long, conflicts_with_all = ["turn", "drop", "keep", "dry_run", "yes"])]
     pub(crate) list: bool,
-    /// Bring what a fork has changed into this project; in a fork, into its project
+    /// Merge the changes of a fork into this project, or from inside a fork into its project
     #[arg(long, value_name = "FORK", num_args = 0..=1, conflicts_with_all = ["turn", "drop"])]
     pub(crate) keep: Option<Vec<PathBuf>>,
-    /// With --keep: write both sides where they conflict in a text, between marks
+    /// With --keep: where both sides of a text conflict, write both with conflict markers
     #[arg(long, requires = "keep")]
     pub(crate) merge: bool,
-    /// Hold what is in a fork, and remove its directory
+    /// Save everything in a fork, and remove its directory
     #[arg(long, value_name = "FORK", conflicts_with = "turn")]
     pub(crate) drop: Option<PathBuf>,
-    /// Leave the conversation as it is
+    /// Do not fork the conversation
     #[arg(long)]
     pub(crate) no_conversation: bool,
-    /// With --drop: remove also what cannot be held
+    /// With --drop: also remove what cannot be held
     #[arg(long, requires = "drop")]
     pub(crate) force: bool,
-    /// Show what would be done, and do nothing
+    /// Show the plan and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not ask
@@ -70,7 +71,7 @@ pub(crate) struct ForkArgs {
     /// Print it as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// With --keep: only these files and directories, or what these patterns fit
+    /// With --keep: only these files and directories, or paths that match these patterns
     #[arg(last = true, value_name = "PATH", requires = "keep")]
     pub(crate) paths: Vec<PathBuf>,
 }
@@ -132,14 +133,14 @@ impl ForkWish<'_> {
         let talk = talks.then(|| conversation::prepare_in(process, project, checkpoint, &plan.dir));
         if let Some(Err(why)) = &talk {
             let told = error_text(why, ui::Style::stderr(process));
-            let _ignored = process.stderr.write_all(told.as_bytes());
+            say_text(process, &told);
         }
         self.say_missing(process);
         if args.dry_run {
             return self.tell_plan(process, talk.and_then(Result::ok).as_ref(), args.json);
         }
         if checkpoint.partial && !args.yes && !ui::ask(process, "Fork what is held?") {
-            say(process, "nothing was made; --yes forks what is held");
+            say(process, "nothing was created; --yes forks what is held");
             return Ok(Exit::Failed);
         }
         let is_silent = matches!(talk, Some(Err(_)));
@@ -153,8 +154,8 @@ impl ForkWish<'_> {
         self.tell(process, &made, talk.as_ref(), args.json)?;
         if let Err(why) = &resume {
             let told = error_text(why, ui::Style::stderr(process));
-            let _ignored = process.stderr.write_all(told.as_bytes());
-            say(process, "note: the files are there, see above; the conversation is not");
+            say_text(process, &told);
+            say(process, "note: the files are there (see above), but not the conversation");
         }
         let is_whole = made.outcome.missed.is_empty() && !is_silent && resume.is_ok();
         Ok(if is_whole { Exit::Ok } else { Exit::Conflicts })
@@ -167,19 +168,16 @@ impl ForkWish<'_> {
         if running.contains(&checkpoint.id) {
             say(
                 process,
-                "note: that turn is still running, or was cut off; the fork begins before it",
+                "note: that turn is still running, or was interrupted; the fork begins before it",
             );
         }
         if checkpoint.partial {
             let id = checkpoint.id.short();
-            say(
-                process,
-                &format!("warning: checkpoint {id} is partial: the fork lacks what it lacks"),
-            );
+            say(process, &format!("warning: checkpoint {id} is partial, and so is the fork"));
         }
         let lines = ui::left_out(&plan.missing);
         for line in lines.iter().take(NAMED_MAX) {
-            say(process, &format!("note: missing, for it was not held: {line}"));
+            say(process, &format!("note: missing, because it was not held: {line}"));
         }
         let more = lines.len().saturating_sub(NAMED_MAX);
         if more > 0 {
@@ -218,8 +216,8 @@ impl ForkWish<'_> {
             let enter = format!("cd {} && ", quoted(&self.plan.dir));
             text.push_str(&format!("{}\n", talk.words(None, &enter)));
         }
-        print(process, &text)?;
-        say(process, "nothing was made; without --dry-run it is");
+        print_text(process, &text)?;
+        say(process, "nothing was created; run this without --dry-run");
         Ok(Exit::Ok)
     }
 
@@ -250,7 +248,7 @@ impl ForkWish<'_> {
         }
         let name = quoted(Path::new(made.fork.name()));
         text.push_str(&format!("remove it again with: beforehand fork --drop {name}\n"));
-        print(process, &text)
+        print_text(process, &text)
     }
 
     fn json(&self, made: Option<&ForkMade>, talk: Option<&Talk>) -> Value {
@@ -324,10 +322,6 @@ fn none(project: &Project, shown: &str) -> Error {
     }
 }
 
-fn say(process: &mut Process<'_>, line: &str) {
-    let _ignored = writeln!(process.stderr, "{line}");
-}
-
 /// `beforehand fork --list`: the forks of a project.
 fn list(process: &mut Process<'_>, project: &Project, is_json: bool) -> Result<Exit> {
     let forks = forked::forks(&project.state, project.root.path())?;
@@ -353,7 +347,7 @@ fn list(process: &mut Process<'_>, project: &Project, is_json: bool) -> Result<E
     if text.is_empty() {
         text.push_str("no forks; `beforehand fork N` makes one from before turn N\n");
     }
-    print(process, &text)?;
+    print_text(process, &text)?;
     Ok(Exit::Ok)
 }
 

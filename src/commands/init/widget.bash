@@ -3,7 +3,7 @@
 
 if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 4 ]]; then
 
-# Decides what the second of two keys does that nobody types; Esc Esc stands for both.
+# Esc Esc stands for two key sequences that are never typed. The first runs this, which decides what the second does.
 _beforehand_rewind() {
   local keymap=$1 then='""' said
   if [[ -n $READLINE_LINE ]]; then

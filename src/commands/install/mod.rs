@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{error_text, print, print_json};
+use super::{error_text, print, print_json, print_text, say, say_text};
 use crate::{
     agent, config,
     error::{Error, Result},
@@ -25,20 +25,19 @@ use crate::{
 #[derive(clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags")]
 pub(crate) struct InstallArgs {
-    /// Which agents, as in `claude-code`; without any, all that are found here
+    /// The agents, as in `claude-code`; by default, all that are found here
     #[arg(value_name = "AGENT")]
     pub(crate) agents: Vec<String>,
-    /// Into this project's settings instead of your own
+    /// In this project's settings instead of your own
     #[arg(long)]
     pub(crate) project: bool,
-    /// Show what would change, and change nothing
+    /// Show the changes and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not ask
     #[arg(long, short)]
     pub(crate) yes: bool,
-    /// Also approve, in Codex's own record, the hooks that it would otherwise skip until you have
-    /// approved them in its `/hooks`
+    /// Also record the approval that Codex would otherwise ask for in `/hooks`
     #[arg(long)]
     pub(crate) trust: bool,
     /// Print JSON
@@ -86,7 +85,7 @@ pub(crate) fn install(process: &mut Process<'_>, args: &InstallArgs) -> Result<E
         advise(process, args, &rows);
         advise_a_place(process, &program);
         for advice in left {
-            let _ignored = writeln!(process.stderr, "note: Codex: {advice}");
+            say(process, &format!("note: Codex: {advice}"));
         }
     }
     Ok(exit)
@@ -204,7 +203,8 @@ fn show(
     home: Option<&Path>,
 ) -> Result<()> {
     let look = DiffOptions { style: Style::stdout(process), deadline: None };
-    let mut text = summary(rows, plan, deed, home);
+    print_text(process, &summary(rows, plan, deed, home))?;
+    let mut text = String::new();
     for change in &plan.changes {
         let path = ui::path(&change.site.path, home).into_owned();
         let (old, new) = (side(change, change.old.as_deref()), side(change, change.new.as_deref()));
@@ -301,7 +301,7 @@ fn close(
         let path = ui::path(&site.path, home);
         text.push_str(&format!("note: {path} is not written without the hooks of its agent\n"));
     }
-    let _ignored = process.stderr.write_all(text.as_bytes());
+    say_text(process, &text);
 }
 
 /// What is left for the user to do.
@@ -310,12 +310,12 @@ fn advise(process: &mut Process<'_>, args: &InstallArgs, rows: &[&InstallRow]) {
         let title = agent::by_name(row.agent).map_or(row.agent, |dialect| dialect.title);
         let by_hand = row.by_hand.filter(|_| !args.project);
         for advice in by_hand.into_iter().chain(row.then) {
-            let _ignored = writeln!(process.stderr, "note: {title}: {advice}");
+            say(process, &format!("note: {title}: {advice}"));
         }
     }
     if args.project {
         let told = "the path of beforehand on this computer is in these files; look before you commit them";
-        let _ignored = writeln!(process.stderr, "note: {told}");
+        say(process, &format!("note: {told}"));
     }
 }
 
@@ -329,7 +329,7 @@ fn advise_a_place(process: &mut Process<'_>, program: &ProgramPath) {
         let path = ui::path(program.path(), home.as_deref()).into_owned();
         let told =
             "is in a cache, which may be emptied: install beforehand for good, then run this again";
-        let _ignored = writeln!(process.stderr, "note: {path} {told}");
+        say(process, &format!("note: {path} {told}"));
     }
 }
 

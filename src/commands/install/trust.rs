@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{InstallArgs, project, running};
 use crate::{
+    commands::say_text,
     error::Result,
     fs::read_small,
     install::{HookEntry, HookStatus, InstallRow, Plan, Site, look, ours_of, untrusted},
@@ -96,7 +97,7 @@ fn is_approved(process: &mut Process<'_>, args: &InstallArgs, skipped: &Untruste
     }
     let home = process.var("HOME").map(PathBuf::from);
     let told = explained(skipped, home.as_deref());
-    let _ignored = process.stderr.write_all(told.as_bytes());
+    say_text(process, &told);
     ui::ask(process, "approve them?")
 }
 

@@ -287,7 +287,7 @@ impl Talk {
             // Plain words and a plain name: nothing in it needs quotes.
             Some(command) => {
                 format!(
-                    "the conversation goes on before {prompt} with: {enter}{}",
+                    "resume the conversation before {prompt} with: {enter}{}",
                     command.join(" ")
                 )
             }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Consent, report, show};
+use super::{Consent, report};
 use crate::{
-    commands::{Project, print, print_json},
+    commands::{Project, print_json, print_text, say},
     config,
     error::Result,
     fs::PathResolver,
@@ -27,11 +27,11 @@ pub(super) fn run(
     if json {
         print_json(process, "settled", settled_json(&log.verb, &settled, toward))?;
     } else {
-        print(process, &settled_words(&log, &settled, toward))?;
+        print_text(process, &settled_words(&log, &settled, toward))?;
     }
-    let exit = say(process, project, &settled)?;
+    let exit = say_settled(process, project, &settled)?;
     if !settled.is_over {
-        show::say(process, report::TRY_AGAIN)?;
+        say(process, report::TRY_AGAIN);
     }
     Ok(exit)
 }
@@ -75,9 +75,9 @@ fn settled_words(log: &RestoreLog, settled: &Settled, toward: Toward) -> String 
         (Toward::After, false, _) => {
             format!("the {what} is not finished: {missed} not restored\n")
         }
-        (Toward::Before, _, true) => format!("took back the interrupted {verb}\n"),
+        (Toward::Before, _, true) => format!("aborted the interrupted {verb}\n"),
         (Toward::Before, _, false) => {
-            format!("took back the interrupted {verb}, but for {missed}\n")
+            format!("aborted the interrupted {verb}, but for {missed}\n")
         }
     }
 }
@@ -93,15 +93,12 @@ pub(super) fn before(
     match restore::before(process, project, request, consent.dry_run, consent.yes)? {
         InterruptedRestore::Nothing => Ok(None),
         InterruptedRestore::Left { verb, is_all: true } => {
-            show::say(
-                process,
-                &format!("this takes back the interrupted {verb}, and nothing else"),
-            )?;
+            say(process, &format!("this aborts the interrupted {verb}, and does nothing else"));
             Ok(Some(Exit::Ok))
         }
         InterruptedRestore::Left { verb, is_all: false } => {
-            show::say(process, &format!("note: {}", restore_log::LEFT))?;
-            show::say(process, &format!("note: the interrupted {verb} is taken back first"))?;
+            say(process, &format!("note: {}", restore_log::LEFT));
+            say(process, &format!("note: the interrupted {verb} is aborted first"));
             Ok(None)
         }
         InterruptedRestore::TookBack { verb, settled, is_all } => {
@@ -109,15 +106,15 @@ pub(super) fn before(
                 0 => String::new(),
                 missed => format!(", but for {}", ui::count(missed as u64, "path")),
             };
-            show::say(process, &format!("note: took back the interrupted {verb} first{missed}"))?;
+            say(process, &format!("note: aborted the interrupted {verb} first{missed}"));
             if consent.json && is_all {
                 print_json(process, "settled", settled_json(&verb, &settled, Toward::Before))?;
             }
-            let exit = say(process, project, &settled)?;
+            let exit = say_settled(process, project, &settled)?;
             if !settled.is_over {
                 let id = settled.plan.of.short();
-                let back = format!("`beforehand restore {id}` tries again what was not restored");
-                show::say(process, &back)?;
+                let back = format!("`beforehand restore {id}` retries what was not restored");
+                say(process, &back);
             }
             Ok(is_all.then_some(exit))
         }
@@ -131,15 +128,15 @@ fn kept(settled: &Settled) -> Vec<PathBuf> {
     kept.chain(outside.map(|step| step.path.at_top())).collect()
 }
 
-fn say(process: &mut Process<'_>, project: &Project, settled: &Settled) -> Result<Exit> {
+fn say_settled(process: &mut Process<'_>, project: &Project, settled: &Settled) -> Result<Exit> {
     let kept = kept(settled);
     for path in &kept {
         let path = ui::escape_path(path);
-        show::say(process, &format!("warning: kept, changed since: {path}"))?;
+        say(process, &format!("warning: kept, changed since: {path}"));
     }
     report::missed(process, project, &settled.outcome);
     if let Some(words) = settled.index.as_ref().and_then(report::index_words) {
-        show::say(process, &words)?;
+        say(process, &words);
     }
     Ok(match (settled.outcome.missed.is_empty(), kept.first()) {
         (false, _) => Exit::Failed,
@@ -157,6 +154,6 @@ pub(crate) fn say_if_interrupted(process: &mut Process<'_>) {
     };
     if let Some(root) = restore_log::left_around(&state, Path::new(&cwd)) {
         let root = ui::escape_path(&root).into_owned();
-        let _ignored = writeln!(process.stderr, "note: {} ({root})", restore_log::LEFT);
+        say(process, &format!("note: {} ({root})", restore_log::LEFT));
     }
 }

@@ -8,10 +8,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{report, show, unchanged::damaged_lines};
+use super::{report, unchanged::damaged_lines};
 use crate::{
     apply::{self, ApplyOutcome},
-    commands::{Project, print, print_json, rows::skipped_json},
+    commands::{Project, print_json, print_text, rows::skipped_json, say},
     error::{Error, Result},
     model::{Checkpoint, CheckpointId, Content, Kind, RelPath, Root, RootKind, Skipped},
     plan::Step,
@@ -49,19 +49,19 @@ pub(super) fn run(
         print_json(process, "into", written.json(checkpoint, how))?;
     } else {
         let told = written.words(project, checkpoint, how);
-        print(process, &told)?;
+        print_text(process, &told)?;
     }
     say_missing(process, &written.missing)?;
     for (path, why) in request.step().into_iter().flat_map(|step| &step.gaps) {
         let path = ui::escape(path.as_bytes());
-        show::say(process, &format!("note: {path} left out: {}", why.words()))?;
+        say(process, &format!("note: {path} left out: {}", why.words()));
     }
     for line in damaged_lines(&written.damaged) {
-        show::say(process, &format!("note: {line}"))?;
+        say(process, &format!("note: {line}"));
     }
     if !checkpoint.outside.is_empty() {
         let count = ui::count(checkpoint.outside.len() as u64, "path");
-        show::say(process, &format!("note: {count} outside the project left out"))?;
+        say(process, &format!("note: {count} outside the project left out"));
     }
     report::missed(process, project, &written.outcome);
     Ok(if written.outcome.missed.is_empty() { Exit::Ok } else { Exit::Failed })
@@ -135,7 +135,7 @@ impl WrittenCopies {
 /// Names what the checkpoint does not hold.
 fn say_missing(process: &mut Process<'_>, missing: &[Skipped]) -> Result<()> {
     for line in super::unchanged::at_most(ui::left_out(missing)) {
-        show::say(process, &format!("note: missing, for it was not held: {line}"))?;
+        say(process, &format!("note: missing, because it was not held: {line}"));
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ pub(crate) use unchanged::unheld_lines;
 
 use std::path::PathBuf;
 
-use super::{Project, error_text, known_roots, origin, print, recover};
+use super::{Project, error_text, known_roots, origin, print_text, recover, say, say_text};
 use crate::{
     error::{Error, Result},
     fs::without_dots,
@@ -37,7 +37,7 @@ use crate::{
 use planned::PlannedRestore;
 use report::Came;
 
-/// Put files back as they were at a checkpoint.
+/// Restore files from a checkpoint.
 ///
 /// Shows what it will do and asks. Whatever it overwrites or removes is held in a checkpoint
 /// first, so `beforehand undo` takes it back. Only files that differ are touched.
@@ -48,28 +48,28 @@ pub(crate) struct RestoreArgs {
     /// of an id
     #[arg(value_name = "CHECKPOINT", required_unless_present_any = ["resume", "abort"])]
     pub(crate) checkpoint: Option<String>,
-    /// Finish a restore that was interrupted
+    /// Finish an interrupted restore
     #[arg(long = "continue", conflicts_with_all = ["checkpoint", "abort", "dry_run"])]
     pub(crate) resume: bool,
-    /// Take back a restore that was interrupted
+    /// Undo an interrupted restore
     #[arg(long, conflicts_with_all = ["checkpoint", "dry_run"])]
     pub(crate) abort: bool,
-    /// Show what would be done, and do nothing
+    /// Show the plan and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not ask
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Overwrite also what others than the agent have changed since
+    /// Also overwrite changes that were not made by the agent
     #[arg(long)]
     pub(crate) force: bool,
-    /// Where others have changed a text since, take back the agent's part of it alone
+    /// In texts that others have changed since, undo only the agent's changes
     #[arg(long, conflicts_with = "force")]
     pub(crate) merge: bool,
-    /// With --merge: write both sides where they conflict, between marks
+    /// With --merge: where both sides conflict, write both with conflict markers
     #[arg(long, requires = "merge")]
     pub(crate) markers: bool,
-    /// Remove also what others than the agent have created since
+    /// Also remove new files that were not made by the agent
     #[arg(long, conflicts_with = "keep_new")]
     pub(crate) exact: bool,
     /// Keep everything that was created since
@@ -78,37 +78,37 @@ pub(crate) struct RestoreArgs {
     /// Write the files to this directory instead, which must be empty or new
     #[arg(long, value_name = "DIR", conflicts_with_all = ["force", "exact", "outside"])]
     pub(crate) into: Option<PathBuf>,
-    /// Also fork the agent's conversation, cut before that turn, and say how to go on with it
+    /// Also fork the agent's conversation, cut before that turn, and print the command that resumes it
     #[arg(long, conflicts_with_all = ["into", "json"])]
     pub(crate) conversation: bool,
-    /// Fork the agent's conversation alone, cut before that turn, and leave the files as they are
+    /// Fork only the agent's conversation, cut before that turn, and do not change files
     #[arg(long, conflicts_with_all = [
         "conversation", "into", "json", "force", "merge", "exact", "keep_new", "head", "repository",
         "outside", "paths", "patch",
     ])]
     pub(crate) conversation_only: bool,
-    /// Take the branch back too, behind commits made since, if none of them was pushed
+    /// Also move the branch back, if none of the commits made since was pushed
     #[arg(long, conflicts_with = "into")]
     pub(crate) head: bool,
-    /// Take the repository back too: branches, stashes, reflogs and configuration as they were
+    /// Also restore the repository: branches, stashes, reflogs and configuration
     #[arg(long, conflicts_with = "into")]
     pub(crate) repository: bool,
-    /// Leave git's index as it is
+    /// Do not restore git's index
     #[arg(long)]
     pub(crate) no_index: bool,
-    /// Put back also what lies outside the project
+    /// Also restore files outside the project
     #[arg(long)]
     pub(crate) outside: bool,
-    /// Choose hunk by hunk what to put back, as `git restore -p` does
+    /// Choose what to restore hunk by hunk, as `git restore -p` does
     #[arg(short, long, conflicts_with_all = ["yes", "json", "into", "conversation", "head", "repository", "resume", "abort"])]
     pub(crate) patch: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// The project, if it is not the current directory; it may be gone altogether
+    /// The project around this directory, which may be deleted
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
-    /// Only these files and directories, or what these patterns fit
+    /// Only these files and directories, or paths that match these patterns
     #[arg(last = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 }
@@ -281,7 +281,7 @@ pub(crate) fn effect(process: &Process<'_>, restore: Restore<'_>) -> Result<Rest
     let prepared = &restore.prepare(process)?;
     let is_gone = |out: &Skipped| restore.project.is_gone(out);
     let is_lost = prepared.head.is_lost()
-        || !prepared.inner_steps.is_empty()
+        || !prepared.others_left.is_empty()
         || !prepared.damaged.is_empty()
         || !report::barred(&prepared.plan).is_empty()
         || prepared.plan.not_covered.iter().any(is_gone);
@@ -320,16 +320,16 @@ pub(crate) fn with_conversation(
     };
     let carried = carry(process, restore, consent);
     let carried = carried.inspect_err(|_| {
-        let _ignored = show::say(process, "note: the conversation was not forked");
+        say(process, "note: the conversation was not forked");
     })?;
     if !carried.went && !consent.dry_run {
         return Ok(carried.exit);
     }
     let made = if consent.dry_run { None } else { Some(talk.make()) };
     let made = made.transpose().inspect_err(|_| {
-        let _ignored = show::say(process, "note: the files are restored, see above; but:");
+        say(process, "note: the files are restored (see above), but:");
     })?;
-    print(
+    print_text(
         process,
         &format!("{}\n", talk.words(made.as_deref(), &enter(process, restore.project))),
     )?;
@@ -356,7 +356,7 @@ fn conversation_alone(
 ) -> Result<Exit> {
     let talk = conversation::prepare(process, project, checkpoint)?;
     let made = if dry_run { None } else { Some(talk.make()?) };
-    print(process, &format!("{}\n", talk.words(made.as_deref(), &enter(process, project))))?;
+    print_text(process, &format!("{}\n", talk.words(made.as_deref(), &enter(process, project))))?;
     Ok(Exit::Ok)
 }
 
@@ -369,15 +369,15 @@ fn without_conversation(
     why: &Error,
 ) -> Result<Exit> {
     let told = error_text(why, ui::Style::stderr(process));
-    let _ignored = process.stderr.write_all(told.as_bytes());
+    say_text(process, &told);
     let is_wanted = consent.yes || consent.dry_run;
     if !is_wanted && !ui::ask(process, "Restore the files without the conversation?") {
-        show::say(process, "nothing was changed; --yes restores the files alone")?;
+        say(process, "nothing was changed; --yes restores the files alone");
         return Ok(Exit::Failed);
     }
     let carried = carry(process, restore, consent)?;
     if carried.went {
-        show::say(process, "note: the files are restored, the conversation is as it was")?;
+        say(process, "note: the files are restored, the conversation is as it was");
     }
     Ok(if carried.exit == Exit::Ok { Exit::Conflicts } else { carried.exit })
 }
@@ -415,7 +415,7 @@ fn carry(process: &mut Process<'_>, restore: Restore<'_>, consent: Consent) -> R
         }
         if consent.dry_run {
             show::plan(process, PlannedRestore::of(restore, &prepared), false)?;
-            show::say(process, "nothing was changed; without --dry-run what is chosen is done")?;
+            say(process, "nothing was changed; without --dry-run what is chosen is done");
             return Ok(Carried { exit: Exit::Ok, went: false });
         }
     } else if (consent.dry_run || !consent.yes)
@@ -457,7 +457,7 @@ fn ask(
         }));
     }
     if consent.dry_run {
-        show::say(process, "nothing was changed; without --dry-run this asks first")?;
+        say(process, "nothing was changed; without --dry-run this asks first");
         return Ok(Some(Exit::Ok));
     }
     let what = match prepared.count() {
@@ -468,7 +468,7 @@ fn ask(
     if ui::ask(process, &format!("{} {what}?", show::capitalized(request.verb))) {
         return Ok(None);
     }
-    show::say(process, "nothing was changed; --yes does it without asking")?;
+    say(process, "nothing was changed; --yes does it without a question");
     Ok(Some(Exit::Failed))
 }
 

@@ -10,7 +10,7 @@ use super::{
     report, show,
 };
 use crate::{
-    commands::{Project, print},
+    commands::{Project, print, print_text, say, say_text},
     error::{Error, Result},
     fs,
     process::{Exit, Process, RunPlace},
@@ -57,7 +57,7 @@ pub(super) fn choose(
         let is_clean = report::conflicts(&prepared.plan).is_empty();
         return Ok(Some(if is_clean { Exit::Ok } else { Exit::Conflicts }));
     }
-    print(process, &format!("{}\n", show::heading(process, restore)))?;
+    print_text(process, &format!("{}\n", show::heading(process, restore)))?;
     let mut chosen = BTreeMap::new();
     for choosable in &all {
         let Some(step) = prepared.plan.step_of(choosable) else { continue };
@@ -70,19 +70,19 @@ pub(super) fn choose(
             Answered::Next => (),
             Answered::Quit => break,
             Answered::Lost => {
-                show::say(process, "\nnothing was changed: the answers ended")?;
+                say(process, "\nnothing was changed: the answers ended");
                 return Ok(Some(Exit::Failed));
             }
         }
     }
     if chosen.is_empty() {
-        show::say(process, "nothing was chosen; nothing was changed")?;
+        say(process, "nothing was chosen; nothing was changed");
         return Ok(Some(Exit::Failed));
     }
     if prepared.choose(&chosen) {
         let note =
             "note: --patch chooses among files; branch, index and repositories stay as they are";
-        show::say(process, note)?;
+        say(process, note);
     }
     Ok(None)
 }
@@ -193,12 +193,12 @@ impl FileChoice {
             }
             "q" => Pressed::Decided(Answered::Quit),
             _ => {
-                let _ignored = process.stderr.write_all(HELP.as_bytes());
+                say_text(process, HELP);
                 return Ok(Pressed::Stays);
             }
         };
         if matches!(went, Pressed::Stays) && !matches!(key, "e") {
-            show::say(process, "there is no such hunk")?;
+            say(process, "there is no such hunk");
         }
         Ok(went)
     }
@@ -206,7 +206,7 @@ impl FileChoice {
     fn split_here(&mut self, process: &mut Process<'_>, at: usize) -> Result<Pressed> {
         let parts = self.parts(at);
         self.split(at);
-        show::say(process, &format!("split into {parts} hunks"))?;
+        say(process, &format!("split into {parts} hunks"));
         Ok(Pressed::To(at))
     }
 
@@ -222,14 +222,14 @@ impl FileChoice {
             Ok(edited) => edited,
             Err(err) => {
                 let told = crate::commands::error_text(&err, Style::stderr(process));
-                let _ignored = process.stderr.write_all(told.as_bytes());
+                say_text(process, &told);
                 return Ok(Pressed::Stays);
             }
         };
         match patch.edit(hunk, &edited) {
             Ok(()) => Ok(Pressed::Decided(Answered::Next)),
             Err(why) => {
-                show::say(process, &format!("the edited hunk is not taken: {}", why.words()))?;
+                say(process, &format!("the edited hunk is not taken: {}", why.words()));
                 Ok(Pressed::Stays)
             }
         }

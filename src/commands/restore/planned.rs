@@ -49,7 +49,7 @@ impl PlannedRestore<'_> {
 
     /// What is said of the work of others that a path goes back to, if it does.
     pub(super) fn others_words(self, path: &RelPath) -> Option<String> {
-        let words = match self.prepared.mid_turn.get(path)?.author {
+        let words = match self.prepared.others_versions.get(path)?.author {
             Author::Unclear => format!("made since, perhaps not by {}", self.doer()),
             author => format!("made since{}", self.not_by(author)),
         };

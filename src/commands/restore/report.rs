@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::{
     planned::{MISSING, PlannedRestore},
-    show::{lacks_text, plan_json, say, words},
+    show::{lacks_text, plan_json, words},
     unchanged::{arguments, at_most, first, losing_lines, outside_left_text, remaining},
 };
 use crate::{
     apply::ApplyOutcome,
-    commands::{Project, print, print_json},
+    commands::{Project, print_json, print_text, say},
     error::Result,
     plan::{Action, KeepReason, RestorePlan, Step},
     process::{Exit, Process},
@@ -37,33 +37,33 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
         print_json(process, "restore", value)?;
     } else {
         let way_there = came.shown.way_there(process);
-        print(process, &came_text(&came, index_said.as_deref(), &way_there))?;
+        print_text(process, &came_text(&came, index_said.as_deref(), &way_there))?;
     }
     missed(process, project, &came.report.outcome);
     if let Some(note) = names_note(&came.report.outcome.had_names) {
-        say(process, &note)?;
+        say(process, &note);
     }
     if let Some(note) = attributes_note(&came.report.outcome.lost_attributes) {
-        say(process, &note)?;
+        say(process, &note);
     }
     let barred = barred(&came.shown.prepared.plan);
     for (path, why) in &barred {
         let path = ui::escape_path(path);
-        say(process, &format!("warning: not restored: {path}: {why}"))?;
+        say(process, &format!("warning: not restored: {path}: {why}"));
     }
     if !came.report.is_settled {
-        say(process, TRY_AGAIN)?;
+        say(process, TRY_AGAIN);
     }
     if came.report.head_stayed {
-        say(process, "warning: HEAD stays where it is: it has moved in this very moment")?;
+        say(process, "warning: branch not moved: HEAD changed during the restore");
         return Ok(Exit::Failed);
     }
     if let Some(Err(err)) = came.report.index {
         return Err(err);
     }
     let is_whole = came.report.outcome.missed.is_empty() && barred.is_empty();
-    let Prepared { plan, mid_turn, inner_steps, damaged, marked, .. } = came.shown.prepared;
-    let is_inner = !mid_turn.is_empty() || !inner_steps.is_empty();
+    let Prepared { plan, others_versions, others_left, damaged, marked, .. } = came.shown.prepared;
+    let is_inner = !others_versions.is_empty() || !others_left.is_empty();
     let is_clean =
         conflicts(plan).is_empty() && !is_inner && damaged.is_empty() && marked.is_empty();
     Ok(match (is_whole, is_clean) {
@@ -74,8 +74,8 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
 }
 
 /// What can be done about paths that could not be restored.
-pub(super) const TRY_AGAIN: &str = "`beforehand restore --continue` tries again what was not restored, \
-                         `beforehand restore --abort` takes back all of it";
+pub(super) const TRY_AGAIN: &str = "`beforehand restore --continue` retries what was not restored, \
+                         `beforehand restore --abort` undoes the whole restore";
 
 fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
     let outcome = &came.report.outcome;
@@ -166,7 +166,7 @@ fn headline(shown: PlannedRestore<'_>, done: usize, is_same: bool) -> String {
         (0, false) if shown.is_revert() => "nothing was reverted".to_owned(),
         (done, _) if shown.is_revert() => {
             format!(
-                "took back {} of turn {}",
+                "reverted {} of turn {}",
                 ui::count(done as u64, "path"),
                 shown.restore.turn_number()
             )
@@ -265,7 +265,7 @@ fn paths_of(plan: &RestorePlan, is_meant: impl Fn(&Step) -> bool) -> Vec<PathBuf
 pub(super) fn barred(plan: &RestorePlan) -> Vec<(PathBuf, String)> {
     let why = |step: &Step| match step.action {
         Action::Keep(KeepReason::Unseen(why)) => {
-            Some(format!("what is there now {}", why.predicate()))
+            Some(format!("its present content {}", why.predicate()))
         }
         Action::Keep(KeepReason::Missing) => Some(MISSING.to_owned()),
         _ => None,
@@ -348,14 +348,16 @@ pub(super) fn missed(process: &mut Process<'_>, project: &Project, outcome: &App
     for missed in &outcome.missed {
         let path = ui::path(&missed.path, project.home.as_deref());
         let why = ui::escape_line(missed.why.as_bytes());
-        let _ignored = writeln!(process.stderr, "warning: not restored: {path}: {why}");
+        say(process, &format!("warning: not restored: {path}: {why}"));
     }
     for (place, now) in &outcome.set_aside {
         let place = ui::path(place, project.home.as_deref());
         let now = ui::path(now, project.home.as_deref());
-        let _ignored = writeln!(
-            process.stderr,
-            "warning: the replaced {place} has content that no checkpoint holds: it is now {now}"
+        say(
+            process,
+            &format!(
+                "warning: the replaced {place} has content that no checkpoint holds: it is now {now}"
+            ),
         );
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::{Consent, choice::FileChoice, execute, interrupted, planned::PlannedRestore, show};
 use crate::{
+    commands::say,
     error::{Error, Result},
     model::{Entry, RelPath},
     plan::{Action, Choosable, Chosen, Merged, RestorePlan, Step},
@@ -217,7 +218,7 @@ pub(crate) fn carry_out_selection(
     }
     let mut prepared = restore.prepare(process)?;
     if selection.apply(restore, &mut prepared)? {
-        show::say(process, &format!("note: {FILES_ALONE}"))?;
+        say(process, &format!("note: {FILES_ALONE}"));
     }
     execute(process, restore, prepared, consent)
 }

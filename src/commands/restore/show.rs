@@ -14,8 +14,8 @@ use super::{
     unchanged::{losing_lines, unchanged},
 };
 use crate::{
-    commands::{Project, print, print_json},
-    error::{Error, Result},
+    commands::{Project, print_json, print_text},
+    error::Result,
     model::{Kind, RelPath},
     plan::{Action, Author, KeepReason, Picked, Step},
     process::Process,
@@ -70,9 +70,9 @@ pub(super) fn plan(process: &mut Process<'_>, shown: PlannedRestore<'_>, json: b
         return print_json(process, "restore", value);
     }
     let heading = heading(process, shown.restore);
-    let columns = process.terminal.columns.filter(|_| process.terminal.stdout).map(usize::from);
+    let columns = process.terminal.stdout_columns().map(usize::from);
     let text = plan_text(PlannedRestore { columns, ..shown });
-    print(process, &format!("{heading}\n\n{text}"))
+    print_text(process, &format!("{heading}\n\n{text}"))
 }
 
 /// A plan in words, without a heading.
@@ -291,10 +291,9 @@ pub(super) fn words(step: &Step, shown: PlannedRestore<'_>) -> (&'static str, St
         (Action::Restore, author @ (Author::Session(_) | Author::Other)) => {
             return ("restore", format!("changed since{}; held first", shown.not_by(author)));
         }
-        (Action::Restore, Author::Unclear) => (
-            "restore",
-            "changed since, perhaps by a call that was cut off or ran beside another; held first",
-        ),
+        (Action::Restore, Author::Unclear) => {
+            ("restore", "changed since, perhaps by an interrupted or concurrent call; held first")
+        }
         (Action::Recreate, author @ (Author::Session(_) | Author::Other)) => {
             return ("recreate", format!("deleted since{}", shown.not_by(author)));
         }
@@ -329,7 +328,7 @@ fn kept_words(
         (KeepReason::BuiltOn, _) => return ("keep", shown.built_on_words(step)),
         (KeepReason::AfterUnheld, _) => return ("keep", shown.unheld_words(step)),
         (KeepReason::AfterUnknown, _) => {
-            ("keep", "not known what the turn left there: a call of it was not looked at")
+            ("keep", "not known what the turn left: one of its calls was not examined")
         }
         (KeepReason::BothChanged, _) => return ("keep", shown.both_changed_words(step)),
         (KeepReason::BeforeUnknown, _) => ("keep", StepGap::When.words()),
@@ -337,33 +336,35 @@ fn kept_words(
         (KeepReason::Ignored, _) => ("keep", "ignored, and not known who made it"),
         (KeepReason::Edited, Author::Unclear) if step.then.is_none() => (
             "keep",
-            "made since, perhaps by a call that was cut off or ran beside another (--force removes it)",
+            "made since, perhaps by an interrupted or concurrent call (--force removes it)",
         ),
         (KeepReason::Edited, _) if step.then.is_none() => {
             ("keep", "made since, then changed (--force removes it)")
         }
-        (KeepReason::Edited, Author::Unclear) => (
-            "keep",
-            "changed since, perhaps by a call that was cut off or ran beside another (use --force)",
-        ),
+        (KeepReason::Edited, Author::Unclear) => {
+            ("keep", "changed since, perhaps by an interrupted or concurrent call (use --force)")
+        }
         (KeepReason::Edited, author) => return ("keep", shown.edited_words(author)),
         (KeepReason::Merged, _) => {
-            return ("keep", format!("changed since; nothing of {}'s is left in it", shown.doer()));
+            return (
+                "keep",
+                format!("changed since; {}'s changes are no longer in it", shown.doer()),
+            );
         }
         (KeepReason::New, author) => {
             return ("keep", format!("{}{}", shown.made_words(author), shown.exact_words()));
         }
-        (KeepReason::InTheWay, _) => ("keep", "something in it, or in its place, stays"),
+        (KeepReason::InTheWay, _) => ("keep", "something in it, or in its place, is kept"),
         (KeepReason::GitPrivate, _) => {
             ("keep", "git's own: HEAD, branches and commits of a repository stay")
         }
         (KeepReason::Changed, _) => ("keep", "changed since"),
         (KeepReason::NotChosen, _) => ("keep", "not chosen"),
         (KeepReason::Repository, _) => ("leave", "a repository made since"),
-        (KeepReason::Moved, _) => ("keep", "a file that no checkpoint holds, as it seems"),
+        (KeepReason::Moved, _) => ("keep", "probably a file that no checkpoint holds"),
         (KeepReason::Missing, _) => ("leave", MISSING),
         (KeepReason::Unseen(why), _) => {
-            return ("leave", format!("what is there now {}", why.predicate()));
+            return ("leave", format!("its present content {}", why.predicate()));
         }
         (KeepReason::NotCovered(why), _) => {
             return ("leave", format!("not covered: {}", why.words()));
@@ -398,10 +399,10 @@ pub(super) fn plan_json(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, Lin
             json!({ "from": String::from_utf8_lossy(from), "to": to.to_string_lossy() })
         }).collect::<Vec<_>>(),
         "inner_roots": prepared.inner_roots.iter().map(named).collect::<Vec<_>>(),
-        "mid_turn": prepared.mid_turn.iter().map(|(path, version)| {
+        "mid_turn": prepared.others_versions.iter().map(|(path, version)| {
             json!({ "path": named(path), "checkpoint": version.checkpoint.to_string() })
         }).collect::<Vec<_>>(),
-        "inner_steps": prepared.inner_steps.iter().map(|(path, id)| {
+        "inner_steps": prepared.others_left.iter().map(|(path, id)| {
             json!({ "path": named(path), "checkpoint": id.to_string() })
         }).collect::<Vec<_>>(),
         "damaged": prepared.damaged.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -446,10 +447,6 @@ fn repository_json(step: &RepositoryStep) -> Value {
         StepKind::Remove(why) => ("remove", *why),
     };
     json!({ "path": step.place.to_string_lossy(), "action": action, "why": why })
-}
-
-pub(super) fn say(process: &mut Process<'_>, text: &str) -> Result<()> {
-    writeln!(process.stderr, "{text}").map_err(Error::io("write to", Path::new("standard error")))
 }
 
 pub(super) fn capitalized(word: &str) -> String {

@@ -50,7 +50,7 @@ pub(super) fn unchanged(shown: PlannedRestore<'_>) -> Vec<String> {
     let head = shown.head().filter(|_| prepared.head.is_lost()).into_iter();
     let new = at_most(ui::left_out(&prepared.new_unheld)).into_iter();
     let new = new.map(|line| format!("left: made since, and not held: {line}"));
-    let steps = mid_turn_line(shown).into_iter().chain(inner_lines(project, prepared));
+    let steps = others_versions_line(shown).into_iter().chain(others_left_lines(project, prepared));
     inner
         .chain(repositories)
         .chain(head)
@@ -67,14 +67,14 @@ pub(super) fn unchanged(shown: PlannedRestore<'_>) -> Vec<String> {
 pub(super) fn damaged_lines(damaged: &BTreeSet<CheckpointId>) -> impl Iterator<Item = String> {
     damaged.iter().map(|id| {
         let id = id.short();
-        format!("not restored: what only checkpoint {id} held, which is damaged; `beforehand check` tells more")
+        format!("not restored: what only checkpoint {id} held, which is damaged; `beforehand check` says more")
     })
 }
 
 /// Files that go back to what others made of them since.
-fn mid_turn_line(shown: PlannedRestore<'_>) -> Option<String> {
+fn others_versions_line(shown: PlannedRestore<'_>) -> Option<String> {
     let prepared = shown.prepared;
-    let paths: Vec<&RelPath> = prepared.mid_turn.keys().collect();
+    let paths: Vec<&RelPath> = prepared.others_versions.keys().collect();
     if paths.is_empty() {
         return None;
     }
@@ -88,9 +88,9 @@ fn mid_turn_line(shown: PlannedRestore<'_>) -> Option<String> {
 }
 
 /// The work of others that does not come back: a line for each later checkpoint that holds it.
-fn inner_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
+fn others_left_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
     let mut by_step: BTreeMap<CheckpointId, Vec<&RelPath>> = BTreeMap::new();
-    for (path, id) in &prepared.inner_steps {
+    for (path, id) in &prepared.others_left {
         by_step.entry(*id).or_default().push(path);
     }
     let line = |(id, paths): (CheckpointId, Vec<&RelPath>)| {
@@ -135,7 +135,7 @@ fn lost_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
             lines.push(format!("gone since{from}: {}; {back}", gone.join(", ")));
         }
         for place in &lost.staged {
-            lines.push(format!("staged otherwise then: {}; {back}", named(place)));
+            lines.push(format!("staged differently then: {}; {back}", named(place)));
         }
     }
     lines
@@ -180,12 +180,12 @@ pub(super) fn losing_lines(losing: &[repository::Losing], way_back: &str) -> Str
         }
         if !names.is_empty() {
             let back = format!("`beforehand {way_back}` brings it back");
-            text.push_str(&format!("made since, goes: {}; {back}\n", names.join(", ")));
+            text.push_str(&format!("made since, and removed: {}; {back}\n", names.join(", ")));
         }
         let changed = losing.changed.iter().map(|path| ui::escape(path.as_bytes()).into_owned());
         if !losing.changed.is_empty() {
             let paths = at_most(changed.collect()).join(", ");
-            text.push_str(&format!("changed since in the repository, goes: {paths}\n"));
+            text.push_str(&format!("changed since in the repository, and replaced: {paths}\n"));
         }
     }
     text
@@ -237,7 +237,6 @@ pub(crate) fn unheld_lines(
         Some(format!("{from} ({}), now {to}", ui::size(it.size)))
     });
     let elsewhere = at_most(elsewhere.collect()).into_iter();
-    let elsewhere =
-        elsewhere.map(|line| format!("moved since, as it seems, and was not held: {line}"));
+    let elsewhere = elsewhere.map(|line| format!("probably moved since, and not held: {line}"));
     lines("changed", there).chain(elsewhere).chain(lines("gone", gone)).collect()
 }

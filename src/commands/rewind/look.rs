@@ -9,8 +9,8 @@ use std::{
 };
 
 use super::{
+    error_line,
     target::{RewindRow, RewindTarget, state_before},
-    told,
 };
 use crate::{
     commands::{
@@ -201,18 +201,18 @@ impl Looker<'_, '_> {
             }
             DetailRequest::Talk(turn) => self.talk(turn),
             DetailRequest::Revert(turn) => {
-                let plan = self.preview(turn, PickerGoal::Turn).map_err(|err| told(&err));
+                let plan = self.preview(turn, PickerGoal::Turn).map_err(|err| error_line(&err));
                 self.teller.say(News::Reverts(turn, plan));
             }
             DetailRequest::Offer(number, turn, goal) => {
-                let files = self.offer(number, turn, goal).map_err(|err| told(&err));
+                let files = self.offer(number, turn, goal).map_err(|err| error_line(&err));
                 self.teller.say(News::Offered(number, files));
             }
             DetailRequest::Steps(turn) => self.unfold(turn),
             DetailRequest::Open(number, file) => self.open(number, file),
             DetailRequest::Split(number, file, at) => self.split(number, file, at),
             DetailRequest::Part(id, marks) => {
-                let text = self.part(id, &marks).map_err(|err| told(&err));
+                let text = self.part(id, &marks).map_err(|err| error_line(&err));
                 self.teller.say(News::Parted(id.part, text));
             }
         }
@@ -301,7 +301,7 @@ impl Looker<'_, '_> {
     fn part(&mut self, id: PartId, marks: &[(usize, FileMark)]) -> Result<String> {
         let offer = self.offer.as_mut().filter(|(it, ..)| *it == id.offer);
         let Some((_, target, offer)) = offer else {
-            return Err(Error::other("there is another plan by now", "choose again"));
+            return Err(Error::other("the plan has changed", "choose again"));
         };
         let restore = target.restore(&self.project);
         let selection = offer.select(restore, marks);
@@ -325,7 +325,7 @@ impl Looker<'_, '_> {
         if self.rows.iter().any(|row| row.id == id && row.step.is_some()) {
             return;
         }
-        let steps = self.steps(turn).map_err(|err| told(&err));
+        let steps = self.steps(turn).map_err(|err| error_line(&err));
         for step in steps.iter().flatten() {
             self.rows.push(RewindRow { id, step: step.step });
         }

@@ -15,6 +15,7 @@ use super::{
     restore::{self, Selection},
     revert,
     rows::agent_title,
+    say_text,
 };
 use crate::{
     agent::transcript,
@@ -38,7 +39,7 @@ use target::{RewindRow, RewindTarget};
 /// first. Where the terminal can do no more than lines, it asks in lines.
 #[derive(clap::Args)]
 pub(crate) struct RewindArgs {
-    /// Print only what was done, for the widget of `beforehand init`
+    /// Print only the result, for the widget of `beforehand init`
     #[arg(long, hide = true)]
     at_prompt: bool,
 }
@@ -51,7 +52,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RewindArgs) -> Result<Exit> 
             "`beforehand list` and `beforehand restore N` do the same in lines",
         );
         let text = error_text(&refusal, Style::stderr(process));
-        let _ignored = process.stderr.write_all(text.as_bytes());
+        say_text(process, &text);
         return Ok(Exit::Usage);
     }
     let project = Project::open(process, None)?;
@@ -136,7 +137,7 @@ fn do_part(
 }
 
 /// An error in a line.
-fn told(err: &Error) -> String {
+fn error_line(err: &Error) -> String {
     match err.hint() {
         Some(hint) if !hint.is_empty() => format!("{err}; {hint}"),
         Some(_) | None => err.to_string(),
@@ -149,18 +150,18 @@ fn can_fork(by: Option<&By>) -> bool {
 }
 
 fn turn(project: &Project, line: &ListRow, digits: usize, clock: &Clock) -> PickerTurn {
-    let told = line.told();
+    let label = line.label();
     PickerTurn {
         number: line.number.map_or(0, |(row, _)| row),
         id: line.checkpoint().id.to_string()[..digits].to_owned(),
-        when: clock.when(told.at),
-        who: told.by.map_or("you", |by| agent_title(by.agent)).to_owned(),
-        prompt: told.by.and_then(|by| by.prompt.clone()),
-        trigger: told.words(),
-        badges: told.badges(project.home.as_deref()),
-        with_conversation: can_fork(told.by),
+        when: clock.when(label.at),
+        who: label.by.map_or("you", |by| agent_title(by.agent)).to_owned(),
+        prompt: label.by.and_then(|by| by.prompt.clone()),
+        trigger: label.words(),
+        badges: label.badges(project.home.as_deref()),
+        with_conversation: can_fork(label.by),
         step: None,
-        is_turn: line.checkpoint().cause.reason == Reason::Call && told.by.is_some(),
+        is_turn: line.checkpoint().cause.reason == Reason::Call && label.by.is_some(),
     }
 }
 
@@ -179,7 +180,7 @@ fn in_lines(process: &mut Process<'_>, project: &Project) -> Result<Exit> {
             }
             Err(err) => {
                 let text = error_text(&err, Style::stderr(process));
-                let _ignored = process.stderr.write_all(text.as_bytes());
+                say_text(process, &text);
             }
         }
     }

@@ -84,7 +84,7 @@ pub(in crate::fs) fn open_plain(path: &Path, flags: OFlags, mode: Mode) -> Resul
     if flags.contains(OFlags::CREATE) {
         return openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS).map(File::from);
     }
-    // This costs one call more than `openat2`, whose flags tracers do not decode: they would count
+    // This costs one call more than `openat2`, but tracers do not decode the flags of that: they would count
     // it as a write.
     let file = File::from(openat(CWD, path, flags, mode)?);
     let resolved = readlinkat(CWD, path_of(&file), Vec::new())?;

@@ -45,7 +45,7 @@ impl Restore<'_> {
         let why = format!("before `fork --keep {}`", ui::escape(name.as_encoded_bytes()));
         let before = self.project.hold(process, &why, true)?;
         prepared.plan.of = before.id;
-        prepared.mid_turn_digests = digests(brings, prepared)?;
+        prepared.others_digests = digests(brings, prepared)?;
         prepared.brought = Some(brought);
         let restore = Restore { checkpoint: &before, ..self };
         let report = restore.execute_plan(process, prepared, was_asked)?;
@@ -82,8 +82,8 @@ impl Brings {
             if !is_same(theirs, found) {
                 let place = ui::escape_path(&self.fork.root.join(path)).into_owned();
                 return Err(Error::other(
-                    format!("`{place}` changed in this very moment"),
-                    "nothing was changed; run this again when nothing works in the fork",
+                    format!("`{place}` changed during the restore"),
+                    "nothing was changed; run this again when no process uses the fork",
                 ));
             }
             let at = steps.binary_search_by(|step| step.path.cmp(path));

@@ -100,7 +100,7 @@ impl Brings {
     }
 }
 
-/// A fork whose contents an interrupted restore was to bring back.
+/// The fork that an interrupted restore was to bring back.
 pub(super) struct BroughtFork(Project);
 
 impl BroughtFork {

@@ -141,7 +141,7 @@ pub(crate) struct FileHistory<'a> {
     /// The turns that ran since, as far as their calls are known.
     pub(crate) turns: Vec<HistoryTurn>,
     calls: Vec<PastCall>,
-    /// Whether a call whose turn has a checkpoint already is looked at all the same.
+    /// Whether a call is examined although its turn has a checkpoint already.
     looks_again: bool,
     /// Whether every call that can change files is noted.
     sees_all: bool,

@@ -86,7 +86,7 @@ struct SeriesSpan<'t> {
     end: usize,
 }
 
-/// The states of a file, and the turns whose own are not all held.
+/// The states of a file, and the turns with states of their own that are not all held.
 struct MixedCourse {
     course: FileCourse,
     mixed: BTreeSet<usize>,

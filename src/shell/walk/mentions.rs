@@ -178,7 +178,7 @@ fn outside(part: &str, home: Option<&str>) -> Option<String> {
     is_far.then(|| known(&path).to_owned())
 }
 
-/// Where a path leads whose beginning is not known: most often that is the directory of the call,
+/// Where a path without a known beginning leads: most often that is the directory of the call,
 /// or the one above.
 fn behind(rest: &str) -> Option<String> {
     let rest = known(rest).strip_prefix('/')?;

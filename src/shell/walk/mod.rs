@@ -91,7 +91,7 @@ pub(super) struct ShellWalk<'scope> {
     followed: Cell<bool>,
     /// The places outside that commands name which only look.
     named: Vec<String>,
-    /// Whether something runs whose words or input are not known: any place the line names may be
+    /// Whether something runs with words or input that are not known: any place the line names may be
     /// among them.
     takes_any: bool,
     fuel: u32,

@@ -158,7 +158,9 @@ impl GitStore {
             || path.is_dir() && has_files(&path)
             || file_above > 0
         {
-            return Err("cannot be beside a branch whose name begins or ends within it".to_owned());
+            return Err(
+                "cannot be beside a branch with a name that begins or ends within it".to_owned()
+            );
         }
         check_place(&repo, &name).map_err(|err| err.to_string())
     }
@@ -273,7 +275,7 @@ impl<'r> BranchWriter<'r> {
         tree.map(Tree::from).map_err(|err| self.repo.error(&err))
     }
 
-    /// Writes a commit whose tree is `tree` with its changes. Returns its name, and that tree.
+    /// Writes a commit of `tree` with its changes. Returns its name, and that tree.
     fn commit(
         &self,
         tree: Tree,

@@ -162,7 +162,7 @@ impl Pack {
     /// Why none of its objects can be found, if that is so and it is there.
     pub(super) fn fault(&self) -> Option<Error> {
         let err = self.index().err().filter(|err| err.kind() != io::ErrorKind::NotFound);
-        err.map(|err| self.told(err))
+        err.map(|err| self.error(err))
     }
 
     /// The size of an object; `None` if it is not in this pack, as far as can be told.
@@ -178,14 +178,14 @@ impl Pack {
     /// Fails if they cannot be read, or if they do not match the id.
     pub(super) fn read(&self, id: &ContentId) -> Result<Option<Vec<u8>>, Error> {
         let Ok(index) = self.index() else { return Ok(None) };
-        let Some(range) = index.find(id).map_err(|err| self.told(&err))? else { return Ok(None) };
+        let Some(range) = index.find(id).map_err(|err| self.error(&err))? else { return Ok(None) };
         match self.bytes(&range) {
             Ok(bytes) if ContentId::new(&Sha256::digest(&bytes)) == *id => Ok(Some(bytes)),
             Ok(_) => {
                 Err(self.damage(format!("the bytes of {id} in it are not what its name says")))
             }
             Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(err) => Err(self.told(&err)),
+            Err(err) => Err(self.error(&err)),
         }
     }
 
@@ -218,11 +218,11 @@ impl Pack {
         });
         match rows {
             Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            rows => rows.map_err(|err| self.told(&err)),
+            rows => rows.map_err(|err| self.error(&err)),
         }
     }
 
-    fn told(&self, err: &io::Error) -> Error {
+    fn error(&self, err: &io::Error) -> Error {
         match err.kind() {
             io::ErrorKind::InvalidData => self.damage(err.to_string()),
             kind => Error::io("read", &self.path)(io::Error::new(kind, err.to_string())),

@@ -210,7 +210,7 @@ impl Registry {
         }
     }
 
-    /// Records which directory the entry of `path` belongs to, for a registry whose files contain
+    /// Records which directory the entry of `path` belongs to, for a registry with files that contain
     /// nothing else. Writes nothing if that is already recorded, if the entry is shared with
     /// another path, or if a newer version wrote it.
     ///

@@ -175,7 +175,7 @@ impl AdministrationWalk<'_> {
         self.directory(Dir::open(self.common_dir), stamp, b"", 0)
     }
 
-    /// Everything in a directory, whose path below the git directory is `path`.
+    /// Everything in a directory at `path` below the git directory.
     fn directory(
         &mut self,
         opened: io::Result<Dir>,
@@ -341,7 +341,7 @@ fn without_stats(repo: &Repo, place: &Path) -> Option<Vec<u8>> {
         thread_limit: Some(1),
         ..gix::index::decode::Options::default()
     };
-    // The decoder is not ours, and the file is anybody's.
+    // The decoder is not ours, and the file is not trusted.
     let read = move || {
         let mut index = gix::index::File::at(place, hash, true, options).ok()?;
         for entry in index.entries_mut() {

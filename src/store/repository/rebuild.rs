@@ -124,7 +124,7 @@ pub fn carry_out(
 const NEW: &[u8] = b"new";
 const OLD: &[u8] = b"old";
 
-/// A temporary name beside `place`, for the restore whose before-restore checkpoint is `held`. Nothing else
+/// A temporary name beside `place`, for the restore with the before-restore checkpoint `held`. Nothing else
 /// has such a name.
 fn beside(held: CheckpointId, place: &Path, used_for: &[u8]) -> PathBuf {
     let hash = hash_name(&[place.as_os_str().as_bytes(), used_for]);
@@ -514,7 +514,7 @@ fn protect(place: &Path, permissions: u32) -> Result<()> {
 }
 
 /// Gives every directory of objects the permissions of the one at the top, and the files that are
-/// ours alone those that git gives them: whom a repository is shared with shares all of it.
+/// ours alone those that git gives them: a repository is shared as a whole.
 fn share_as(objects: &Path, depth: usize) -> io::Result<()> {
     let permissions = fs::symlink_metadata(objects)?.permissions();
     for name in names_of(objects)? {

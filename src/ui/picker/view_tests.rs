@@ -153,7 +153,7 @@ fn choosing() -> Model {
         file(
             "src/components/checkout/summary/price-with-a-long-name.ts",
             "restore",
-            "changed since, perhaps by a call that was cut off or ran beside another; held first",
+            "changed since, perhaps by an interrupted or concurrent call; held first",
             None,
         ),
     ];

@@ -29,7 +29,7 @@ use crate::{
 /// Larger than any handwritten configuration.
 const CONFIG_MAX_BYTES: u64 = 4 << 20;
 
-/// What is one worktree's own in a git directory, besides files whose names are in capitals.
+/// What is one worktree's own in a git directory, besides files with names in capitals.
 const OF_A_WORKTREE: [&str; 8] = [
     "index", "config.worktree", "rebase-merge", "rebase-apply", "sequencer", "refs/bisect",
     "refs/worktree", "logs/HEAD",

@@ -29,7 +29,7 @@ use crate::{
 
 /// The work of others that only later checkpoints hold, by path.
 #[derive(Default)]
-pub(super) struct MidTurn {
+pub(super) struct OthersVersions {
     /// What the restore goes back to, with the checkpoint that holds it.
     pub(super) back_to: BTreeMap<RelPath, OthersVersion>,
     /// The SHA-256 of its content, in hex: as if it had been merged.
@@ -49,7 +49,7 @@ pub(crate) struct OthersVersion {
     pub(crate) author: Author,
 }
 
-impl MidTurn {
+impl OthersVersions {
     /// Leaves out what the plan does not replace.
     pub(super) fn retain_in(&mut self, project: &Project, plan: &RestorePlan) {
         let deeds: BTreeSet<&RelPath> = plan.deeds().map(|step| &step.path).collect();
@@ -66,12 +66,12 @@ pub(super) fn go_to(
     changes: &mut Vec<Change>,
     (log, authorship): (&Authors, &Authorship),
     (then, now): (&Tree, &Tree),
-) -> Result<MidTurn> {
+) -> Result<OthersVersions> {
     let Restore { project, request, .. } = restore;
-    let mut inner = MidTurn::default();
+    let mut inner = OthersVersions::default();
     let goes = !request.options.force && !request.options.exact;
     let OthersWork { found, damaged } =
-        MidTurnSearch { restore, changes, log, authorship, then, now }.run()?;
+        OthersSearch { restore, changes, log, authorship, then, now }.run()?;
     inner.damaged = damaged;
     for (path, (version, entry)) in found {
         let step = version.checkpoint;
@@ -140,7 +140,7 @@ fn since(project: &Project, of: CheckpointId) -> Result<Vec<Checkpoint>> {
 }
 
 /// What is compared to find the work of others in later checkpoints.
-struct MidTurnSearch<'a> {
+struct OthersSearch<'a> {
     restore: Restore<'a>,
     /// What differs between `then` and `now`, in the order of the paths.
     changes: &'a [Change],
@@ -151,7 +151,7 @@ struct MidTurnSearch<'a> {
     now: &'a Tree,
 }
 
-impl MidTurnSearch<'_> {
+impl OthersSearch<'_> {
     fn run(&self) -> Result<OthersWork> {
         let Restore { project, checkpoint, request } = self.restore;
         let mut held = OthersWork::default();
