@@ -24,8 +24,9 @@ use crate::{
     max_term_width = 100,
     arg_required_else_help = true,
     disable_help_subcommand = true,
-    after_help = "A CHECKPOINT is a number from `beforehand list` (1 is the newest), `latest`, \
-                  `latest~N`,\nor the first four or more digits of an id."
+    after_help = "A CHECKPOINT is a number from `beforehand list` (1 is before the newest turn), the first \
+                  four or more digits of an id, or `latest` or `latest~N`: the newest checkpoints, also \
+                  those inside a turn."
 )]
 struct Cli {
     #[command(subcommand)]

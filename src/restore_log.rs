@@ -50,6 +50,8 @@ pub struct RestoreLog {
     pub merged: Vec<(RelPath, String)>,
     /// The merged files themselves, to finish a restore that was interrupted.
     pub merges: Vec<(RelPath, Merged)>,
+    /// Merged files that are then as they were at one time, with that time in nanoseconds since 1970.
+    pub dated: Vec<(RelPath, i64)>,
     /// What is to be at each path, absolute if it is outside the root. Empty if the checkpoint says all of
     /// it. Of a merged file, `merges` says it.
     pub ends: Vec<(PathBuf, Option<Entry>)>,
@@ -115,6 +117,8 @@ struct RestoreLogWire {
     merged: Vec<(String, String)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     merges: Vec<(String, u32, String)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    dated: Vec<(String, i64)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     ends: Vec<EndWire>,
     outside: Vec<String>,
@@ -247,6 +251,7 @@ impl RestoreLog {
                 .iter()
                 .map(|(path, it)| (hex(path.as_bytes()), it.permissions, hex(&it.bytes)))
                 .collect(),
+            dated: self.dated.iter().map(|(path, at)| (hex(path.as_bytes()), *at)).collect(),
             ends: self.ends.iter().map(EndWire::of).collect(),
             outside: hexes(&self.outside),
             closed: self.closed.iter().map(|(path, bits)| (hex(path.as_bytes()), *bits)).collect(),
@@ -340,6 +345,11 @@ impl RestoreLogWire {
                     Some((rel(path)?, Merged { bytes, permissions }))
                 })
                 .collect::<Option<_>>()?,
+            dated: self
+                .dated
+                .iter()
+                .map(|(path, at)| Some((rel(path)?, *at)))
+                .collect::<Option<_>>()?,
             ends: self.ends.into_iter().map(EndWire::into_end).collect::<Option<_>>()?,
             outside: self.outside.iter().map(path).collect::<Option<_>>()?,
             closed: self
@@ -427,6 +437,7 @@ mod tests {
             paths: vec![path(b"a\nb"), path(b"d/\xff")],
             merged: vec![(path(b"m"), "00".to_owned())],
             merges: vec![(path(b"m"), Merged { bytes: b"\0m\n".to_vec(), permissions: 0o755 })],
+            dated: vec![(path(b"m"), -7)],
             ends: vec![
                 (PathBuf::from("gone"), None),
                 (PathBuf::from("/d\n"), Some(Entry::DIRECTORY)),

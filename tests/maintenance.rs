@@ -319,6 +319,7 @@ fn what_an_open_restore_needs_stays() {
         paths: Vec::new(),
         merged: Vec::new(),
         merges: Vec::new(),
+        dated: Vec::new(),
         ends: Vec::new(),
         outside: Vec::new(),
         head: None,
@@ -575,7 +576,7 @@ fn prune_shows_the_plan_it_carries_out() {
     let all: Vec<String> = (0..4).map(|_| save(&mut world, "big", 1_000_000)).collect();
     let args = ["prune", "--max-size", "2500 KB"];
     let dry = world.run(&[&args[..], &["--dry-run"]].concat()).stdout;
-    assert!(dry.contains("2 checkpoints would go, 2 stay"), "{dry}");
+    assert!(dry.contains("2 checkpoints would be dropped, 2 kept"), "{dry}");
     assert!(dry.contains("over the room there is"), "{dry}");
     assert_eq!(ids(&mut world).len(), 4);
     let done = world.run(&args).stdout;

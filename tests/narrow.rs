@@ -83,7 +83,7 @@ const VIEWS: &[&[&str]] = &[
     &["config", "--explain"],
     &["explain", "rm -rf build/* && git clean -fdx ; git log > ../log.txt"],
     &["prune", "--dry-run", "--keep", "1"],
-    &["install", "claude-code", "--dry-run"],
+    &["uninstall", "claude-code", "--dry-run"],
     &["restore", "3", "--dry-run"],
     &["restore", "3", "--dry-run", "--force", "--exact"],
     &["restore", "2", "--dry-run", "--merge"],
@@ -109,6 +109,8 @@ const VIEWS: &[&[&str]] = &[
     &["clear"],
 ];
 
+const COMMANDS: [&str; 4] = ["beforehand ", "git ", "cd ", "claude "];
+
 /// What lies between spaces, between backticks, between the dots of hints, or behind `with:` stays whole.
 fn must_stay_whole(line: &str) -> bool {
     let mut is_quoted = false;
@@ -116,11 +118,13 @@ fn must_stay_whole(line: &str) -> bool {
         is_quoted ^= c == '`';
         c == ' ' && !is_quoted
     };
-    line.trim_start().split(is_gap).count() == 1
+    let is_command = COMMANDS.iter().any(|begin| line.trim_start().starts_with(begin));
+    (is_command && !line.contains(" · ")) || line.trim_start().split(is_gap).count() == 1
 }
 
 #[test]
 fn no_line_is_wider_than_the_terminal() {
+    let mut found = String::new();
     for (has_git, columns) in [(true, 80), (true, 50), (false, 80), (false, 50)] {
         let mut world = project(World::new(), has_git);
         world.terminal =
@@ -134,13 +138,20 @@ fn no_line_is_wider_than_the_terminal() {
             let is_wide = |line: &&str| beforehand::ui::cells(line) > usize::from(columns);
             let wide: Vec<&str> =
                 said.lines().filter(is_wide).filter(|line| !must_stay_whole(line)).collect();
-            assert!(
-                wide.is_empty(),
-                "{columns} columns, {view:?}:\n{}\nof\n{said}",
-                wide.join("\n")
-            );
+            if !wide.is_empty() {
+                found.push_str(&format!(
+                    "{columns} columns, {view:?}:
+{}
+",
+                    wide.join(
+                        "
+"
+                    )
+                ));
+            }
         }
     }
+    assert!(found.is_empty(), "{found}");
 }
 
 #[test]

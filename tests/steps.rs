@@ -310,6 +310,12 @@ fn for_kills(mut world: World) -> World {
     world
 }
 
+/// What a restore to the beginning of the turn would do next.
+fn rows_back(world: &mut World) -> Vec<String> {
+    let plan = ours(world, &["restore", "1", "--dry-run"], 0).stdout;
+    plan.lines().filter(|line| line.starts_with("  ")).map(str::to_owned).collect()
+}
+
 #[test]
 fn a_restore_to_a_step_killed_anywhere_is_finished_or_taken_back() {
     let then = [Some("two\n"), None, Some("new\n")].map(|it| it.map(str::to_owned));
@@ -332,6 +338,9 @@ fn a_restore_to_a_step_killed_anywhere_is_finished_or_taken_back() {
             assert_eq!(done.exit.code(), 0, "{point}: {}", done.stderr);
             assert_eq!(files(&world), if *goes_on { then.clone() } else { now.clone() }, "{point}");
             if *goes_on {
+                let mut whole = for_kills(World::new());
+                ours(&mut whole, &command, 0);
+                assert_eq!(rows_back(&mut world), rows_back(&mut whole), "{point}: one author");
                 let done = world.run(&["undo", "--yes"]);
                 assert_eq!(done.exit.code(), 0, "{point}: {}{}", done.stdout, done.stderr);
                 assert_eq!(files(&world), now, "{point}: undo is the identity");

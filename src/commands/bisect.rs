@@ -88,8 +88,12 @@ fn states(
 ) -> Result<(Vec<TurnRow>, Vec<StateBetween>)> {
     let find = |given: &Option<String>| given.as_ref().map(|it| find(project, it)).transpose();
     let (good, bad) = (find(&args.good)?, find(&args.bad)?);
-    let now = if bad.is_none() { Some(now(process, project)?) } else { None };
     let rows = rows(project.store.list()?, &ledger::uses(&project.state));
+    if rows.is_empty() {
+        let hint = "an agent's hook takes them, and `beforehand create`";
+        return Err(Error::other("no checkpoints yet: there is nothing to search", hint));
+    }
+    let now = if bad.is_none() { Some(now(process, project)?) } else { None };
     let state = |(at, row): (usize, TurnRow)| StateBetween {
         checkpoint: row.steps[0].clone(),
         row: Some((at + 1, row)),
@@ -97,10 +101,6 @@ fn states(
     let mut states: Vec<StateBetween> = rows.iter().cloned().enumerate().map(state).collect();
     // Turns at the same time are listed by what they did last.
     states.sort_by_key(|state| Reverse(state.checkpoint.sequence));
-    if states.is_empty() {
-        let hint = "an agent's hook takes them, and `beforehand create`";
-        return Err(Error::other("no checkpoints yet: there is nothing to search", hint));
-    }
     if let Some(good) = good {
         let at = place_of(&states, &good)?;
         states.truncate(at + 1);

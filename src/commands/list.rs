@@ -40,6 +40,7 @@ const COUNT_TIME: Duration = Duration::from_millis(400);
 /// List the checkpoints of this project, a row for each turn, the newest first.
 ///
 /// Number N is the state before that turn changed anything: `beforehand restore N` goes back there.
+/// The newest row is counted for a terminal and for `--json`, but not for a pipe: that needs a scan.
 #[derive(clap::Args, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct ListArgs {
@@ -128,14 +129,11 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
         say_text(process, &format!("{heading}{titles}"));
         print_text(process, &rows)?;
     }
-    let next = match &args.root {
-        Some(_) => {
-            let root = ui::path(project.root.path(), project.home.as_deref());
-            format!("in {root}: beforehand diff 1 · beforehand restore 1 · beforehand undo")
-        }
-        None => "beforehand diff 1 · beforehand restore 1 · beforehand undo".to_owned(),
-    };
-    say(process, &format!("\n{next}"));
+    let place = args.root.as_ref().map_or_else(String::new, |_| {
+        format!("in {}: ", ui::path(project.root.path(), project.home.as_deref()))
+    });
+    let undo = listed.undo_words();
+    say(process, &format!("\n{place}beforehand diff 1 · beforehand restore 1{undo}"));
     origin::say_if_swapped(process, &project);
     Ok(Exit::Ok)
 }
@@ -228,6 +226,16 @@ impl ListView {
         }
         lines.truncate(args.limit.unwrap_or(usize::MAX));
         Ok(Self { lines, turns, asked, digits })
+    }
+
+    /// The hint to undo the newest turn, or if all are undone, to redo.
+    fn undo_words(&self) -> &'static str {
+        let mut turns = self.lines.iter().filter(|line| line.label().by.is_some()).peekable();
+        match (turns.peek().is_some(), turns.all(|line| line.row.is_undone)) {
+            (false, _) => "",
+            (true, true) => " · beforehand redo",
+            (true, false) => " · beforehand undo",
+        }
     }
 
     /// The number of the turn that a checkpoint belongs to.
@@ -451,7 +459,8 @@ fn table(
         Column::left("id"),
         Column::left("when"),
         Column::cut("what", Cut::End),
-        Column::left("changed"),
+        // From one checkpoint to the next, other calls and users may have changed the same files.
+        Column::left(if calls { "changed until the next" } else { "changed" }),
     ]);
     for (line, counts) in listed.lines.iter().zip(counts) {
         let number = match line.number {

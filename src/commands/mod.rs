@@ -131,6 +131,19 @@ pub(crate) fn say_text(process: &mut Process<'_>, messages: &str) {
     let _ignored = process.stderr.write_all(text.as_bytes());
 }
 
+/// How many cells the name takes at the beginning of a line of [`named_line`], with the space behind it.
+const NAME_CELLS: usize = 11;
+
+/// A line for stdout that begins with a name. In a terminal, the rest of a line that is too wide goes below its
+/// beginning.
+fn named_line(process: &Process<'_>, name: &str, said: &str) -> String {
+    let said = match process.terminal.stdout_columns() {
+        Some(columns) => ui::wrap(said, columns.into(), NAME_CELLS),
+        None => said.to_owned(),
+    };
+    format!("{name:<10} {said}\n")
+}
+
 fn wrapped(text: &str, columns: Option<u16>) -> Cow<'_, str> {
     match columns {
         Some(columns) => ui::wrap_lines(text, columns.into()),

@@ -308,7 +308,7 @@ pub(super) fn summary(plan: &PrunePlan, freed: Freed, dry_run: bool) -> String {
     let gone = ui::count(plan.goes.len() as u64, "checkpoint");
     let stays = ui::number(plan.stays as u64);
     if dry_run {
-        return format!("{gone} would go, {stays} stay; nothing was changed\n");
+        return format!("{gone} would be dropped, {stays} kept; nothing was changed\n");
     }
     format!("{gone} dropped, {stays} left; {} freed\n", ui::size(freed.bytes))
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{
     Project,
     list::{ListArgs, ListView},
-    print_json, print_text, rows,
+    named_line, print_json, print_text, rows,
     rows::{CheckpointLabel, agent_name, agent_title, on_one_line, skipped_json},
     steps::ShownStep,
 };
@@ -27,8 +27,6 @@ use crate::{
 
 /// More than these are counted, not named.
 const SKIPPED_SHOWN_MAX: usize = 12;
-/// What is said of a checkpoint begins there.
-const NAME_CELLS: usize = 11;
 /// Enough of a session's name to tell it from others.
 const SESSION_CHARS: usize = 8;
 
@@ -114,12 +112,7 @@ fn as_text(
     let clock = Clock::local(process.now);
     let id = checkpoint.id.to_string();
     let mut text = format!("checkpoint {}{}\n", style.bold(&id[..4]), style.dim(&id[4..]));
-    let columns = process.terminal.stdout_columns().map(usize::from);
-    let mut line = |name: &str, said: &str| {
-        let said =
-            columns.map_or_else(|| said.to_owned(), |columns| ui::wrap(said, columns, NAME_CELLS));
-        text.push_str(&format!("{name:<10} {said}\n"));
-    };
+    let mut line = |name: &str, said: &str| text.push_str(&named_line(process, name, said));
     let taken = checkpoint.taken_at;
     let words = label.words();
     let words = ui::escape(words.as_bytes());

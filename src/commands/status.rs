@@ -226,7 +226,7 @@ impl Status {
         if let Some(disk) = self.disk {
             let floor = project.settings.free_space_floor.of(disk.size);
             let (free, floor) = (ui::size(disk.free), ui::size(floor));
-            text.push_str(&format!("; {free} of the disk free, {floor} stay so"));
+            text.push_str(&format!("; {free} of the disk free, of which {floor} stay free"));
         }
         text.push('\n');
         text

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{
     Project,
     compare::{Comparison, Counts},
-    print_json, print_text, rows,
+    named_line, print_json, print_text, rows,
     rows::on_one_line,
     say, say_text,
 };
@@ -229,11 +229,11 @@ fn before_words(state: &StepState) -> String {
     let (known, unknown) = (state.differs.len() as u64, state.gaps.len() as u64);
     match (known, unknown) {
         (0, 0) => "as in this checkpoint".to_owned(),
-        (0, _) => format!("as in this checkpoint, except {} not held", ui::count(unknown, "file")),
-        (_, 0) => format!("as in this checkpoint, except {} held apart", ui::count(known, "file")),
+        (0, _) => format!("as in this checkpoint, except {} not held", ui::count(unknown, "path")),
+        (_, 0) => format!("as in this checkpoint, except {} held apart", ui::count(known, "path")),
         (_, _) => format!(
             "as in this checkpoint, except {} held apart and {} not held",
-            ui::count(known, "file"),
+            ui::count(known, "path"),
             ui::number(unknown)
         ),
     }
@@ -282,7 +282,7 @@ impl ShownStep {
     pub(super) fn text(&self, process: &Process<'_>, project: &Project) -> String {
         let (step, clock) = (&self.row.step, Clock::local(process.now));
         let mut text = String::new();
-        let mut line = |name: &str, said: &str| text.push_str(&format!("{name:<10} {said}\n"));
+        let mut line = |name: &str, said: &str| text.push_str(&named_line(process, name, said));
         let number = number(self.turn, step);
         let words = words(step);
         line("step", &format!("{number} of {}, {}", self.count, ui::escape(words.as_bytes())));

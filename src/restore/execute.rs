@@ -16,7 +16,7 @@ use crate::{
     crash,
     error::{Error, Result},
     fs::{Dir, c_name, now_ns},
-    model::{Checkpoint, CheckpointId, Content, Entry, Kind, RelPath},
+    model::{CheckpointId, Content, Entry, Kind, RelPath},
     plan::{Action, Merged, RestorePlan, Step},
     process::Process,
     project::Project,
@@ -99,7 +99,7 @@ impl Restore<'_> {
 
     /// Changes what the plan says, and ends the log.
     fn change(self, prepared: &Prepared, held: CheckpointId) -> Result<RestoreReport> {
-        let Self { project, checkpoint, request } = self;
+        let Self { project, checkpoint, .. } = self;
         let (plan, repositories) = (&prepared.plan, &prepared.repositories);
         let seen = |path: &RelPath| prepared.seen.get(path).copied();
         let records = records(project, [held, checkpoint.id]);
@@ -125,10 +125,8 @@ impl Restore<'_> {
         let outside = plan.outside.deeds().map(|step| (PathSide::Outside, &step.path, step.then));
         let ends = (checkpoint.id, held);
         note_back(project, ends, &outcome, below.chain(outside))?;
-        note_parts(project, prepared, (checkpoint, held), &outcome)?;
-        if let Some(step) = request.step() {
-            note_files(project, &prepared.of_step, (step.at, held), &outcome)?;
-        }
+        let files = plan.merges.iter().chain(&prepared.of_step);
+        note_dated(project, &self.dated(prepared), files, (held, &outcome))?;
         note_merged(project, &merged(prepared), held)?;
         crash::point("restore-end");
         // What failed can be tried again, or all of it taken back, while the log is there. What was
@@ -174,6 +172,25 @@ impl Restore<'_> {
         below.chain(outside).collect()
     }
 
+    /// Merged files that are then as they were at one time, with that time in nanoseconds since 1970: from before a
+    /// step, or chosen parts with no other author's work in them. A later restore to the same checkpoint may then put
+    /// back the rest of those.
+    fn dated(self, prepared: &Prepared) -> Vec<(RelPath, i64)> {
+        let then = self.checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
+        let is_own = |path: &RelPath| {
+            let step = prepared.plan.steps.iter().find(|step| step.path == *path);
+            prepared.parts.contains(path) && step.is_some_and(|step| !step.author.is_another())
+        };
+        let parts = prepared.plan.merges.keys().filter(|path| is_own(path));
+        let parts = parts.map(|path| (path.clone(), then));
+        let before_step = self
+            .request
+            .step()
+            .into_iter()
+            .flat_map(|step| prepared.of_step.keys().map(move |path| (path.clone(), step.at)));
+        parts.chain(before_step).collect()
+    }
+
     fn log(self, prepared: &Prepared, held: CheckpointId) -> RestoreLog {
         let Self { project, checkpoint, request } = self;
         let plan = &prepared.plan;
@@ -185,6 +202,7 @@ impl Restore<'_> {
             paths: plan.deeds().map(|step| step.path.clone()).collect(),
             merged: merged(prepared),
             merges: plan.merges.clone().into_iter().chain(prepared.of_step.clone()).collect(),
+            dated: self.dated(prepared),
             ends: self.ends(prepared),
             outside: plan.outside.deeds().map(|step| step.path.at_top()).collect(),
             closed: apply::closed(&project.root, plan),
@@ -309,41 +327,24 @@ pub(super) fn note_back<'a>(
     }
 }
 
-/// Notes what a chosen part of the plan came to, if nothing in it is another author's: a later restore to
-/// the same checkpoint may then put back the rest.
-fn note_parts(
+/// Notes merged files that are again as they were at a time, in nanoseconds since 1970. `files` has their contents.
+pub(super) fn note_dated<'a>(
     project: &Project,
-    prepared: &Prepared,
-    (checkpoint, held): (&Checkpoint, CheckpointId),
-    outcome: &ApplyOutcome,
+    dated: &[(RelPath, i64)],
+    files: impl Iterator<Item = (&'a RelPath, &'a Merged)>,
+    (held, outcome): (CheckpointId, &ApplyOutcome),
 ) -> Result<()> {
-    let then = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
-    let is_own = |path: &RelPath| {
-        let step = prepared.plan.steps.iter().find(|step| step.path == *path);
-        prepared.parts.contains(path) && step.is_some_and(|step| !step.author.is_another())
-    };
-    let parts = prepared.plan.merges.clone();
-    let parts = parts.into_iter().filter(|(path, _)| is_own(path)).collect();
-    note_files(project, &parts, (then, held), outcome)
-}
-
-/// Notes files that are again as they were at a time, in nanoseconds since 1970.
-fn note_files(
-    project: &Project,
-    files: &BTreeMap<RelPath, Merged>,
-    (then, held): (i64, CheckpointId),
-    outcome: &ApplyOutcome,
-) -> Result<()> {
-    let is_missed = |path: &RelPath| outcome.missed.iter().any(|it| it.path == path.as_path());
-    let line = |(path, merged): (&RelPath, &Merged)| {
+    let files: BTreeMap<&RelPath, &Merged> = files.collect();
+    let missed: BTreeSet<&Path> = outcome.missed.iter().map(|it| it.path.as_path()).collect();
+    let line = |(path, then): &(RelPath, i64)| {
+        let merged = files.get(path).filter(|_| !missed.contains(path.as_path()))?;
         let (permissions, sha) = (merged.permissions, Some(attribution::digest(&merged.bytes)));
         let state = Some(PathState { kind: Kind::File.mode_bits(), permissions, id: None, sha });
         let (path, held) = (PathSide::Root.text(path), Some(held.to_string()));
-        let what = LogEvent::Back { path, state, then, held };
-        LogLine { at: now_ns(), by: String::new(), what }
+        let what = LogEvent::Back { path, state, then: *then, held };
+        Some(LogLine { at: now_ns(), by: String::new(), what })
     };
-    let files = files.iter().filter(|(path, _)| !is_missed(path));
-    let lines: Vec<LogLine> = files.map(line).take(BACK_MAX).collect();
+    let lines: Vec<LogLine> = dated.iter().filter_map(line).take(BACK_MAX).collect();
     if lines.is_empty() {
         Ok(())
     } else {

@@ -14,7 +14,7 @@ use super::{
     comparison::{make_executable, seen_by_plan, skipped_now},
     content::digest_now,
     execute::{
-        gone, is_settled, made, make_repositories, note_back, note_merged, records,
+        gone, is_settled, made, make_repositories, note_back, note_dated, note_merged, records,
         refuse_misplaced,
     },
     head,
@@ -234,6 +234,11 @@ fn settle(
     let back = back.iter().map(|(side, path, entry)| (*side, path, *entry));
     note_back(project, (to, log.held), &outcome, back)?;
     if toward == Toward::After {
+        // What others changed meanwhile stays, and is theirs.
+        let kept: BTreeSet<&RelPath> = plan.kept().map(|step| &step.path).collect();
+        let files = log.merges.iter().filter(|(path, _)| !kept.contains(path));
+        let files = files.map(|(path, merged)| (path, merged));
+        note_dated(project, &log.dated, files, (log.held, &outcome))?;
         note_merged(project, &log.merged, log.held)?;
     }
     let is_over = is_settled(&outcome);

@@ -89,8 +89,8 @@ pub fn wrap(text: &str, max: usize, hang: usize) -> String {
 const HANG: usize = 2;
 
 /// Breaks the lines of `text` that are wider than `max` cells, at spaces, and indents the rest of such a line. Words
-/// stay whole as in [`wrap`], and so do the parts of a line of hints, which middle dots separate, and a command at the
-/// end of a line, after `with:`. Colours take no width.
+/// stay whole as in [`wrap`], and so do the parts of a line of hints, which middle dots separate, and a command that is
+/// a line or ends one, after `with:`. Colours take no width.
 pub fn wrap_lines(text: &str, max: usize) -> Cow<'_, str> {
     if text.lines().all(|line| painted_cells(line) <= max) {
         return Cow::Borrowed(text);
@@ -102,8 +102,12 @@ pub fn wrap_lines(text: &str, max: usize) -> Cow<'_, str> {
     Cow::Owned(lines.collect())
 }
 
+/// How lines begin that are a command as a whole.
+const COMMANDS: [&str; 2] = ["beforehand ", "git --git-dir="];
+
 fn wrap_line(line: &str, max: usize) -> String {
-    if painted_cells(line) <= max {
+    let is_command = COMMANDS.iter().any(|begin| line.trim_start_matches(' ').starts_with(begin));
+    if painted_cells(line) <= max || (is_command && !line.contains(HINT_GAP)) {
         return line.to_owned();
     }
     let indent = line.len() - line.trim_start_matches(' ').len();
@@ -230,6 +234,7 @@ mod tests {
         assert_eq!(wrapped("note: `x y` is held", 12), "note: `x y`\n  is held");
         assert_eq!(wrapped("do a · do b · do c", 14), "do a · do b ·\n  do c");
         assert_eq!(wrapped("go on with: a b c d", 9), "go on\n  with:\n  a b c d");
+        assert_eq!(wrapped("  beforehand x y z", 9), "  beforehand x y z");
         assert_eq!(wrapped("a-very-long/path", 4), "a-very-long/path");
         assert_eq!(wrapped("日本 日本 e\u{301}e\u{301}", 7), "日本\n  日本\n  e\u{301}e\u{301}");
         let red = Style::COLOUR.red("error:");

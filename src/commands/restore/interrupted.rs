@@ -106,7 +106,8 @@ pub(super) fn before(
                 0 => String::new(),
                 missed => format!(", but for {}", ui::count(missed as u64, "path")),
             };
-            say(process, &format!("note: aborted the interrupted {verb} first{missed}"));
+            let first = if is_all { "" } else { " first" };
+            say(process, &format!("note: aborted the interrupted {verb}{first}{missed}"));
             if consent.json && is_all {
                 print_json(process, "settled", settled_json(&verb, &settled, Toward::Before))?;
             }

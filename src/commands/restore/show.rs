@@ -80,9 +80,10 @@ pub(super) fn plan_text(shown: PlannedRestore<'_>) -> String {
     let PlannedRestore { restore: Restore { project, .. }, prepared, .. } = shown;
     let plan = &prepared.plan;
     let mut text = repositories_text(project, &prepared.repositories);
-    text.push_str(&losing_lines(&prepared.losing, shown.way_back()));
+    let losing = losing_lines(&prepared.losing, shown.way_back());
     if plan.steps.is_empty() && plan.outside.steps.is_empty() {
-        if text.is_empty() && !prepared.stages && prepared.head.moves.is_none() {
+        if text.is_empty() && losing.is_empty() && !prepared.stages && prepared.head.moves.is_none()
+        {
             let nothing_left = shown.nothing_left_words().map(|words| format!("{words}\n"));
             text.push_str(match (&prepared.outside_left[..], &unchanged(shown)[..]) {
                 ([], []) if nothing_left.is_some() => nothing_left.as_deref().unwrap_or_default(),
@@ -99,6 +100,7 @@ pub(super) fn plan_text(shown: PlannedRestore<'_>) -> String {
         text.push_str(&outside_text(shown));
         text.push_str(&summary(prepared));
     }
+    text.push_str(&losing);
     if prepared.stages {
         text.push_str("git's index goes back to what was staged\n");
     }

@@ -91,12 +91,16 @@ impl<'a> TurnSteps<'a> {
             let turn = self.turn;
             let message = match (self.row.told_by_user(), self.steps.len()) {
                 (true, _) => {
-                    format!("{turn} is no turn: a person asked for it, and it has no steps")
+                    format!("{turn} is no turn: a user asked for it, and it has no steps")
                 }
                 (false, 1) => format!("turn {turn} has no step {number}: it has one"),
                 (false, count) => format!("turn {turn} has no step {number}: it has {count}"),
             };
-            Error::other(message, format!("`beforehand list --steps {turn}` shows them"))
+            let hint = match self.steps.len() {
+                0 => "`beforehand list` shows the turns".to_owned(),
+                _ => format!("`beforehand list --steps {turn}` shows them"),
+            };
+            Error::other(message, hint)
         })
     }
 
