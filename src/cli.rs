@@ -16,7 +16,7 @@ use crate::{
     ui,
 };
 
-/// Takes a checkpoint before an AI agent changes your files, and restores it when you ask.
+/// Takes a checkpoint before an AI agent changes your files, and restores them when you ask.
 #[derive(Parser)]
 #[command(
     name = "beforehand",

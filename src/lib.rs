@@ -1,4 +1,4 @@
-//! Takes a checkpoint before an agent changes your files, and restores it when you ask.
+//! Takes a checkpoint before an agent changes your files, and restores them when you ask.
 //!
 //! One hook call runs straight through these modules, top to bottom: [`process`] → [`cli`] →
 //! [`hook`] → [`agent`] → [`config`] → [`shell`] → [`reach`] → [`ledger`] → [`policy`] → [`guard`] →

@@ -1,7 +1,7 @@
 # Written, not tested.
 #     nix run ./packaging/nix          (in a checkout)
 {
-  description = "Takes a checkpoint before an AI coding agent changes your files, and takes you back";
+  description = "Takes a checkpoint before an AI coding agent changes your files, and restores them when you ask";
 
   inputs.nixpkgs.url = "github:NixOS/nixpkgs/nixos-unstable";
 

@@ -1,4 +1,4 @@
-//! `beforehand demo`: the whole story on throw-away projects, with real payloads through the real
+//! `beforehand demo`: a turn and a restore in temporary projects, with real payloads through the real
 //! hook, and every byte compared at the end.
 //!
 //! The pretended agent works with plain `std::fs`, as any program would; it only ever touches the
@@ -22,7 +22,7 @@ use crate::{
     ui::Style,
 };
 
-/// Show the whole story on a throw-away project.
+/// Demonstrate a turn and a restore in a temporary project.
 ///
 /// Makes two small projects in a temporary directory, one in a git repository and one without,
 /// feeds the calls of a pretended agent through the hook, lets it overwrite a file and delete a
