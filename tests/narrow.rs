@@ -128,7 +128,7 @@ fn no_line_is_wider_than_the_terminal() {
     for (has_git, columns) in [(true, 80), (true, 50), (false, 80), (false, 50)] {
         let mut world = project(World::new(), has_git);
         world.terminal =
-            Terminal { stdin: true, stdout: true, stderr: true, columns: Some(columns) };
+            Terminal { stdin: false, stdout: true, stderr: true, columns: Some(columns) };
         for view in VIEWS {
             world.wait(1);
             let output = world.run(view);

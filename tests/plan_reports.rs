@@ -144,7 +144,7 @@ fn a_restore_that_is_taken_back_in_part_is_told_as_such() {
     let now = object(&world, |bytes| bytes == b"the agent's");
     withhold(&now);
     let done = ours(&mut world, &["undo", "--yes"], 1);
-    assert!(done.stderr.contains("aborted the interrupted restore first, but for 1 path"));
+    assert!(done.stderr.contains("aborted the interrupted restore, but for 1 path"));
     assert!(!done.stderr.contains("--continue"), "it is over: {}", done.stderr);
     let command = done.stderr.split('`').find(|it| it.starts_with("beforehand restore ")).unwrap();
     fs::rename(now.with_extension("away"), &now).unwrap();

@@ -251,7 +251,13 @@ mod tests {
         table.row(["~/a/very/long/path".into(), "short".into(), "gone".into()]);
         table.row(["~/b".into(), "middling".into(), "not protected: it lies elsewhere".into()]);
         let shown = table.show(Some(34), Style::PLAIN);
-        insta::assert_snapshot!(format!("34 cells:\n{shown}"), @"");
+        insta::assert_snapshot!(format!("34 cells:\n{shown}"), @r"
+        34 cells:
+          ~/a…path  short     gone
+          ~/b       middling
+              not protected: it lies
+              elsewhere
+        ");
         assert!(shown.lines().all(|line| cells(line) <= 34), "{shown}");
     }
 
