@@ -115,7 +115,7 @@ fn is_sure(process: &mut Process<'_>, count: usize) -> bool {
         ui::ask(process, &format!("Drop {} for good?", ui::count(count as u64, "checkpoint")));
     if !is_sure {
         let said = "nothing was dropped\nhint: --yes drops them without asking";
-        say(process, &said);
+        say(process, said);
     }
     is_sure
 }

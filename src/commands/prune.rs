@@ -257,7 +257,7 @@ pub(super) fn say_if_busy(process: &mut Process<'_>, freed: Freed) {
     if freed.is_busy {
         let said = "note: another beforehand is at work on the store, so not all is freed yet\n\
                     hint: run `beforehand prune` again in a minute";
-        say(process, &said);
+        say(process, said);
     }
 }
 

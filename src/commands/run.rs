@@ -89,7 +89,7 @@ fn call(process: &Process<'_>, command: &[OsString]) -> ToolCall {
 
 fn say_note(process: &mut Process<'_>, decision: &Decision) {
     if let Some(note) = &decision.note {
-        say(process, &note);
+        say(process, note);
     }
 }
 

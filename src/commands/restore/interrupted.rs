@@ -29,7 +29,7 @@ pub(super) fn run(
     } else {
         print_text(process, &settled_words(&log, &settled, toward))?;
     }
-    let exit = say_settled(process, project, &settled)?;
+    let exit = say_settled(process, project, &settled);
     if !settled.is_over {
         say(process, report::TRY_AGAIN);
     }
@@ -111,7 +111,7 @@ pub(super) fn before(
             if consent.json && is_all {
                 print_json(process, "settled", settled_json(&verb, &settled, Toward::Before))?;
             }
-            let exit = say_settled(process, project, &settled)?;
+            let exit = say_settled(process, project, &settled);
             if !settled.is_over {
                 let id = settled.plan.of.short();
                 let back = format!("`beforehand restore {id}` retries what was not restored");
@@ -129,7 +129,7 @@ fn kept(settled: &Settled) -> Vec<PathBuf> {
     kept.chain(outside.map(|step| step.path.at_top())).collect()
 }
 
-fn say_settled(process: &mut Process<'_>, project: &Project, settled: &Settled) -> Result<Exit> {
+fn say_settled(process: &mut Process<'_>, project: &Project, settled: &Settled) -> Exit {
     let kept = kept(settled);
     for path in &kept {
         let path = ui::escape_path(path);
@@ -139,11 +139,11 @@ fn say_settled(process: &mut Process<'_>, project: &Project, settled: &Settled) 
     if let Some(words) = settled.index.as_ref().and_then(report::index_words) {
         say(process, &words);
     }
-    Ok(match (settled.outcome.missed.is_empty(), kept.first()) {
+    match (settled.outcome.missed.is_empty(), kept.first()) {
         (false, _) => Exit::Failed,
         (true, Some(_)) => Exit::Conflicts,
         (true, None) => Exit::Ok,
-    })
+    }
 }
 
 /// Says on standard error that a restore was interrupted here, before any other command.

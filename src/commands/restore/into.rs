@@ -51,7 +51,7 @@ pub(super) fn run(
         let told = written.words(project, checkpoint, how);
         print_text(process, &told)?;
     }
-    say_missing(process, &written.missing)?;
+    say_missing(process, &written.missing);
     for (path, why) in request.step().into_iter().flat_map(|step| &step.gaps) {
         let path = ui::escape(path.as_bytes());
         say(process, &format!("note: {path} left out: {}", why.words()));
@@ -133,11 +133,10 @@ impl WrittenCopies {
 }
 
 /// Names what the checkpoint does not hold.
-fn say_missing(process: &mut Process<'_>, missing: &[Skipped]) -> Result<()> {
+fn say_missing(process: &mut Process<'_>, missing: &[Skipped]) {
     for line in super::unchanged::at_most(ui::left_out(missing)) {
         say(process, &format!("note: missing, because it was not held: {line}"));
     }
-    Ok(())
 }
 
 fn is_directory(step: &Step) -> bool {

@@ -137,7 +137,7 @@ impl FileChoice {
             let Some(given) = ui::keys(process, &self.question(at)) else {
                 return Ok(Answered::Lost);
             };
-            let went = self.press(process, project, at, &given)?;
+            let went = self.press(process, project, at, &given);
             is_shown = matches!(went, Pressed::Stays);
             match went {
                 Pressed::Stays => (),
@@ -162,7 +162,7 @@ impl FileChoice {
         project: &Project,
         at: usize,
         given: &str,
-    ) -> Result<Pressed> {
+    ) -> Pressed {
         let (last, open) = (self.len() - 1, |at: &usize| self.taken(*at).is_none());
         let to = |there: Option<usize>| there.map_or(Pressed::Stays, Pressed::To);
         let (key, rest) = given.split_at(given.chars().next().map_or(0, char::len_utf8));
@@ -178,8 +178,8 @@ impl FileChoice {
                 .filter(|n| (1..=last + 1).contains(n))
                 .map(|n: usize| n - 1)),
             "p" => Pressed::To(at),
-            "s" if self.parts(at) > 1 => self.split_here(process, at)?,
-            "e" if self.hunk(at).is_some() => self.edit(process, project, at)?,
+            "s" if self.parts(at) > 1 => self.split_here(process, at),
+            "e" if self.hunk(at).is_some() => self.edit(process, project, at),
             "y" | "n" if rest.is_empty() || "yesno".contains(given) => {
                 self.take(at, key == "y");
                 Pressed::Decided(Answered::Next)
@@ -194,27 +194,27 @@ impl FileChoice {
             "q" => Pressed::Decided(Answered::Quit),
             _ => {
                 say_text(process, HELP);
-                return Ok(Pressed::Stays);
+                return Pressed::Stays;
             }
         };
         if matches!(went, Pressed::Stays) && !matches!(key, "e") {
             say(process, "there is no such hunk");
         }
-        Ok(went)
+        went
     }
 
-    fn split_here(&mut self, process: &mut Process<'_>, at: usize) -> Result<Pressed> {
+    fn split_here(&mut self, process: &mut Process<'_>, at: usize) -> Pressed {
         let parts = self.parts(at);
         self.split(at);
         say(process, &format!("split into {parts} hunks"));
-        Ok(Pressed::To(at))
+        Pressed::To(at)
     }
 
     /// Opens a hunk in the user's editor, and takes what comes back.
-    fn edit(&mut self, process: &mut Process<'_>, project: &Project, at: usize) -> Result<Pressed> {
+    fn edit(&mut self, process: &mut Process<'_>, project: &Project, at: usize) -> Pressed {
         let hunk = self.hunk(at);
         let (Pieces::Text { patch, .. }, Some(hunk)) = (&mut self.pieces, hunk) else {
-            return Ok(Pressed::Stays);
+            return Pressed::Stays;
         };
         let mut text = EDIT_HELP.as_bytes().to_vec();
         text.extend(patch.text(hunk));
@@ -223,14 +223,14 @@ impl FileChoice {
             Err(err) => {
                 let told = crate::commands::error_text(&err, Style::stderr(process));
                 say_text(process, &told);
-                return Ok(Pressed::Stays);
+                return Pressed::Stays;
             }
         };
         match patch.edit(hunk, &edited) {
-            Ok(()) => Ok(Pressed::Decided(Answered::Next)),
+            Ok(()) => Pressed::Decided(Answered::Next),
             Err(why) => {
                 say(process, &format!("the edited hunk is not taken: {}", why.words()));
-                Ok(Pressed::Stays)
+                Pressed::Stays
             }
         }
     }
