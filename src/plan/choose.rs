@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::restore::{Action, KeepReason, Merged, RestorePlan, Step};
+use super::restore_plan::{Action, KeepReason, Merged, RestorePlan, Step};
 use crate::model::{Kind, RelPath};
 
 /// Something that is chosen as a whole: a path that changes, and what comes or goes with it.

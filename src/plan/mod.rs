@@ -8,6 +8,7 @@ mod left_out;
 mod picked;
 mod prune;
 mod restore;
+mod restore_plan;
 
 pub use bisect::{NextProbe, StateVerdict, probe};
 pub use choose::{Choosable, Chosen};
@@ -16,7 +17,8 @@ pub use history::{redo_target, session_target, undo_target, undone};
 pub use left_out::ByPath;
 pub use picked::{Pick, Picked};
 pub use prune::{Chunk, Pin, Pins, PrunePlan, RetentionInput, RetentionLimits, Why, ages, evict};
-pub use restore::{
-    Action, Author, KeepReason, Merged, Options, OutsidePlan, Past, RestorePlan, SessionTag, Step,
-    Unsettled, keep_executable, keep_parents, restore, settle,
+pub use restore::{Options, Past, Unsettled, restore, settle};
+pub use restore_plan::{
+    Action, Author, KeepReason, Merged, OutsidePlan, RestorePlan, SessionTag, Step,
+    keep_executable, keep_parents,
 };

@@ -1,6 +1,6 @@
 //! Every row of the table of a restore, and what directories come to.
 
-use super::*;
+use super::{super::restore_plan::misplaced, *};
 
 fn path(text: &str) -> RelPath {
     RelPath::from_bytes(text.as_bytes()).unwrap()
