@@ -13,14 +13,14 @@ use crate::{
     error::Result,
     fs::Lock,
     model::{
-        Cause, Reach, RelPath, Root, RootKind, Settings, SkipReason, Skipped, Spares, Stamp,
-        StoreChoice,
+        Cause, Checkout, Reach, RelPath, Root, RootKind, Settings, SkipReason, Skipped, Spares,
+        Stamp, StoreChoice,
     },
     process::Process,
     reach::AtRisk,
     scan::{self, Named, Scan, ScanLimits, ScanRequest, UserDirs},
     state::{RootState, StateDir},
-    store::{self, Draft, GitStore, Saved, Store},
+    store::{self, Draft, GitStore, Saved, Store, git::checkout::replaced_by, reading},
 };
 
 /// How long a save waits for a warm-up in the background before it proceeds on its own.
@@ -131,7 +131,13 @@ impl ScanOptions<'_> {
     pub fn at_root(&self, process: &Process<'_>, state: &StateDir, root: &Root) -> Result<Scan> {
         let user = user_dirs(process);
         let base = ScanTable::load(&state.root(root).cache());
-        scan::walk(ScanRequest { base, ..self.request(&user, state, root) })
+        let mut scan = scan::walk(ScanRequest { base, ..self.request(&user, state, root) })?;
+        if !self.reach.checkout.areas.is_empty() {
+            let victims = replaced(&reading::skipped(&scan, Vec::new()), self.reach);
+            let request = ScanRequest { victims: &victims, ..self.request(&user, state, root) };
+            scan::name_victims(&mut scan, &request);
+        }
+        Ok(scan)
     }
 
     /// Adds victims to a scan that was just made, which stays as it is otherwise.
@@ -276,6 +282,25 @@ pub fn unheld(
         }
     }
     unheld
+}
+
+/// What git can replace of what a checkpoint leaves out, absolute.
+pub fn replaced(skipped: &[Skipped], reach: &Reach) -> Vec<PathBuf> {
+    let Reach { root, checkout: Checkout { areas, line }, .. } = reach;
+    let relative = |skipped: &Skipped| RelPath::from_bytes(&skipped.path).ok();
+    let left_out: Vec<RelPath> = skipped
+        .iter()
+        .filter(|skipped| skipped.reason.matters())
+        .filter_map(relative)
+        .filter(|path| {
+            let place = root.join(path);
+            areas.iter().any(|area| place.starts_with(area) || area.starts_with(&place))
+        })
+        .collect();
+    let in_areas = |place: &PathBuf| areas.iter().any(|area| place.starts_with(area));
+    let replaced =
+        if left_out.is_empty() { Vec::new() } else { replaced_by(root, line, &left_out) };
+    replaced.iter().map(|path| root.join(path)).filter(in_areas).collect()
 }
 
 /// What a partial checkpoint lacks because the deadline was reached.

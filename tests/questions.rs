@@ -129,6 +129,54 @@ fn what_can_lose_nothing_is_not_asked_about() {
     assert_eq!(answer(&world, "", "rm *").0, "");
 }
 
+/// Where a line runs, the line, and whether git replaces `huge.db` or something in `data` by it: the branch
+/// `other` has both, and `main` neither.
+const CHECKOUTS: &[(&str, &str, bool)] = &[
+    ("", "git reset -q --hard", false),
+    ("", "git reset -q other", false),
+    ("", "git reset -q --hard other", true),
+    ("src", "git reset -q --hard other", true),
+    ("", "git reset -q --hard other~", false),
+    ("", "git reset -q --hard v1", true),
+    ("", "git reset -q --hard $x", true),
+    ("", "git checkout -qf other", true),
+    ("", "git checkout -qf main", false),
+    ("", "git checkout -q -", true),
+    ("", "git checkout -q other -- .", true),
+    ("", "git checkout -q other -- src", false),
+    ("", "git checkout -q -- .", false),
+    ("", "git restore -s other .", true),
+    ("src", "git restore -s other .", false),
+    ("", "git restore .", false),
+    ("", "git switch -q --discard-changes other", true),
+    ("", "git read-tree -u --reset other", true),
+    ("", "git merge -q other", true),
+    ("", "git merge -q main", false),
+    ("", "git pull -q", true),
+    ("", "git rebase -q other", true),
+    ("", "git cherry-pick other", true),
+    ("", "git revert --no-edit HEAD", false),
+    ("", "git stash", false),
+    ("", "cd src && git checkout -qf other", true),
+    ("", "cd inner && git reset -q --hard other", false),
+];
+
+#[test]
+fn what_git_puts_in_place_of_a_file_is_asked_about_if_a_commit_has_that_file() {
+    let world = project();
+    let blob = "$(echo x | git hash-object -w --stdin)";
+    let adds = ["huge.db", "data/huge.bin", "data/none"]
+        .map(|path| format!("git update-index --add --cacheinfo 100644,{blob},{path}"));
+    let lines = [&*adds.join(" && "), "git commit -qm two", "git branch other"];
+    git(&world, &world.root(), &lines.join(" && "));
+    git(&world, &world.root(), "git tag -am v1 v1 && git reset -q HEAD~ && git init -q inner");
+    for (dir, line, asks) in CHECKOUTS {
+        let (decision, why) = answer(&world, dir, line);
+        assert_eq!(decision, if *asks { "ask" } else { "" }, "{line}: {why}");
+        assert_eq!(why.contains("not held: "), *asks, "{line}: {why}");
+    }
+}
+
 /// It is known only when the line runs, and then it is too late.
 #[test]
 fn what_a_call_deletes_without_naming_it_is_told_of_before() {

@@ -19,7 +19,7 @@ use crate::{
     fs::{Dir, c_name, stat_path},
     ledger::HeldWrite,
     model::{
-        Checkpoint, CheckpointId, DirPath, Entry, Kind, Reach, RelPath, Root, ScanScope,
+        Checkout, Checkpoint, CheckpointId, DirPath, Entry, Kind, Reach, RelPath, Root, ScanScope,
         SkipReason, Skipped, Stamp, Tree,
     },
     plan::{ByPath, Change},
@@ -230,7 +230,12 @@ fn changes(
     let mut unread: Vec<_> =
         new.difference(&paths).filter_map(|path| unread_outside(path)).collect();
     let victims = if is_too_much { Vec::new() } else { paths.iter().cloned().collect() };
-    let reach = Reach { root: since.root.clone(), scope: ScanScope::Whole, victims };
+    let reach = Reach {
+        root: since.root.clone(),
+        scope: ScanScope::Whole,
+        victims,
+        checkout: Checkout::default(),
+    };
     let limits = snapshot::scan_limits(since.settings);
     let named = Named::Alone;
     let look = ScanOptions { reach: &reach, limits: &limits, named, deadline: Some(deadline) };

@@ -17,7 +17,8 @@ use crate::{
     fs::stat_path,
     ledger::Ledger,
     model::{
-        CallContext, CheckpointId, Dedupe, Effect, Kind, Reach, Root, RootKind, ScanScope, Stamp,
+        CallContext, Checkout, CheckpointId, Dedupe, Effect, Kind, Reach, Root, RootKind,
+        ScanScope, Stamp,
     },
     policy::{self, Coverage, HookAction},
     reach,
@@ -59,7 +60,8 @@ pub(super) fn is_covered(
     if has_news || policy::decide(&judged.effect, coverage, dedupe) == HookAction::Save {
         return false;
     }
-    let reach = Reach { root, scope: ScanScope::Whole, victims: Vec::new() };
+    let (victims, checkout) = (Vec::new(), Checkout::default());
+    let reach = Reach { root, scope: ScanScope::Whole, victims, checkout };
     let is_held = judged.call.intent.edited().is_some() && has == Some(HeldPart::All);
     let begins = judged.begins(&site.cwd, (&place, &reach), &ledger, of);
     // What is not noted has no known author.

@@ -6,7 +6,7 @@ use crate::{
     fs::without_dots,
     model::{
         Certainty, Checkpoint, Effect, Notify, Reach, RelPath, Root, RootKind, Settings,
-        SkipReason, Skipped, Target, TargetAction,
+        SkipReason, Skipped, Spares, Target, TargetAction,
     },
     reach::AtRisk,
     restore_log,
@@ -111,7 +111,10 @@ pub(super) fn unheld(
     is_ignored: impl Fn(&RelPath) -> bool,
 ) -> Vec<Unheld> {
     let root = Root::new(reach.root.path().to_owned(), RootKind::Plain { why: None });
-    let mut unheld = snapshot::unheld(left_out.skipped, at_risk, &root, is_ignored);
+    let named = |path| AtRisk { path, is_guess: false, spares: Spares::Nothing };
+    let replaced = snapshot::replaced(left_out.skipped, reach).into_iter().map(named);
+    let at_risk: Vec<AtRisk> = at_risk.iter().cloned().chain(replaced).collect();
+    let mut unheld = snapshot::unheld(left_out.skipped, &at_risk, &root, is_ignored);
     if left_out.is_partial && names_no_files(effect) {
         // Any of them may be what the call destroys.
         unheld.extend(snapshot::unread(left_out.skipped, &root));

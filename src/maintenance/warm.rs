@@ -19,7 +19,7 @@ use crate::{
     error::{Error, Result},
     fs::{Lock, PathResolver, create_private_dirs, stat_path},
     ledger,
-    model::{Agent, By, Cause, Reach, Reason, ScanScope, SessionId, Settings},
+    model::{Agent, By, Cause, Checkout, Reach, Reason, ScanScope, SessionId, Settings},
     process::Process,
     reach::{Surroundings, root_around},
     snapshot::{self, SnapshotRequest},
@@ -123,7 +123,7 @@ pub fn warm(process: &Process<'_>, warm_request: &WarmRequest) -> Result<()> {
         return Ok(());
     }
     crash::point("warm");
-    let reach = Reach { root, scope, victims: Vec::new() };
+    let reach = Reach { root, scope, victims: Vec::new(), checkout: Checkout::default() };
     let request = request(&reach, &settings, warm_request, process.now);
     snapshot::take(process, &state, request).map(drop)
 }

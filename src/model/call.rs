@@ -251,6 +251,8 @@ pub enum Spares {
     Ignored,
     /// Directories, with all that is in them.
     Directories,
+    /// Of a directory, what no commit has at its path.
+    Uncommitted,
 }
 
 /// How well a target's path is known.

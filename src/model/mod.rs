@@ -20,7 +20,7 @@ pub use files::{
     Storage, Tree,
 };
 pub use git_files::{is_beside_repository, is_gits_own, names_in_git};
-pub use path::{NotBelowRoot, Reach, RelPath, Root, RootKind, ScanScope};
+pub use path::{Checkout, NotBelowRoot, Reach, RelPath, Root, RootKind, ScanScope};
 pub use scan_entry::{DirPath, Fresh, Marks, ScanEntry, in_tree_order};
 pub use settings::{
     BeforeShell, Dedupe, FreeSpace, Notice, Notify, SessionEnd, Settings, ShellPatterns,

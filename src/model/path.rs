@@ -51,6 +51,17 @@ pub struct Reach {
     pub scope: ScanScope,
     /// Paths to hold in any case, below the root or not. Absolute, and without `.` or `..`.
     pub victims: Vec<PathBuf>,
+    /// What it lets git replace in the root.
+    pub checkout: Checkout,
+}
+
+/// Where a call lets git replace files by those of commits, without naming them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checkout {
+    /// The directories in which it does, absolute; none if it does not.
+    pub areas: Vec<PathBuf>,
+    /// The command line, with the words that tell which commits.
+    pub line: String,
 }
 
 impl Root {

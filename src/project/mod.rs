@@ -16,7 +16,8 @@ use crate::{
     fs::PathResolver,
     ledger::{self, Use, adopt},
     model::{
-        Cause, Checkpoint, ContentId, Reach, Reason, Root, ScanScope, Selector, Settings, TurnKey,
+        Cause, Checkout, Checkpoint, ContentId, Reach, Reason, Root, ScanScope, Selector, Settings,
+        TurnKey,
     },
     plan,
     process::Process,
@@ -214,7 +215,12 @@ impl Project {
 
     /// The whole root, and `victims`.
     pub(crate) fn reach(&self, victims: Vec<PathBuf>) -> Reach {
-        Reach { root: self.root.clone(), scope: self.scope.clone(), victims }
+        Reach {
+            root: self.root.clone(),
+            scope: self.scope.clone(),
+            victims,
+            checkout: Checkout::default(),
+        }
     }
 }
 

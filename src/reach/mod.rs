@@ -56,7 +56,8 @@ pub fn reach_in(
     victims.extend(worked_in.filter_map(|dir| around::worktree_around(&dir, surroundings)));
     victims.sort();
     victims.dedup();
-    Reach { root, scope, victims }
+    let checkout = named_paths::checkout(intent, effect, &bases, &root);
+    Reach { root, scope, victims, checkout }
 }
 
 /// The places a call names, exactly or by a glob, for something to be lost there: what has to be

@@ -12,8 +12,11 @@ use super::{
     absolute,
     around::is_of_the_kernel,
     glob::{GLOB_MAX, expand},
+    repository_below,
 };
-use crate::model::{Certainty, Effect, Intent, Level, Root, Simple, Spares, Target, TargetAction};
+use crate::model::{
+    Certainty, Checkout, Effect, Intent, Level, Root, Simple, Spares, Target, TargetAction,
+};
 
 /// Which of the places that a call names.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,6 +85,37 @@ pub(super) fn at_risk(
     at_risk
 }
 
+/// Where the call lets git replace files by those of commits.
+pub(super) fn checkout(intent: &Intent, effect: &Effect, bases: &[&Path], root: &Root) -> Checkout {
+    let (Intent::Run { command, .. }, Effect::Destroys(finding)) = (intent, effect) else {
+        return Checkout::default();
+    };
+    let targets = finding.targets().filter(|target| target.spares == Spares::Uncommitted);
+    let mut areas: Vec<PathBuf> =
+        targets.flat_map(|target| checked_out(target, bases, root)).collect();
+    areas.sort();
+    areas.dedup();
+    let line = if areas.is_empty() { String::new() } else { command.clone() };
+    Checkout { areas, line }
+}
+
+/// The directories of `root` in which a target stands for what commits have.
+fn checked_out(target: &Target, bases: &[&Path], root: &Root) -> Vec<PathBuf> {
+    // A command that takes no paths is about all of its worktree, wherever in it it runs.
+    let is_whole = target.certainty != Certainty::Exact || target.action == TargetAction::Modify;
+    let places = |base: &&Path| match target.certainty {
+        Certainty::Glob => expand(base, &target.path),
+        Certainty::Dynamic if !is_plain(&target.path) => vec![base.to_path_buf()],
+        Certainty::Exact | Certainty::Dynamic => plausible(Path::new(&target.path), &[*base]),
+    };
+    let places = bases.iter().map(places).find(|places| !places.is_empty()).unwrap_or_default();
+    let real = places.iter().filter_map(|place| fs::canonicalize(place).ok());
+    let inside = real.filter(|place| place.is_dir() && place.starts_with(root.path()));
+    // A repository below the root has commits of its own.
+    let own = inside.filter(|place| repository_below(place, root.path()).is_none());
+    own.map(|place| if is_whole { root.path().to_owned() } else { place }).collect()
+}
+
 /// The directory in which something is deleted, of which only the run tells what.
 fn area(target: &Target, bases: &[&Path]) -> Option<PathBuf> {
     if target.action != TargetAction::Delete {
@@ -113,7 +147,10 @@ pub(super) fn places(effect: &Effect, bases: &[&Path], root: &Root) -> Vec<PathB
         Effect::Destroys(finding) | Effect::Unknown(finding) => {
             let of_simple = |simple: &Simple| {
                 let targets = simple.targets.iter();
-                let meant = targets.flat_map(|it| of_target(it, bases, PlaceFilter::Held, root));
+                let meant = targets.flat_map(|it| {
+                    let area = area(it, bases).filter(|area| area.starts_with(root.path()));
+                    of_target(it, bases, PlaceFilter::Held, root).into_iter().chain(area)
+                });
                 meant.chain(disks(simple)).collect::<Vec<_>>()
             };
             finding.commands.iter().flat_map(of_simple).collect()

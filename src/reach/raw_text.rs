@@ -21,6 +21,8 @@ const DIRS_MAX: usize = 8;
 const TRIED_MAX: usize = 4_000;
 /// How many names of one directory are compared with what begins or ends a word.
 const NAMES_MAX: usize = 1_000;
+/// How many pairs of a name and a word are looked at for what they have in common: two milliseconds.
+const COMPARED_MAX: usize = 100_000;
 
 /// What separates words and their parts in the shell and in program text.
 const BETWEEN: &str = "'\"`;|&<>()\n\t ";
@@ -157,7 +159,7 @@ impl<'a> RawText<'a> {
     }
 
     fn in_directories(&mut self, pieces: &[Piece<'_>]) {
-        let mut tried = 0;
+        let (mut tried, mut compared) = (0, 0);
         let dirs = std::mem::take(&mut self.dirs);
         let held: HashSet<PathBuf> = self.places.iter().cloned().collect();
         for dir in dirs.into_iter().filter(|dir| !held.contains(dir)) {
@@ -173,6 +175,34 @@ impl<'a> RawText<'a> {
                 }
             }
             self.parts_of_names(&dir, pieces);
+            if self.is_computed {
+                self.alike(&dir, pieces, &mut compared);
+            }
+        }
+    }
+
+    /// The files in a directory with names that a word becomes when a part of it is taken off, or replaced.
+    fn alike(&mut self, dir: &Path, pieces: &[Piece<'_>], compared: &mut usize) {
+        let is_inner = dir.starts_with(self.root.path());
+        // A name alone means something in the directory of the call, which may be changed.
+        let words = pieces.iter().filter(|piece| is_inner || piece.text.contains('/'));
+        let names = words.filter_map(|piece| piece.text.rsplit('/').next());
+        let names: HashSet<&str> = names.filter(|name| !name.is_empty()).collect();
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten().take(NAMES_MAX);
+        for entry in entries {
+            *compared += names.len();
+            if *compared > COMPARED_MAX {
+                return;
+            }
+            let file = entry.file_name();
+            let likeness = names.iter().map(|name| likeness(file.as_bytes(), name.as_bytes()));
+            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+            match likeness.max() {
+                Some(NamePart::Part) if is_file || !is_inner => self.found(entry.path(), true),
+                Some(NamePart::Half) if !is_inner => self.found(entry.path(), true),
+                Some(NamePart::Half) if is_file => self.inner.push(entry.path()),
+                _ => (),
+            }
         }
     }
 
@@ -192,6 +222,28 @@ impl<'a> RawText<'a> {
                     || piece.is_end && file.ends_with(name.as_bytes())
             })
         });
+    }
+}
+
+/// How much of a word a name is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum NamePart {
+    None,
+    /// The word with something else in place of no more than half of it.
+    Half,
+    /// The word without a part of it.
+    Part,
+}
+
+fn likeness(file: &[u8], word: &[u8]) -> NamePart {
+    let common = file.iter().zip(word).take_while(|(a, b)| a == b).count();
+    let rest = file[common..].iter().rev().zip(word[common..].iter().rev());
+    let common = common + rest.take_while(|(a, b)| a == b).count();
+    match common {
+        0 => NamePart::None,
+        common if common == file.len() && common > 1 => NamePart::Part,
+        common if 2 * common >= file.len().max(word.len()) => NamePart::Half,
+        _ => NamePart::None,
     }
 }
 

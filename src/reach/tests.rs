@@ -135,7 +135,26 @@ x=big; x=${x/q/}; rm $x
 xargs -I% rm % <<< big
 echo g | xargs -I% rm bi%
 a=(*ig); rm "${a[@]}"
-a=(f big); mv "${a[@]}""#;
+a=(f big); mv "${a[@]}"
+ln -s ../outside l; rm l/o1
+ln -s ../outside l && cd l && rm o1
+ln -s ../outside/o1 .; echo > o1
+ln -s ../outside l; rm -rf l/*
+ln -s ../outside l; find l/ -name o1 -delete
+ln ../outside/o1 hard; echo > hard
+tar -cf /dev/null --remove-files -C .. outside
+tar --remove-files -cf x -C ../outside -C sub o2
+find . -size +0 -name b\* | xargs rm
+rm $(ls | head -1)
+x=../outside/o1.bak; rm ${x%.bak}
+x=../outside/o1.bak; rm "${x:0:${#x}-4}"
+for f in ../outside/o1.new; do echo > ${f%.new}; done
+x=$(echo ../outside/o9 | sed s/9/1/); rm $x
+rm $(echo ../outside/o9 | sed s/9/1/)
+v=zz_big; rm ${v#zz_}
+x=qbig; rm ${x/q/}
+cd ../outside; v=zz_o1; rm ${v#zz_}
+x=../outside/sub.d; rm -rf ${x%.d}"#;
 
 #[test]
 fn what_a_line_takes_is_reached_however_the_shell_gets_its_name() {
@@ -174,6 +193,8 @@ const NAMES: &[(&str, &str)] = &[
     ("y=NAME", "\"${y:-none}\""),
     ("z=NAME; declare -n r=z", "\"$r\""),
     ("v=zz/NAME", "${v#zz/}"),
+    ("v=zz_NAME", "${v#zz_}"),
+    ("u=NAME.bak", "\"${u%.bak}\""),
     ("printf -v w %s NAME", "$w"),
     ("read -r q <<< NAME", "$q"),
     (":", "${unset:-NAME}"),

@@ -92,6 +92,7 @@ pub(in crate::shell) fn link(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -
         None => reads("only tells about the program"),
         Some(_) if forces => destroys(why, copied(walk, &parsed, why)),
         Some((to, _)) => {
+            walk.note_alias(&parsed.operands);
             creates("makes a link", vec![walk.target(to, TargetAction::Create, "makes a link")])
         }
     }
@@ -180,12 +181,18 @@ pub(in crate::shell) fn tar(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) ->
             .map(|file| walk.target(file, TargetAction::Overwrite, "tar writes the archive"))
             .collect();
         if parsed.has(&["--remove-files"]) {
-            targets.extend(all(
-                walk,
-                &parsed.operands,
-                TargetAction::Delete,
-                "tar removes what it packed",
-            ));
+            let why = "tar removes what it packed";
+            let each =
+                |walk: &ShellWalk<'_>| all(walk, &parsed.operands, TargetAction::Delete, why);
+            targets.extend(each(walk));
+            let dirs =
+                parsed.hits.iter().filter(|hit| hit.name == "-C" || hit.name == "--directory");
+            walk.apart(|walk| {
+                for dir in dirs {
+                    walk.enter(dir.value.as_ref());
+                    targets.extend(each(walk));
+                }
+            });
         }
         return if targets.is_empty() {
             reads("packs to its output")

@@ -426,7 +426,7 @@ fn changing(walk: &ShellWalk<'_>, name: &str, args: &[Field]) -> CommandVerdict 
         "mv" => destroys("git mv moves its operands", paths(TargetAction::Move, "git mv moves it")),
         "restore" => destroys(
             "git restore replaces its operands",
-            paths(TargetAction::Overwrite, "git restore replaces it"),
+            committed(paths(TargetAction::Overwrite, "git restore replaces it")),
         ),
         "checkout" => destroys(
             "git checkout replaces files of the worktree",
@@ -450,7 +450,13 @@ fn changing(walk: &ShellWalk<'_>, name: &str, args: &[Field]) -> CommandVerdict 
         "reset" | "switch" | "stash" | "merge" | "rebase" | "revert" | "cherry-pick" | "pull"
         | "am" | "apply" | "checkout-index" | "read-tree" | "bisect" | "sparse-checkout" => {
             let why = "git replaces files of the worktree";
-            destroys(why, vec![worktree(walk, TargetAction::Overwrite, why)])
+            let mut tree = worktree(walk, TargetAction::Overwrite, why);
+            if name == "reset" && !replaces_files(args) {
+                tree.spares = Spares::Nothing;
+            }
+            let mut targets = vec![tree];
+            targets.extend(stashed(walk, name, args));
+            destroys(why, targets)
         }
         "add" => creates("git add changes the index", Vec::new()),
         "commit" => unknown("git commit runs hooks"),
@@ -495,13 +501,39 @@ fn cleaned(walk: &ShellWalk<'_>, args: &[Field]) -> CommandVerdict {
     destroys(why, targets.map(|target| Target { spares, ..target }).collect())
 }
 
+/// Targets of which git replaces what commits have.
+fn committed(targets: Vec<Target>) -> Vec<Target> {
+    let committed = |target| Target { spares: Spares::Uncommitted, ..target };
+    targets.into_iter().map(committed).collect()
+}
+
 /// What of the worktree is meant is a guess; that it is another one is known.
 fn worktree(walk: &ShellWalk<'_>, action: TargetAction, why: &str) -> Target {
     let target = walk.target(&Field::exact("."), action, why);
+    let target = Target { spares: Spares::Uncommitted, ..target };
     if target.path.starts_with(['/', '.']) && target.path != "." {
         return Target { action: TargetAction::Modify, ..target };
     }
     Target { certainty: Certainty::Dynamic, ..target }
+}
+
+/// Whether a `git reset` changes more than the index and a branch.
+fn replaces_files(args: &[Field]) -> bool {
+    // Git takes the beginning of an option for the whole.
+    let replaces = |arg: &str| ["--h", "--me", "--k"].iter().any(|begin| arg.starts_with(begin));
+    args.iter().any(|arg| arg.literal().is_none_or(replaces))
+}
+
+/// What `git stash` takes away although git does not track it: the stash has it only until that is dropped.
+fn stashed(walk: &ShellWalk<'_>, name: &str, args: &[Field]) -> Option<Target> {
+    let list = "* -m: --message= -auqkpS --all --include-untracked";
+    let takes = ["-a", "--all", "-u", "--include-untracked"];
+    if name != "stash" || !flags::parse(list, args).has(&takes) {
+        return None;
+    }
+    let why = "git stash takes away what is not tracked";
+    let target = walk.target(&Field::exact("."), TargetAction::Delete, why);
+    Some(Target { certainty: Certainty::Dynamic, ..target })
 }
 
 /// The repository itself, where commits can go for good.
@@ -519,7 +551,7 @@ fn state(walk: &ShellWalk<'_>, why: &'static str) -> CommandVerdict {
 fn checked_out(walk: &ShellWalk<'_>, args: &[Field], parsed: &Parsed) -> Vec<Target> {
     let why = "git checkout replaces it";
     if let Some(at) = args.iter().position(|arg| arg.text == "--") {
-        all(walk, args.get(at + 1..).unwrap_or_default(), TargetAction::Overwrite, why)
+        committed(all(walk, args.get(at + 1..).unwrap_or_default(), TargetAction::Overwrite, why))
     } else {
         let mut targets = all(walk, &parsed.operands, TargetAction::Overwrite, why);
         for target in &mut targets {

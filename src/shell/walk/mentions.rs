@@ -68,10 +68,29 @@ impl ShellWalk<'_> {
         self.takes_any = true;
     }
 
+    /// Notes the names that a link may get.
+    pub(in crate::shell) fn note_alias(&mut self, operands: &[Field]) {
+        let name = |field: &Field| {
+            let text = field.text.trim_end_matches('/');
+            text.rsplit('/').next().unwrap_or(text).to_owned()
+        };
+        self.aliases.extend(operands.iter().map(name).filter(|name| !name.is_empty()));
+    }
+
+    /// Whether another command has the name of a link that the line makes.
+    fn uses_alias(&self) -> bool {
+        let has_name = |simple: &Simple| {
+            !simple.text.starts_with("ln ")
+                && self.aliases.iter().any(|name| name == "." || simple.text.contains(&**name))
+        };
+        self.found.iter().any(has_name)
+    }
+
     /// The walk's findings. A word that is not known before the line runs, or a program that reads
     /// what another prints, may mean any place that the line names, in any command of it. So may
-    /// an unknown program after a file was written: it may run that.
+    /// the name of a new link, and an unknown program after a file was written: it may run that.
     pub(in crate::shell) fn into_found(mut self) -> Vec<Simple> {
+        let takes_any = self.takes_any || self.uses_alias();
         let writes = |simple: &Simple| {
             simple.targets.iter().any(|target| target.action == TargetAction::Overwrite)
         };
@@ -79,7 +98,7 @@ impl ShellWalk<'_> {
             self.found.iter().any(|it| it.level == Level::Unknown) && self.found.iter().any(writes);
         let changes = |simple: &&mut Simple| simple.level > Level::Creates;
         let last = self.found.iter_mut().rev().find(changes);
-        if let Some(last) = last.filter(|_| self.takes_any || may_run_it) {
+        if let Some(last) = last.filter(|_| takes_any || may_run_it) {
             let known: HashSet<String> = last.targets.iter().map(|it| it.path.clone()).collect();
             let news = self.named.into_iter().filter(|path| !known.contains(path));
             last.targets.extend(news.map(target));

@@ -94,6 +94,8 @@ pub(super) struct ShellWalk<'scope> {
     /// Whether something runs with words or input that are not known: any place the line names may be
     /// among them.
     takes_any: bool,
+    /// Names under which links that the line makes lead elsewhere.
+    aliases: Vec<String>,
     fuel: u32,
     parsed_bytes: usize,
     depth: usize,
@@ -127,6 +129,7 @@ impl<'scope> ShellWalk<'scope> {
             followed: Cell::new(false),
             named: Vec::new(),
             takes_any: false,
+            aliases: Vec::new(),
             fuel: FUEL,
             parsed_bytes: 0,
             depth: 0,
@@ -415,9 +418,10 @@ impl<'scope> ShellWalk<'scope> {
         } else {
             (self.programs.judge)(self, &CommandCall { words: fields, stdin })
         };
-        if verdict.level == Level::ReadOnly {
+        if verdict.level <= Level::Creates {
             self.note_named(fields, stdin);
-        } else {
+        }
+        if verdict.level > Level::ReadOnly {
             let is_unknown = verdict.level == Level::Unknown;
             self.changes_shell |= is_unknown && (self.programs.is_in_shell)(fields);
             let is_known = |field: &Field| field.sure != Certainty::Dynamic;

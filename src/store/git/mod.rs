@@ -5,6 +5,7 @@
 
 mod branch;
 mod check;
+pub(crate) mod checkout;
 mod fallback;
 #[doc(hidden)]
 pub mod fuzzing;
