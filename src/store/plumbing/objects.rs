@@ -42,6 +42,8 @@ const HELD_MAX_BYTES: usize = 4 << 20;
 const TREES_MAX_BYTES: usize = 256 << 10;
 /// How much of a large file tells whether it can be compressed.
 const SAMPLE_BYTES: u64 = 128 << 10;
+/// How much of a large file is read or written at once.
+const BLOCK_BYTES: usize = 128 << 10;
 /// Larger files are streamed into a loose object each.
 pub(in crate::store) const LARGE_BYTES: u64 = 4 << 20;
 
@@ -292,7 +294,7 @@ fn write_stream(
     let mut hasher = gix::hash::hasher(hash);
     let mut sample = Vec::new();
     from.by_ref().take(SAMPLE_BYTES).read_to_end(&mut sample).map_err(Large::Read)?;
-    let mut out = ZlibEncoder::new(BufWriter::new(file), level_for(&sample));
+    let mut out = ZlibEncoder::new(BufWriter::with_capacity(BLOCK_BYTES, file), level_for(&sample));
     let header = blob_header(size);
     hasher.update(header.as_bytes());
     out.write_all(header.as_bytes()).map_err(Large::Write)?;
@@ -320,7 +322,7 @@ fn each_block(
     mut each: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<bool, Large> {
     let mut from = from.take(size);
-    let mut block = vec![0; 128 << 10];
+    let mut block = vec![0; BLOCK_BYTES];
     let mut left = size;
     loop {
         match from.read(&mut block) {
