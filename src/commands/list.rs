@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use super::{
     Project, TurnRow,
     compare::{Comparison, Counts},
-    known_roots, origin, print_json, print_text, rows,
+    known_roots, origin, print_json, print_table, print_text, rows,
     rows::skipped_json,
     rows::{CheckpointLabel, agent_name},
-    say, say_text,
+    say,
     stats::Stats,
     steps,
 };
@@ -120,15 +120,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
     }
     let heading = heading(&project, &listed);
     let table = table(process, &project, &listed, &counts, args.shows_calls());
-    if process.terminal.stdout {
-        let table = table.show(process.terminal.stdout_columns(), Style::stdout(process));
-        print_text(process, &(heading + &table))?;
-    } else {
-        // For a script a line is a row; what is around them is talk.
-        let (titles, rows) = table.lines();
-        say_text(process, &format!("{heading}{titles}"));
-        print_text(process, &rows)?;
-    }
+    print_table(process, &heading, &table)?;
     let place = args.root.as_ref().map_or_else(String::new, |_| {
         format!("in {}: ", ui::path(project.root.path(), project.home.as_deref()))
     });

@@ -119,6 +119,26 @@ pub(crate) fn print_text(process: &mut Process<'_>, text: &str) -> Result<()> {
     print(process, &text)
 }
 
+/// Prints a table on stdout, below its heading.
+///
+/// # Errors
+///
+/// As [`print`].
+pub(crate) fn print_table(
+    process: &mut Process<'_>,
+    heading: &str,
+    table: &ui::Table,
+) -> Result<()> {
+    if process.terminal.stdout {
+        let table = table.show(process.terminal.stdout_columns(), ui::Style::stdout(process));
+        return print_text(process, &format!("{heading}{table}"));
+    }
+    // For a script a line is a row; what is around them is talk.
+    let (titles, rows) = table.lines();
+    say_text(process, &format!("{heading}{titles}"));
+    print_text(process, &rows)
+}
+
 /// Prints a message on stderr, and a line feed. In a terminal, breaks lines that are too wide for it. A message that
 /// cannot be written is lost: what the command does is not affected.
 pub(crate) fn say(process: &mut Process<'_>, message: &str) {

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::{
     Project,
     compare::{Comparison, Counts},
-    named_line, print_json, print_text, rows,
+    named_line, print_json, print_table, rows,
     rows::on_one_line,
-    say, say_text,
+    say,
 };
 use crate::{
     error::{Error, Result},
@@ -22,7 +22,7 @@ use crate::{
     process::{Exit, Process},
     project::TurnRow,
     restore::{StepChanges, StepGap, StepState, TurnStep, TurnSteps, find_checkpoint},
-    ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
+    ui::{self, Cell, Clock, Column, Cut, Paint, Table},
 };
 
 /// All the counting of one list.
@@ -150,14 +150,7 @@ pub(super) fn list(
         return Ok(Exit::Ok);
     }
     let table = table(process, number, rows.iter().zip(counts));
-    if process.terminal.stdout {
-        let table = table.show(process.terminal.stdout_columns(), Style::stdout(process));
-        print_text(process, &(heading + &table))?;
-    } else {
-        let (titles, rows) = table.lines();
-        say_text(process, &format!("{heading}{titles}"));
-        print_text(process, &rows)?;
-    }
+    print_table(process, &heading, &table)?;
     let last = format!("{number}.{}", rows.len());
     let next =
         format!("beforehand show {last} · beforehand diff {last} · beforehand restore {last}");
