@@ -11,6 +11,7 @@ use crate::{
     evidence::{ours, run, writes},
     support::{
         dice::{Dice, wished},
+        real::git,
         temp::{chmod, link, on_disk, write},
         world::{Output, World},
     },
@@ -460,6 +461,64 @@ fn random_answers_do_what_they_say_and_an_undo_is_the_identity() {
                 ours(&mut world, &[forth, "--yes"], 0);
                 assert!(on_disk(&world.root()) == after, "{told}");
             }
+        }
+    }
+}
+
+/// Thirty lines of which some are changed, removed, or have new ones before them.
+fn random_lines(dice: &mut Dice) -> [String; 2] {
+    let (mut then, mut now) = (String::new(), String::new());
+    for n in 1..=30 {
+        let line = format!("line {n}\n");
+        then.push_str(&line);
+        match dice.below(12) {
+            0 => now.push_str(&format!("another {n}\n")),
+            1 => (),
+            2 => now.push_str(&format!("before {n}\n{line}")),
+            _ => now.push_str(&line),
+        }
+    }
+    [then, now]
+}
+
+#[test]
+fn the_same_answers_do_what_they_do_in_git_restore() {
+    let first = wished("BEFOREHAND_SEED").or(wished("BEFOREHAND_FIRST")).unwrap_or(1);
+    let cases = match wished("BEFOREHAND_SEED") {
+        Some(_) => 1,
+        None => wished("BEFOREHAND_CASES").unwrap_or(12),
+    };
+    for seed in first..first + cases {
+        let mut dice = Dice::new(seed);
+        let mut world = World::with_git();
+        let files = ["a", "b"].map(|path| (path, random_lines(&mut dice)));
+        for (path, [then, _]) in &files {
+            world.write(path, then);
+        }
+        git(&world, &world.root(), "git add -A && git commit -qm one");
+        run(&mut world, "one", "make", |world| {
+            for (path, [_, now]) in &files {
+                world.write(path, now);
+            }
+        });
+        git(&world, &world.root(), "cp -r . ../git");
+        let mut keys = String::new();
+        for _ in 0..dice.below(30) {
+            keys += dice.pick(&["y", "y", "n", "n", "s", "s", "e", "?", "j", "K", "a", "d", "q"]);
+            keys += "\n";
+        }
+        // At the end of the answers git does what was chosen, and we do nothing.
+        keys += &"q\n".repeat(2);
+        world.set("VISUAL", "true");
+        world.edits(str::to_owned);
+        let done = world.run_asked(&["restore", "1", "-p"], &mut keys.as_bytes());
+        let dir = world.root().with_file_name("git");
+        let line = format!("printf '{keys}' | EDITOR=true git restore -p 2>&1");
+        let gits = git(&world, &dir, &line);
+        for (path, _) in &files {
+            let wanted = fs::read_to_string(dir.join(path)).unwrap();
+            let told = format!("seed {seed}, {keys:?}\n{}{}\n{gits}", done.stdout, done.stderr);
+            assert_eq!(world.read(path), wanted, "{path}: {told}");
         }
     }
 }

@@ -151,6 +151,51 @@ struct OthersSearch<'a> {
     now: &'a Tree,
 }
 
+/// How a later checkpoint differs from what was there at the beginning and from what is there now, by path.
+struct StepDifferences {
+    tree: Tree,
+    /// Whether all of the tree could be read.
+    is_whole: bool,
+    /// From the checkpoint to now.
+    since: BTreeMap<RelPath, Change>,
+    /// From the beginning to the checkpoint.
+    made: BTreeMap<RelPath, Change>,
+}
+
+impl StepDifferences {
+    /// The same of an older checkpoint, with the changes from it to this one; `None` if contents of two stores
+    /// would have to be compared.
+    fn at_older(mut self, tree: Tree, delta: Vec<Change>) -> Option<Self> {
+        for Change { path, before, after } in delta {
+            let begin = self.made.get(&path).map_or(after, |made| made.before);
+            let end = self.since.get(&path).map_or(after, |since| since.after);
+            if !(is_comparable(before, begin) && is_comparable(before, end)) {
+                return None;
+            }
+            put(&mut self.made, Change { path: path.clone(), before: begin, after: before });
+            put(&mut self.since, Change { path, before, after: end });
+        }
+        Some(Self { tree, ..self })
+    }
+}
+
+fn is_comparable(one: Option<Entry>, other: Option<Entry>) -> bool {
+    let contents = one.and_then(|it| it.content).zip(other.and_then(|it| it.content));
+    contents.is_none_or(|(one, other)| one.is_comparable_to(&other))
+}
+
+fn put(changes: &mut BTreeMap<RelPath, Change>, change: Change) {
+    if change.is_none() {
+        changes.remove(&change.path);
+    } else {
+        changes.insert(change.path.clone(), change);
+    }
+}
+
+fn by_path(changes: Vec<Change>) -> BTreeMap<RelPath, Change> {
+    changes.into_iter().map(|change| (change.path.clone(), change)).collect()
+}
+
 impl OthersSearch<'_> {
     fn run(&self) -> Result<OthersWork> {
         let Restore { project, checkpoint, request } = self.restore;
@@ -161,12 +206,16 @@ impl OthersSearch<'_> {
         // Between a checkpoint and a step that is told from it, all is as the step found it.
         let from = request.step().map(|step| DateTime::from_timestamp_nanos(step.at));
         let is_later = |it: &Checkpoint| from.is_none_or(|from| it.taken_at > from);
+        let mut newer: Option<StepDifferences> = None;
         for step in since(project, checkpoint.id)?.into_iter().filter(is_later) {
             let known_then = || {
                 let before = attribution::before(&lines, &step);
                 AgentHistory::since(checkpoint, Some(&name), &before, PathSide::Root)
             };
-            self.add_step(&step, &LazyCell::new(known_then), &mut held);
+            newer = self.differences(step.id, newer, &mut held.damaged);
+            if let Some(differences) = &newer {
+                self.add_step((&step, differences), &LazyCell::new(known_then), &mut held);
+            }
         }
         // A directory comes with what is in it.
         let above = |path: &RelPath| std::iter::successors(path.parent(), RelPath::parent);
@@ -175,45 +224,66 @@ impl OthersSearch<'_> {
         Ok(held)
     }
 
+    /// How a checkpoint differs from both ends: from how the next newer one does, if that can be told, since
+    /// most of a tree is the same in both.
+    fn differences(
+        &self,
+        step: CheckpointId,
+        newer: Option<StepDifferences>,
+        damaged: &mut BTreeSet<CheckpointId>,
+    ) -> Option<StepDifferences> {
+        let project = self.restore.project;
+        let store = project.store.as_ref();
+        let differences = |tree: &Tree| {
+            let since = store::changes(store, tree, self.now, ContentSource::Disk)?;
+            let made = store::changes(store, self.then, tree, ContentSource::Saved)?;
+            let (since, made) = (by_path(since), by_path(made));
+            Ok(StepDifferences { tree: tree.clone(), is_whole: true, since, made })
+        };
+        let older = newer.filter(|newer| newer.is_whole).and_then(|newer| {
+            let tree = store.tree(step).ok()?;
+            let delta = store::changes(store, &tree, &newer.tree, ContentSource::Saved).ok()?;
+            newer.at_older(tree, delta)
+        });
+        if older.is_some() {
+            return older;
+        }
+        let looked = project.as_far_as_it_can_be_read(step, differences);
+        if !looked.is_whole {
+            damaged.insert(step);
+        }
+        looked.found.map(|found| StepDifferences { is_whole: looked.is_whole, ..found })
+    }
+
     /// Adds what only this checkpoint holds of the work of others. `known_then` is what was known of the authors
     /// when it was taken.
     fn add_step(
         &self,
-        step: &Checkpoint,
+        (step, differences): (&Checkpoint, &StepDifferences),
         known_then: &LazyCell<AgentHistory, impl FnOnce() -> AgentHistory>,
         held: &mut OthersWork,
     ) {
         let project = self.restore.project;
         let store = project.store.as_ref();
-        let looked = project.as_far_as_it_can_be_read(step.id, |tree| {
-            let since = store::changes(store, tree, self.now, ContentSource::Disk)?;
-            Ok((since, store::changes(store, self.then, tree, ContentSource::Saved)?))
-        });
-        if !looked.is_whole {
-            held.damaged.insert(step.id);
-        }
-        let Some((since, made)) = looked.found else { return };
         let likely = LazyCell::new(|| store.tree(known_then.likely?).ok());
-        let since: BTreeSet<RelPath> = since.into_iter().map(|change| change.path).collect();
-        for Change { path, before, after } in made {
-            let Some(entry) = after else { continue };
-            let is_there = || before.is_some() || stat_path(&project.root.join(&path)).is_ok();
+        for Change { path, before, after } in differences.made.values() {
+            let Some(entry) = *after else { continue };
+            let is_there = || before.is_some() || stat_path(&project.root.join(path)).is_ok();
             let is_old_directory = entry.kind == Kind::Directory && is_there();
-            let is_wanted =
-                self.restore.request.picked.has(&path) && !held.found.contains_key(&path);
-            let is_lost = || since.contains(&path) && self.is_replaced(&path, step);
+            let is_wanted = self.restore.request.picked.has(path) && !held.found.contains_key(path);
+            let is_lost = || differences.since.contains_key(path) && self.is_replaced(path, step);
             if is_wanted && !is_old_directory && is_lost() {
                 let likely =
-                    likely.as_ref().and_then(|tree| store::entry_at(store, tree, &path).ok());
+                    likely.as_ref().and_then(|tree| store::entry_at(store, tree, path).ok());
                 let likely = likely.flatten();
                 let there = CheckpointSide { project, entry, likely };
-                let author = known_then.author(&path, &there);
+                let author = known_then.author(path, &there);
                 // It may have read what a call left after it began.
                 let may_be_late =
-                    step.cause.reason == Reason::Net && self.log.knowledge.has_left(&path, &there);
+                    step.cause.reason == Reason::Net && self.log.knowledge.has_left(path, &there);
                 if is_others(author) && !may_be_late {
                     let version = OthersVersion { checkpoint: step.id, author };
-                    held.found.insert(path, (version, entry));
+                    held.found.insert(path.clone(), (version, entry));
                 }
             }
         }
