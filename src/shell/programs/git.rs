@@ -454,8 +454,8 @@ fn changing(walk: &ShellWalk<'_>, name: &str, args: &[Field]) -> CommandVerdict 
             if name == "reset" && !replaces_files(args) {
                 tree.spares = Spares::Nothing;
             }
-            let mut targets = vec![tree];
-            targets.extend(stashed(walk, name, args));
+            // Of two targets at one place, the first counts.
+            let targets = stashed(walk, name, args).into_iter().chain([tree]).collect();
             destroys(why, targets)
         }
         "add" => creates("git add changes the index", Vec::new()),
