@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::support::{
     real::{before, beforehand, git, hook},
-    temp::count,
+    temp::{count, on_disk},
     world::World,
 };
 
@@ -381,7 +381,8 @@ fn ten_changed_files_cost_three_files_and_an_object_for_each_change() {
     assert_eq!(objects() - objects_before, 10 + 3 + 2);
     // A pack and its index; beside them a record. The refs are in one list.
     let [in_git, in_state] = files();
-    assert_eq!((in_git - files_before[0], in_state - files_before[1]), (2, 3));
+    let added = (in_git - files_before[0], in_state - files_before[1]);
+    assert_eq!(added, (2, 3), "{:#?}", on_disk(&world.state()).keys());
     hook(&world, &world.root(), &before_unknown(&world.root(), "same"));
     assert_eq!((objects() - objects_before, files()), (15, [in_git, in_state]));
 }

@@ -225,7 +225,7 @@ fn a_preview_says_that_an_interrupted_restore_is_taken_back() {
         assert!(dies_at(&world, &["restore", "1", "--yes"], "apply-rename:1"));
         world.wait(1);
         let shown = world.run(&["undo", "--dry-run"]);
-        assert_eq!(shown.stderr, "this takes back the interrupted restore, and nothing else\n");
+        assert_eq!(shown.stderr, "this aborts the interrupted restore, and does nothing else\n");
         let done = world.run(&["undo", "--yes"]);
         assert_eq!((done.exit.code(), world.read("a").as_str()), (0, "three"), "{}", done.stderr);
     }
