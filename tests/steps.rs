@@ -310,10 +310,12 @@ fn for_kills(mut world: World) -> World {
     world
 }
 
-/// What a restore to the beginning of the turn would do next.
+/// What a restore to the beginning of the turn would do next to files. The clock of the world stands still
+/// while the binary's goes on, and which of them made the directory `c` first is told by time alone.
 fn rows_back(world: &mut World) -> Vec<String> {
     let plan = ours(world, &["restore", "1", "--dry-run"], 0).stdout;
-    plan.lines().filter(|line| line.starts_with("  ")).map(str::to_owned).collect()
+    let is_file = |line: &&str| line.starts_with("  ") && !line.contains(" c/ ");
+    plan.lines().filter(is_file).map(str::to_owned).collect()
 }
 
 #[test]
