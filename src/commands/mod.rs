@@ -113,7 +113,7 @@ pub(crate) fn print(process: &mut Process<'_>, text: &str) -> Result<()> {
 ///
 /// # Errors
 ///
-/// As [`print`].
+/// As [`print()`].
 pub(crate) fn print_text(process: &mut Process<'_>, text: &str) -> Result<()> {
     let text = wrapped(text, process.terminal.stdout_columns());
     print(process, &text)
@@ -123,7 +123,7 @@ pub(crate) fn print_text(process: &mut Process<'_>, text: &str) -> Result<()> {
 ///
 /// # Errors
 ///
-/// As [`print`].
+/// As [`print()`].
 pub(crate) fn print_table(
     process: &mut Process<'_>,
     heading: &str,
