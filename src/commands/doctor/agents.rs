@@ -96,6 +96,15 @@ impl Visit<'_, '_> {
                 None => self.calls(row, &message, line),
             };
         }
+        self.without_hook(row, line)
+    }
+
+    /// How an agent stands in which nothing of ours is registered.
+    fn without_hook(
+        &self,
+        row: &InstallRow,
+        line: impl Fn(Health, String, Option<String>) -> CheckResult,
+    ) -> CheckResult {
         match (row.is_there(self.process), row.by_hand) {
             (false, _) => line(Health::Absent, "not installed".to_owned(), None),
             (true, Some(how)) => {
@@ -107,7 +116,8 @@ impl Visit<'_, '_> {
                 line(Health::Note, message, Some(KIRO_AGENTS.to_owned()))
             }
             (true, None) => {
-                line(Health::Trouble, "it has no hook of beforehand's".to_owned(), install())
+                let install = format!("beforehand install {}", row.agent);
+                line(Health::Trouble, "it has no hook of beforehand's".to_owned(), Some(install))
             }
         }
     }

@@ -413,16 +413,7 @@ fn changing(walk: &ShellWalk<'_>, name: &str, args: &[Field]) -> CommandVerdict 
     let parsed = flags::parse("* -m: -b: -B: -s: --source= --message=", args);
     let paths = |action, why: &str| all(walk, &parsed.operands, action, why);
     match name {
-        "rm" => {
-            let keeps = args.iter().any(|arg| names::is_one(arg, &["--cached"]));
-            if keeps {
-                state(walk, "git rm --cached changes the index")
-            } else {
-                let targets = paths(TargetAction::Delete, "git rm removes it").into_iter();
-                let tracked = |target| Target { spares: Spares::Ignored, ..target };
-                destroys("git rm removes its operands", targets.map(tracked).collect())
-            }
-        }
+        "rm" => removed(walk, args, &parsed.operands),
         "mv" => destroys("git mv moves its operands", paths(TargetAction::Move, "git mv moves it")),
         "restore" => destroys(
             "git restore replaces its operands",
@@ -479,6 +470,16 @@ fn changing(walk: &ShellWalk<'_>, name: &str, args: &[Field]) -> CommandVerdict 
         }
         _ => unknown(format!("`git {}` is no command we know", super::shown(name))),
     }
+}
+
+/// What `git rm` removes: operands that git tracks, unless the index alone is meant.
+fn removed(walk: &ShellWalk<'_>, args: &[Field], operands: &[Field]) -> CommandVerdict {
+    if args.iter().any(|arg| names::is_one(arg, &["--cached"])) {
+        return state(walk, "git rm --cached changes the index");
+    }
+    let targets = all(walk, operands, TargetAction::Delete, "git rm removes it").into_iter();
+    let tracked = |target| Target { spares: Spares::Ignored, ..target };
+    destroys("git rm removes its operands", targets.map(tracked).collect())
 }
 
 /// What `git clean` removes: what git ignores only if it is told so.
