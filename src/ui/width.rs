@@ -34,12 +34,15 @@ pub fn fit(text: &str, max: usize, cut: Cut) -> Cow<'_, str> {
     Cow::Owned(format!("{head}…{tail}"))
 }
 
-/// How many bytes of these characters fit into `room` cells.
+/// Asks for an emoji, two cells wide, in place of the character before it, which may be one cell wide.
+const EMOJI_SELECTOR: char = '\u{fe0f}';
+
+/// How many bytes of these characters fit into `room` cells, each taken as wide as any neighbour can make it.
 fn take(chars: impl Iterator<Item = char>, room: usize) -> usize {
     let mut used = 0;
     chars
-        .take_while(|c| {
-            used += c.width().unwrap_or(0);
+        .take_while(|&c| {
+            used += c.width().unwrap_or(0) + usize::from(c == EMOJI_SELECTOR);
             used <= room
         })
         .map(char::len_utf8)
@@ -113,7 +116,7 @@ fn wrap_line(line: &str, max: usize) -> String {
     let indent = line.len() - line.trim_start_matches(' ').len();
     let hang = (indent + HANG).min(max / 2);
     let (mut wrapped, mut used, mut gap) = (String::new(), 0, 0);
-    for (before, word) in unbroken(line, max) {
+    for (before, word) in unbroken(line, max - hang) {
         gap += before;
         if word.is_empty() {
             continue;
@@ -137,7 +140,8 @@ const HINT_GAP: &str = " · ";
 /// What stands before a command that ends a line, as in `undo with: beforehand undo`.
 const COMMAND_FOLLOWS: &str = " with: ";
 
-/// The parts of a line that are not broken, each with the number of spaces before it.
+/// The parts of a line that are not broken, each with the number of spaces before it. A hint stays whole if it fits into
+/// `max` cells, the rest of a line that goes on below.
 fn unbroken(line: &str, max: usize) -> Vec<(usize, &str)> {
     if let Some(at) = line.find(COMMAND_FOLLOWS) {
         let (said, command) = line.split_at(at + COMMAND_FOLLOWS.len());
@@ -206,7 +210,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_fitted_fits(text in "\\PC*", max in 0_usize..40) {
+        fn what_is_fitted_fits(text in "(\\PC|[0-9*☺]\u{fe0f}){0,40}", max in 0_usize..40) {
             for cut in [Cut::End, Cut::Middle] {
                 let shown = crate::ui::escape(text.as_bytes());
                 prop_assert!(cells(&fit(&shown, max, cut)) <= max);
@@ -248,7 +252,7 @@ mod tests {
             let wrapped = wrap_lines(&text, max);
             let letters = |text: &str| text.replace([' ', '\n'], "");
             prop_assert_eq!(letters(&wrapped), letters(&text));
-            for line in wrapped.lines().filter(|line| !line.contains('`') && !line.contains('·')) {
+            for line in wrapped.lines().filter(|line| !line.contains('`')) {
                 let is_whole = !line.trim_start_matches(' ').contains(' ');
                 prop_assert!(cells(line.trim_end()) <= max || is_whole, "{line:?} of {text:?}");
             }
