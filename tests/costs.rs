@@ -20,11 +20,21 @@ use crate::support::{
 
 /// Forty files in four directories, committed, and long enough ago that every stamp proves something.
 fn settled() -> World {
+    let world = of_forty();
+    git(&world, &world.root(), "git init -q -b main && git add -A && git commit -qm one");
+    warmed(world)
+}
+
+/// The same files in a plain directory.
+fn of_forty() -> World {
     let world = World::new();
     for number in 0..40 {
         world.write(&format!("src/{}/{number}", number % 4), format!("{number}\n").repeat(50));
     }
-    git(&world, &world.root(), "git init -q -b main && git add -A && git commit -qm one");
+    world
+}
+
+fn warmed(world: World) -> World {
     std::thread::sleep(std::time::Duration::from_millis(50));
     // The first reads, the second looks again at what was young.
     for turn in ["warm", "again"] {
@@ -218,13 +228,9 @@ fn a_session_asks_once_whether_its_root_was_somewhere_else() {
 
 #[test]
 fn a_covered_edit_looks_at_the_ledger_and_its_file_alone() {
-    let world = settled();
-    let edit =
-        json!({ "file_path": world.root().join("src/0/0"), "old_string": "0", "new_string": "x" });
-    let call = || before(&world.root(), "s", "edit", "Edit", &edit);
-    hook(&world, &world.root(), &call());
-    let Some(calls) = traced(&world, &call()) else { return };
-    assert_snapshot!(listed(of(&calls, |_| true)), @r"
+    let listed_edit = |world| Some(listed(of(&traced_edit(&world)?, |_| true)));
+    let Some(in_repository) = listed_edit(settled()) else { return };
+    assert_snapshot!(in_repository, @r"
     1 getcwd project/
     1 newfstatat project/src/0/0
     1 openat project/src/0
@@ -234,6 +240,16 @@ fn a_covered_edit_looks_at_the_ledger_and_its_file_alone() {
     1 statx project/.git
     1 statx state/roots/HASH/checkpoints/HASH
     ");
+    assert_eq!(listed_edit(warmed(of_forty())), Some(in_repository), "in a plain directory");
+}
+
+/// The calls of an edit that an earlier call of its turn has covered.
+fn traced_edit(world: &World) -> Option<BTreeMap<String, usize>> {
+    let edit =
+        json!({ "file_path": world.root().join("src/0/0"), "old_string": "0", "new_string": "x" });
+    let call = || before(&world.root(), "s", "edit", "Edit", &edit);
+    hook(world, &world.root(), &call());
+    traced(world, &call())
 }
 
 /// What one hook reads of the cache, in bytes.
