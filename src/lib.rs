@@ -19,6 +19,7 @@ pub mod forked;
 pub mod fs;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod git_index;
 pub mod guard;
 pub mod hook;
 pub mod install;

@@ -12,7 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["model"],
     &["crash", "error", "process"],
     &["agent", "fs", "policy", "shell", "ui"],
-    &["plan", "root", "state", "transcript"],
+    &["git_index", "plan", "root", "state", "transcript"],
     &["cache", "config", "journal"],
     &["reach", "restore_log", "scan"],
     &["forked", "ledger", "store"],

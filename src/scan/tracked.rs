@@ -1,26 +1,17 @@
 //! The paths that git tracks. A tracked file is captured even if it is ignored or excluded.
 
-use std::{panic::catch_unwind, path::Path};
+use std::path::Path;
 
-use gix::{
-    hash::Kind as HashKind,
-    index::{File, decode::Options, entry::Mode},
-};
+use gix::{hash::Kind as HashKind, index::entry::Mode};
 use sha2::{Digest, Sha256};
 
-use crate::{
-    fs::stat_path,
-    model::{ContentId, Kind, Stamp},
-};
+use crate::{git_index::GitIndex, model::ContentId};
 
-/// Enough for a million files. A larger index is more likely an attack than a project.
-const INDEX_MAX_BYTES: u64 = 512 << 20;
-/// A smaller index, of some ten thousand files, is decoded in a millisecond.
-const BYTES_FOR_TWO: u64 = 2 << 20;
+/// Enough for five million files. More is more likely an attack than a project: an index can name long paths shortly.
+const PATHS_MAX_BYTES: u32 = 512 << 20;
 
 /// The paths in the index of one repository, in its order; empty by default.
 ///
-/// Only the paths: everything else in an index takes three times their memory, for as long as a walk does.
 #[derive(Default)]
 pub(super) struct Tracked {
     /// One after the other.
@@ -42,33 +33,21 @@ impl Tracked {
     /// A missing, hostile or damaged index tracks nothing: every file then counts as untracked, and
     /// is captured unless it is ignored.
     pub(super) fn read(path: &Path, hash: HashKind, skip: usize) -> Self {
-        let is_sane =
-            |stamp: &Stamp| stamp.kind() == Some(Kind::File) && stamp.size <= INDEX_MAX_BYTES;
-        let none = Self { skip, ..Self::default() };
-        let Some(stamp) = stat_path(path).ok().filter(is_sane) else { return none };
-        // The bytes may come from anywhere. Without a thread count the decoder would read six files
-        // to find the number of cores.
-        let threads = if stamp.size > BYTES_FOR_TWO { 2 } else { 1 };
-        let options = Options { thread_limit: Some(threads), ..Options::default() };
-        let read = || {
-            let index = File::at(path, hash, true, options).ok()?;
-            Some(Self { skip, ..Self::of(&index)? })
-        };
-        catch_unwind(read).ok().flatten().unwrap_or(none)
+        let entries = Self::read_all(path, hash).unwrap_or_default();
+        Self { skip, ..entries }
     }
 
-    /// `None` if the paths take more than 4 GiB, which no index that is read has.
-    fn of(index: &File) -> Option<Self> {
-        let mut tracked = Self::default();
-        tracked.entries.reserve_exact(index.entries().len());
-        tracked.paths.reserve_exact(index.path_backing().len());
-        for entry in index.entries() {
-            tracked.paths.extend_from_slice(entry.path(index));
-            let end = u32::try_from(tracked.paths.len()).ok()?;
+    fn read_all(path: &Path, hash: HashKind) -> Result<Self, String> {
+        let index = GitIndex::open_unverified(path, hash)?;
+        let (mut tracked, mut entries) = (Self::default(), index.entries()?);
+        while let Some(entry) = entries.read_next()? {
+            tracked.paths.extend_from_slice(entry.path);
+            let end = u32::try_from(tracked.paths.len()).ok().filter(|&end| end <= PATHS_MAX_BYTES);
+            let end = end.ok_or("its paths are too long")?;
             let is_submodule = entry.mode.contains(Mode::COMMIT);
             tracked.entries.push(TrackedEntry { end, is_submodule });
         }
-        Some(tracked)
+        Ok(tracked)
     }
 
     /// The path of the entry with this number; it must exist.

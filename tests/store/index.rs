@@ -151,6 +151,69 @@ fn every_kind_of_index_is_kept() {
 }
 
 #[test]
+fn a_cached_tree_of_other_entries_is_not_believed() {
+    let fixture = GitFixture::new();
+    for name in ["a", "in/b", "in/c"] {
+        write(&fixture.root().path().join(name), name);
+    }
+    if fixture.run(&["add", "."]).is_none() {
+        return;
+    }
+    fixture.run(&["commit", "-qm", "first"]);
+    let head = fixture.run(&["rev-parse", "HEAD^{tree}"]).unwrap();
+    let path = fixture.git_dir().join("index");
+    let whole = fs::read(&path).unwrap();
+    let cached = whole.windows(4).position(|bytes| bytes == b"TREE").unwrap() + 8;
+    // It is `\0` `3 1\n` and an id for the root, and `in\0` `2 0\n` and an id.
+    let (root, below) = (cached + 1, cached + 5 + 20 + 3);
+    let ids = [root, below].map(|at| at + 4..at + 24);
+    for is_root in [true, false] {
+        let mut bytes = whole.clone();
+        let [of_root, of_below] = ids.each_ref().map(|range| whole[range.clone()].to_vec());
+        if is_root {
+            bytes[root] = b'9';
+            bytes[ids[0].clone()].copy_from_slice(&of_below);
+        } else {
+            bytes[below] = b'9';
+            bytes[ids[1].clone()].copy_from_slice(&of_root);
+            // There is no such tree, so the one below is looked at.
+            bytes[ids[0].clone()].fill(1);
+        }
+        let checksum = bytes.len() - 20;
+        bytes[checksum..].fill(0);
+        write(&path, &bytes);
+        let always = Draft { always: true, ..draft(walk(fixture.root())) };
+        let saved = fixture.open().save(always).unwrap().checkpoint;
+        let staged = fixture.store().staged(saved.id).unwrap().map(|id| id.to_string());
+        assert_eq!(staged.as_deref(), Some(head.trim()), "{:?}", saved.skipped);
+    }
+}
+
+/// Version 4 says of a path what it has in common with the one before, in one byte or several. No file can have the
+/// longest of these paths, which are longer than the format has room to say.
+#[test]
+fn long_paths_are_read_in_every_version_of_the_format() {
+    let fixture = GitFixture::new();
+    let Some(blob) = fixture.run(&["hash-object", "-w", "-t", "blob", "/dev/null"]) else { return };
+    let long = |name: &str, len: usize| vec![name.repeat(100); len].join("/");
+    let mut paths: Vec<_> = (0..50).map(|n| format!("{}/{n}", long("x", n))).collect();
+    paths.extend([long("y", 50), long("z", 100), "a".to_owned()]);
+    let paths = paths.iter().map(|path| path.trim_start_matches('/'));
+    for path in paths {
+        let entry = format!("100644,{},{path}", blob.trim());
+        fixture.run(&["update-index", "--add", "--cacheinfo", &entry]);
+    }
+    for version in ["2", "4"] {
+        fixture.run(&["update-index", "--index-version", version]);
+        let always = Draft { always: true, ..draft(walk(fixture.root())) };
+        let saved = fixture.open().save(always).unwrap().checkpoint;
+        let expected = fixture.run(&["write-tree"]).unwrap();
+        let staged = fixture.store().staged(saved.id).unwrap().map(|id| id.to_string());
+        assert_eq!(staged.as_deref(), Some(expected.trim()), "{version}: {:?}", saved.skipped);
+    }
+}
+
+#[test]
 fn an_object_that_only_the_index_names_is_made() {
     let fixture = GitFixture::new();
     let root = fixture.root().path();

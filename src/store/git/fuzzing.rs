@@ -54,7 +54,7 @@ impl IndexRoundTrip {
 
     /// Reads the index in the repository and builds its trees.
     pub fn read(&self) {
-        let Ok(Some(file)) = index::read(&self.0) else { return };
+        let Ok(Some(file)) = index::open(&self.0) else { return };
         let name = |body: &[u8]| repo::name(self.0.hash, gix::objs::Kind::Tree, body);
         let _damaged = index::build(&self.0, &file, true, &mut |body| name(body));
     }

@@ -18,6 +18,7 @@ use std::{
 
 use gix::{
     ObjectId,
+    index::entry::Mode,
     objs::{Kind as ObjectKind, tree::EntryKind},
 };
 
@@ -30,6 +31,7 @@ use crate::{
     cache::{Facts, TableRow},
     error::{Error, Result},
     fs::{Lock, create_private_dirs, now_ns},
+    git_index::GitIndex,
     model::{
         Checkpoint, ContentId, Head, Kind, Marks, SkipReason, Skipped, Stamp, Storage, StoreChoice,
     },
@@ -84,7 +86,7 @@ struct IndexRead {
     stamp: Stamp,
     /// Its tree, if it is known to be the same as in the newest checkpoint.
     known: Option<ObjectId>,
-    file: Result<Option<gix::index::File>, String>,
+    file: Result<Option<GitIndex>, String>,
 }
 
 /// A save in progress.
@@ -219,7 +221,7 @@ impl<'a> Save<'a> {
         // Something must still keep that tree: the newest checkpoint's ref does if it has the same
         // one.
         let known = staged.filter(|staged| Some(*staged) == self.newest_index());
-        let file = if known.is_some() { Ok(None) } else { index::read(user) };
+        let file = if known.is_some() { Ok(None) } else { index::open(user) };
         IndexRead { stamp, known, file }
     }
 
@@ -254,7 +256,6 @@ impl<'a> Save<'a> {
         let odb = repo.odb()?;
         let mut skipped = left_out;
         let is_whole = own.as_ref().is_none_or(|own| own.held_repository.left_out.is_none());
-        // Before files are read: a parsed index takes as much memory as the scan.
         let (index, extra, stamp) =
             self.stage_in_time(index, is_whole, draft.deadline, writer, &mut skipped)?;
         let mut sinks = (0..reading::threads_for(scan))
@@ -536,17 +537,12 @@ fn invalidate(
 }
 
 /// Copies staged objects that exist only in the user's repository.
-fn copy_staged(
-    user: &Repo,
-    repo: &Repo,
-    index: &gix::index::State,
-    writer: &ObjectWriter,
-) -> Result<()> {
+fn copy_staged(user: &Repo, repo: &Repo, index: &GitIndex, writer: &ObjectWriter) -> Result<()> {
     let odb = repo.odb()?;
-    for entry in
-        index.entries().iter().filter(|entry| entry.mode != gix::index::entry::Mode::COMMIT)
-    {
-        if repo.has(&entry.id) {
+    let damaged = |why| Error::damaged("the index", why);
+    let mut entries = index.entries().map_err(damaged)?;
+    while let Some(entry) = entries.read_next().map_err(damaged)? {
+        if entry.mode == Mode::COMMIT || repo.has(&entry.id) {
             continue;
         }
         // The index of a partial clone may name objects that were never fetched.

@@ -4,14 +4,13 @@
 //! entry that needs one: mode, object, stage, flags or `-`, and path, separated by spaces and
 //! terminated by NUL.
 
-use std::{collections::HashMap, io::Write as _, path::Path};
+use std::io::Write as _;
 
 use gix::{
     ObjectId,
     index::{
         Entry, File, State,
-        entry::{Flags, Mode, Stage},
-        extension::Tree as Cached,
+        entry::{Flags, Mode},
     },
     objs::{Kind, tree::EntryKind},
 };
@@ -24,13 +23,9 @@ use super::{
 use crate::{
     error::{Error, Result},
     fs::stat_path,
-    model::{Kind as FileKind, Stamp},
+    git_index::{CachedTree, DEPTH_MAX, DecodedEntry, GitIndex, decode_options, decode_whole},
+    model::Stamp,
 };
-
-/// Enough for five million files.
-const INDEX_MAX_BYTES: u64 = 1 << 30;
-/// Real directories are not nested deeper; a hostile path must not exhaust the stack.
-const DEPTH_MAX: usize = 500;
 
 /// One entry of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,45 +101,40 @@ pub(in crate::store) fn stamp(repo: &Repo) -> Stamp {
     stat_path(&own(repo, "index")).unwrap_or_default()
 }
 
-/// Reads the index; `None` if there is none.
+/// Opens the index; `None` if there is none.
 ///
 /// # Errors
 ///
 /// Why it cannot be read, as a message fragment. No content can do worse.
+pub(in crate::store) fn open(repo: &Repo) -> Result<Option<GitIndex>, String> {
+    let path = own(repo, "index");
+    if stat_path(&path).is_err() {
+        return Ok(None);
+    }
+    GitIndex::read(&path, repo.hash).map(Some)
+}
+
+/// Reads the index with everything that git keeps in it; `None` if there is none.
+///
+/// # Errors
+///
+/// As [`open`].
 pub(in crate::store) fn read(repo: &Repo) -> Result<Option<File>, String> {
     let path = own(repo, "index");
-    let Ok(found) = stat_path(&path) else { return Ok(None) };
-    check_file(&path, found)?;
-    for entry in std::fs::read_dir(&repo.git_dir).into_iter().flatten().flatten() {
-        if entry.file_name().as_encoded_bytes().starts_with(b"sharedindex.") {
-            check_file(&entry.path(), stat_path(&entry.path()).unwrap_or_default())?;
-        }
+    if stat_path(&path).is_err() {
+        return Ok(None);
     }
-    let options = gix::index::decode::Options {
-        thread_limit: Some(1),
-        alloc_limit_bytes: usize::try_from(INDEX_MAX_BYTES * 4).ok(),
-        ..Default::default()
-    };
-    // The decoder is third-party code and the file is untrusted, so a panic is caught.
-    let hash = repo.hash;
-    std::panic::catch_unwind(|| File::at(path, hash, false, options))
-        .map_err(|_| "it makes the reader fail".to_owned())?
-        .map(Some)
-        .map_err(|err| err.to_string())
+    decode_whole(&path, repo.hash, true).map(Some)
 }
 
 /// Whether two index files stage the same content; `None` if one cannot be read by itself. Cached
 /// stats do not count.
 pub(in crate::store) fn stage_alike(hash: gix::hash::Kind, a: &[u8], b: &[u8]) -> Option<bool> {
-    let options = gix::index::decode::Options {
-        thread_limit: Some(1),
-        alloc_limit_bytes: usize::try_from(INDEX_MAX_BYTES * 4).ok(),
-        ..Default::default()
-    };
-    // Panics are caught as in `read`.
+    // Panics are caught as in `decode_whole`.
     let parse = |bytes: &[u8]| {
         let now = State::new(hash).timestamp();
-        let parsed = std::panic::catch_unwind(|| State::from_bytes(bytes, now, hash, options));
+        let parsed =
+            std::panic::catch_unwind(|| State::from_bytes(bytes, now, hash, decode_options()));
         Some(parsed.ok()?.ok()?.0).filter(|state| state.link().is_none())
     };
     let (a, b) = (parse(a)?, parse(b)?);
@@ -155,16 +145,6 @@ pub(in crate::store) fn stage_alike(hash: gix::hash::Kind, a: &[u8], b: &[u8]) -
     let is_same = |(x, y): (&Entry, &Entry)| key(&a, x) == key(&b, y);
     let same_count = a.entries().len() == b.entries().len();
     Some(same_count && a.entries().iter().zip(b.entries()).all(is_same))
-}
-
-fn check_file(path: &Path, found: Stamp) -> Result<(), String> {
-    if found.kind() != Some(FileKind::File) {
-        return Err(format!("`{}` is not a regular file", path.display()));
-    }
-    if found.size > INDEX_MAX_BYTES {
-        return Err(format!("`{}` is larger than an index can be", path.display()));
-    }
-    Ok(())
 }
 
 /// An index in the form that a checkpoint stores.
@@ -183,32 +163,34 @@ pub(in crate::store) struct Staged {
 /// Fails if `add` does, or with [`Error::Damaged`] for paths that git would not write.
 pub(in crate::store) fn build(
     repo: &Repo,
-    index: &State,
+    index: &GitIndex,
     believes: bool,
     add: &mut dyn FnMut(&[u8]) -> Result<ObjectId>,
 ) -> Result<Staged> {
-    let mut extra = Vec::new();
-    let mut kept = Vec::with_capacity(index.entries().len());
-    for entry in index.entries() {
-        let (path, flags): (&[u8], _) = (entry.path(index), IndexFlags::of(entry.flags));
-        check_path(path)?;
-        if entry.stage() != Stage::Unconflicted || flags != IndexFlags::default() {
-            put_extra(&mut extra, entry, path, flags);
+    let damaged = |why| Error::damaged("the index", why);
+    let cached = index.cached.as_ref().filter(|_| believes);
+    let (mut extra, mut trees) = (Vec::new(), TreeAdder::new(repo, add, cached));
+    let mut entries = index.entries().map_err(damaged)?;
+    while let Some(entry) = entries.read_next().map_err(damaged)? {
+        check_path(entry.path)?;
+        let flags = IndexFlags::of(entry.flags);
+        if entry.stage() > 0 || flags != IndexFlags::default() {
+            put_extra(&mut extra, &entry, flags);
         }
-        if entry.stage() == Stage::Unconflicted && !flags.intent_to_add {
-            kept.push((path, entry));
+        if entry.is_in_trees() {
+            trees.add_entry(&entry)?;
         }
     }
-    let is_plain = kept.len() == index.entries().len();
-    let cached = index.tree().filter(|_| believes && is_plain);
-    let tree = TreeAdder { repo, add }.build(&kept, 0, cached, 0)?;
-    Ok(Staged { tree, extra })
+    match trees.finish()? {
+        Some(tree) => Ok(Staged { tree, extra }),
+        None => build(repo, index, false, add),
+    }
 }
 
-fn put_extra(out: &mut Vec<u8>, entry: &Entry, path: &[u8], flags: IndexFlags) {
-    let (mode, stage, flags) = (entry.mode.bits(), entry.stage_raw(), flags.text());
+fn put_extra(out: &mut Vec<u8>, entry: &DecodedEntry<'_>, flags: IndexFlags) {
+    let (mode, stage, flags) = (entry.mode.bits(), entry.stage(), flags.text());
     write!(out, "{mode:06o} {} {stage} {flags} ", entry.id).expect("memory takes every write");
-    out.extend_from_slice(path);
+    out.extend_from_slice(entry.path);
     out.push(0);
 }
 
@@ -228,58 +210,106 @@ fn check_path(path: &[u8]) -> Result<()> {
     if names.clone().any(bad) || names.count() > DEPTH_MAX { Err(refuse()) } else { Ok(()) }
 }
 
+/// Builds trees of entries that come in order, from the innermost directory outwards.
 struct TreeAdder<'a, 'r> {
     repo: &'r Repo,
     add: &'a mut dyn FnMut(&[u8]) -> Result<ObjectId>,
+    /// The path of the last open directory, which ends in a slash; empty for the root.
+    path: Vec<u8>,
+    /// The root and the directories down to that one.
+    open: Vec<OpenTree<'r>>,
+    /// A cached tree stands for another number of entries than there are.
+    is_cache_wrong: bool,
 }
 
-impl TreeAdder<'_, '_> {
-    /// Builds the tree of `entries`, which all lie in the directory with the first `prefix` bytes
-    /// of their paths.
-    fn build(
-        &mut self,
-        entries: &[(&[u8], &Entry)],
-        prefix: usize,
-        cached: Option<&Cached>,
-        depth: usize,
-    ) -> Result<ObjectId> {
-        if depth > DEPTH_MAX {
-            return Err(Error::damaged("the index", "nested too deep"));
+/// A directory of which the last entry may not have come yet.
+struct OpenTree<'r> {
+    /// How long the path of the directory around it is.
+    above: usize,
+    tree: TreeBuilder,
+    cached: Option<&'r CachedTree>,
+    /// Its tree, which is stored with everything below it, and how many entries that stands for.
+    stored: Option<(ObjectId, usize)>,
+    /// How many entries have come.
+    count: usize,
+}
+
+impl<'a, 'r> TreeAdder<'a, 'r> {
+    fn new(
+        repo: &'r Repo,
+        add: &'a mut dyn FnMut(&[u8]) -> Result<ObjectId>,
+        cached: Option<&'r CachedTree>,
+    ) -> Self {
+        let mut trees =
+            Self { repo, add, path: Vec::new(), open: Vec::new(), is_cache_wrong: false };
+        trees.open_tree(0, cached);
+        trees
+    }
+
+    fn open_tree(&mut self, above: usize, cached: Option<&'r CachedTree>) {
+        let is_stored = |id: &ObjectId| id.kind() == self.repo.hash && self.repo.has(id);
+        let stored = cached.and_then(|cached| cached.current).filter(|(id, _)| is_stored(id));
+        self.open.push(OpenTree { above, tree: TreeBuilder::default(), cached, stored, count: 0 });
+    }
+
+    fn last(&mut self) -> &mut OpenTree<'r> {
+        self.open.last_mut().expect("the root is closed last")
+    }
+
+    fn add_entry(&mut self, entry: &DecodedEntry<'_>) -> Result<()> {
+        while !entry.path.starts_with(&self.path) {
+            self.close()?;
         }
-        let whole = |tree: &&Cached| tree.num_entries.map(|n| n as usize) == Some(entries.len());
-        if let Some(tree) = cached.filter(whole)
-            && tree.id.kind() == self.repo.hash
-            && self.repo.has(&tree.id)
-        {
-            return Ok(tree.id);
+        while self.last().stored.is_none() {
+            let name = &entry.path[self.path.len()..];
+            let Some(at) =
+                name.iter().position(|&byte| byte == b'/').filter(|at| at + 1 < name.len())
+            else {
+                let name = name.strip_suffix(b"/").unwrap_or(name);
+                self.last().tree.add(name, kind_of(entry.mode)?, entry.id);
+                break;
+            };
+            let (above, name) = (self.path.len(), &name[..at]);
+            let cached = self.last().cached;
+            let below = cached.and_then(|cached| cached.child(name));
+            self.path.extend_from_slice(&entry.path[above..=above + at]);
+            self.open_tree(above, below);
         }
-        let below: HashMap<&[u8], &Cached> =
-            cached.iter().flat_map(|tree| &tree.children).map(|c| (&c.name[..], c)).collect();
-        let mut tree = TreeBuilder::default();
-        let mut rest = entries;
-        while let Some((path, entry)) = rest.first() {
-            let name = &path[prefix..];
-            match name.iter().position(|&byte| byte == b'/') {
-                Some(at) if at + 1 < name.len() => {
-                    let dir = &path[..=prefix + at];
-                    let count = rest.partition_point(|(path, _)| path.starts_with(dir));
-                    let cached = below.get(&name[..at]).copied();
-                    let id = self.build(&rest[..count], dir.len(), cached, depth + 1)?;
-                    tree.add(&name[..at], EntryKind::Tree, id);
-                    rest = &rest[count..];
-                }
-                slash => {
-                    tree.add(&name[..slash.unwrap_or(name.len())], kind_of(entry)?, entry.id);
-                    rest = &rest[1..];
-                }
+        self.last().count += 1;
+        Ok(())
+    }
+
+    /// Stores the last open directory.
+    fn close(&mut self) -> Result<ObjectId> {
+        let closed = self.open.pop().expect("the root is closed last");
+        let id = match closed.stored {
+            Some((id, count)) => {
+                self.is_cache_wrong |= count != closed.count;
+                id
             }
+            None => (self.add)(&closed.tree.finish())?,
+        };
+        if let Some(around) = self.open.last_mut() {
+            let name = &self.path[closed.above..self.path.len() - 1];
+            around.tree.add(name, EntryKind::Tree, id);
+            around.count += closed.count;
+            self.path.truncate(closed.above);
         }
-        (self.add)(&tree.finish())
+        Ok(id)
+    }
+
+    /// The tree of the root; `None` if a cached tree was wrong.
+    fn finish(mut self) -> Result<Option<ObjectId>> {
+        while self.open.len() > 1 {
+            self.close()?;
+        }
+        let root = self.close()?;
+        Ok(Some(root).filter(|_| !self.is_cache_wrong))
     }
 }
 
-fn kind_of(entry: &Entry) -> Result<EntryKind> {
-    Ok(match entry.mode {
+fn kind_of(mode: Mode) -> Result<EntryKind> {
+    Ok(match mode {
         Mode::FILE => EntryKind::Blob,
         Mode::FILE_EXECUTABLE => EntryKind::BlobExecutable,
         Mode::SYMLINK => EntryKind::Link,

@@ -308,7 +308,7 @@ fn commits_beyond(repo: &Repo, tip: ObjectId, kept: &BTreeSet<ObjectId>) -> Vec<
 
 /// Whether the index differs from HEAD's commit.
 fn has_staged(repo: &Repo) -> bool {
-    let Ok(Some(file)) = index::read(repo) else { return false };
+    let Ok(Some(file)) = index::open(repo) else { return false };
     let mut trees = HashMap::new();
     let built = index::build(repo, &file, true, &mut |body| {
         let id = name(repo.hash, ObjectKind::Tree, body)?;
