@@ -40,7 +40,9 @@ def rewound(world):
         plan = terminal.until("files and conversation", "recreate  src/ignored.log", "remove    gen/out.txt", "todo.txt")
         must(re.search(r"keep +existing.txt +changed since, not by the agent", plan), plan)
         must(re.search(r"keep +junk.py +made since, then changed", plan), plan)
-        terminal.keys("Down", "Enter")
+        terminal.keys("Down")
+        terminal.until("the conversation would be forked")
+        terminal.keys("Enter")
         said = terminal.until("2 conflicts kept: existing.txt, junk.py", "claude --resume")
         went_back(world, start)
         yield "rewound from the picker: files of every kind are back, an ignored one too; whatever a person did stays"
