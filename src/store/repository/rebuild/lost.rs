@@ -176,8 +176,8 @@ fn staged_otherwise(
     let is_otherwise = |below: &PathBuf| {
         let file = |name: &str| {
             let path = below.join(name);
-            let now = read_small(&place.join(&path), INDEX_MAX_BYTES).ok().flatten();
-            Some((files.file(path.as_os_str().as_bytes())?, now?))
+            let then = files.file(path.as_os_str().as_bytes())?;
+            Some((then, read_small(&place.join(&path), INDEX_MAX_BYTES).ok().flatten()?))
         };
         let stood = file("HEAD").filter(|(then, now)| then == now).map(|(then, _)| then);
         let has_stayed = stood.is_some_and(|at| match at.trim_ascii_end().strip_prefix(b"ref: ") {
