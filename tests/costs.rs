@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::support::{
     real::{before, beforehand, git, hook},
-    temp::{count, on_disk},
+    temp::{count, on_disk, write},
     world::World,
 };
 
@@ -210,6 +210,25 @@ fn a_call_that_finds_nothing_changed_lists_nothing_and_opens_no_object() {
     1 rename state/sessions/HASH.tmp
     1 unlink state/sessions/HASH.tmp
     ");
+}
+
+#[test]
+fn a_root_with_as_many_files_as_may_be_held_is_walked_once() {
+    let stats = |files_max: u32| {
+        let world = of_forty();
+        write(&world.settings(), format!("max_files = {files_max}\n"));
+        fs::create_dir_all(world.state().parent()?).unwrap();
+        let calls = traced(&world, &before_unknown(&world.root(), "first"))?;
+        let of_files = of(&calls, |line| line.starts_with("newfstatat project/src/"));
+        Some(of_files.map(|(_, times)| times).sum::<usize>())
+    };
+    let Some(within) = stats(41) else { return };
+    assert!(within >= 40, "{within}");
+    assert_eq!(stats(40), Some(within), "each once");
+    assert!(
+        stats(39) > Some(within),
+        "again, in one thread, so that it is clear which are left out"
+    );
 }
 
 #[test]

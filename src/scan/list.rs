@@ -95,6 +95,8 @@ pub(super) struct Listings {
     /// Directories that could be opened but not listed.
     pub(super) unlisted: Vec<DirPath>,
     pub(super) out_of_time: bool,
+    /// Whether files are left out because there are more than may be held.
+    pub(super) too_many: bool,
 }
 
 impl<'a> Lister<'a> {
@@ -295,11 +297,6 @@ impl<'a> Lister<'a> {
 
     /// Counts a file and takes over its known content id.
     fn capture(&mut self, found: &mut ScanEntry, old: Option<CachedEntry>) {
-        let captured = &self.context.captured;
-        if captured.load(Ordering::Relaxed) >= self.context.limits.files_max {
-            found.skipped = Some(SkipReason::TooMany);
-            return;
-        }
         let known = old.filter(|(stamp, _, marks)| {
             *stamp == found.stamp && !marks.racy && marks.private == found.marks.private
         });
@@ -309,7 +306,13 @@ impl<'a> Lister<'a> {
             found.skipped = Some(SkipReason::OutOfTime);
             return;
         }
-        captured.fetch_add(1, Ordering::Relaxed);
+        let (captured, files_max) = (&self.context.captured, self.context.limits.files_max);
+        let next = |count| (count < files_max).then_some(count + 1);
+        if captured.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_err() {
+            found.skipped = Some(SkipReason::TooMany);
+            found.content = None;
+            self.listed.too_many = true;
+        }
     }
 
     /// Lists the directory `name`, or leaves it to an idle thread.
@@ -390,6 +393,7 @@ impl Listings {
         self.fresh.append(&mut other.fresh);
         self.unlisted.append(&mut other.unlisted);
         self.out_of_time |= other.out_of_time;
+        self.too_many |= other.too_many;
     }
 }
 

@@ -149,17 +149,18 @@ impl<'a> RootWalk<'a> {
         let visit = DirVisit { path: DirPath::default(), depth: 0, dir_rules, is_ignored: false };
         *self.context.captured.get_mut() = 0;
         let listed = parallel::list_all(&self.context, base, &self.top.listable()?, &visit, false)?;
-        if *self.context.captured.get_mut() < self.context.limits.files_max {
+        if !listed.too_many {
             return Ok(listed);
         }
         // Which files exceed the limit must not depend on which thread was faster.
+        drop(listed);
         *self.context.captured.get_mut() = 0;
         parallel::list_all(&self.context, base, &self.top.listable()?, &visit, true)
     }
 
     /// Adds the results of listers.
     fn add(&mut self, listed: Listings) {
-        let Listings { fresh, unlisted, out_of_time } = listed;
+        let Listings { fresh, unlisted, out_of_time, .. } = listed;
         self.scan.refreshed = true;
         self.scan.partial |= out_of_time;
         self.scan.fresh.extend(fresh);
