@@ -373,15 +373,19 @@ fn what_can_be_made_again_does_not_keep_the_rest_from_coming_back() {
 #[test]
 fn who_put_a_file_there_and_who_removed_it_is_said_truly() {
     let mut world = project();
+    world.write("untouched", "mine");
     run(&mut world, "one", "make", |world| {
         fs::remove_file(world.root().join("b")).unwrap();
         world.write("a", "the agent's");
     });
-    fs::remove_file(world.root().join("a")).unwrap();
+    for path in ["a", "untouched"] {
+        fs::remove_file(world.root().join(path)).unwrap();
+    }
     let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
-    assert!(plan.contains("recreate  a   deleted since, not by the agent\n"), "{plan}");
+    assert!(plan.contains("recreate  a           deleted since, not by the agent\n"), "{plan}");
+    assert!(plan.contains("recreate  untouched   deleted since, not by the agent\n"), "{plan}");
     assert!(plan.contains("recreate  b\n"), "{plan}");
     ours(&mut world, &["undo", "--yes"], 0);
     let plan = ours(&mut world, &["redo", "--dry-run"], 0).stdout;
-    assert!(plan.contains("remove    b   put there by a restore; held first"), "{plan}");
+    assert!(plan.contains("remove    b           put there by a restore; held first"), "{plan}");
 }

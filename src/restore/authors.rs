@@ -191,7 +191,7 @@ impl Authors {
         let made = unseen.filter(|path| self.knowledge.was_made_by_agent(path));
         let gone = gone.into_iter().filter_map(|change| {
             let author = self.knowledge.removed_by(&change.path, &self.present(project, change))?;
-            Some((change.path.clone(), author))
+            Some((change.path.clone(), author)).filter(|_| !unscanned.contains(&change.path))
         });
         let authors = authors.chain(made.map(|path| (path, Author::Agent))).chain(gone).collect();
         Authorship::of(authors, changes, |change| {

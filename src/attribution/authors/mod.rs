@@ -382,14 +382,18 @@ impl AgentHistory {
         last.any(|seen| seen.by == Actor::Agent && seen.there.is_any())
     }
 
-    /// Which other author removed what was at `path`, where nothing is now: another session was seen
-    /// to, or something was there when it was last seen, and no call could have changed that unseen.
+    /// Which other author removed what the checkpoint has at `path`, where nothing is now: another session was
+    /// seen to, or the agent was not, and no call could have done it unseen.
     pub fn removed_by(&self, path: &RelPath, here: &dyn CurrentState) -> Option<Author> {
-        let last = self.seen(path).last().filter(|_| self.unseen(path, Some(here)).is_none())?;
-        match (last.there.is_any(), last.by) {
-            (true, _) => Some(Author::Other),
-            (false, Actor::Session(session)) => Some(Author::Session(session)),
-            (false, Actor::Agent | Actor::Others | Actor::Restore(_)) => None,
+        let may_be_agents = self.likely.is_some() && reaches(&self.ended, path);
+        if self.is_lost || self.unseen(path, Some(here)).is_some() {
+            return None;
+        }
+        match self.seen(path).last().map(|last| (last.there.is_any(), last.by)) {
+            None if may_be_agents || !self.active => None,
+            None | Some((true, _)) => Some(Author::Other),
+            Some((false, Actor::Session(session))) => Some(Author::Session(session)),
+            Some((false, Actor::Agent | Actor::Others | Actor::Restore(_))) => None,
         }
     }
 
