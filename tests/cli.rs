@@ -305,6 +305,18 @@ fn config_shows_where_values_come_from_and_refuses_slips() {
 }
 
 #[test]
+fn a_root_that_does_not_exist_is_named() {
+    let mut world = World::new();
+    for args in [&["list"][..], &["restore", "1"], &["clear"]] {
+        let output = world.run(&[args, &["--root", "/no/such\u{1b}"]].concat());
+        assert_eq!(output.exit, Exit::Failed);
+        let expected =
+            "error: `/no/such\\u{1b}` does not exist\nhint: name a directory, or run this in one\n";
+        assert_eq!(output.stderr, expected);
+    }
+}
+
+#[test]
 fn explain_needs_no_project() {
     let mut world = World::new();
     insta::assert_snapshot!(world.see(&["explain", "cd build && rm -rf * ; git log > ../log.txt"]));

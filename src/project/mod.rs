@@ -97,10 +97,9 @@ impl Project {
             let known = known_root(&start, &state);
             look_around_real(known.as_deref().unwrap_or(&start), &surroundings)
         });
-        let (root, scope, dirs) = found.ok_or_else(|| Error::Io {
-            action: "find the directory",
-            path: start.clone(),
-            source: std::io::ErrorKind::NotFound.into(),
+        let (root, scope, dirs) = found.ok_or_else(|| {
+            let message = format!("`{}` does not exist", ui::escape_path(&start));
+            Error::other(message, "name a directory, or run this in one")
         })?;
         let loaded = settings::load_by(process, Some(root.path()), &real);
         let (state, settings) = (loaded.state()?, loaded.settings);
