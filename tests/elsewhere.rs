@@ -14,6 +14,10 @@ use crate::support::{
 fn two_repositories() -> World {
     let world = World::new();
     world.write("a", "one\n");
+    let clean = "#!/bin/sh\nset -e\ncd \"$(dirname \"$0\")\"\nrm -rf \"CODE/other\"\n";
+    let code = world.root().parent().unwrap().to_str().unwrap().to_owned();
+    world.write("tools/clean.sh", clean.replace("CODE", &code));
+    world.write("tools/again.sh", "#!/usr/bin/env bash\nbash tools/clean.sh \"$@\"\n");
     git(&world, &world.root(), "git init -q -b main && git add -A && git commit -qm one");
     let other = world.root().with_file_name("other");
     for (path, text) in [("o", "o\n"), ("sub/p", "p\n"), (".gitignore", ".env\n")] {
@@ -39,7 +43,7 @@ fn files(world: &World) -> Files {
 const TELL: &str = "git status --porcelain && git for-each-ref && git stash list && git reflog";
 
 /// What an agent says it does. What happens is always the worst: the directory is gone.
-const LINES: [&str; 24] = [
+const LINES: [&str; 29] = [
     "git -C ../other reset --hard",
     "git -C ../other/sub reset --hard",
     "printf '%s' 'rm -rf ../other' > s.sh; sh s.sh",
@@ -64,6 +68,11 @@ const LINES: [&str; 24] = [
     "for d in ../oth*; do rm -rf \"$d\"; done",
     "python3 -c \"import shutil; shutil.rmtree('../other')\"",
     "rm -rf ~/../code/other",
+    "bash tools/clean.sh",
+    "tools/clean.sh --all | tee log",
+    "cd tools && . ./clean.sh",
+    "sudo env A=1 sh -e tools/again.sh",
+    "tools/again.sh",
 ];
 
 #[test]

@@ -19,6 +19,8 @@ fn project() -> World {
     world.write("a", "one\n");
     world.write("src/b", "two\n");
     world.write("empty.sh", "exit 0\n");
+    world.write("tools/wipe.sh", "#!/bin/sh\nrm -f \"$1\"\nrm -rf data\n");
+    world.write("tools/tidy.sh", "#!/bin/sh\nrm -rf src/tmp empty.sh\n");
     git(&world, &world.root(), "git init -q -b main && git add -A && git commit -qm one");
     world.write("data/small", "x\n");
     world.write("src/debug.log", "x\n");
@@ -109,6 +111,11 @@ const LINES: &[(&str, &str, bool)] = &[
     ("", "find . -type f -exec make {} +", false),
     ("", "find . -type f | xargs rm", false),
     ("", "rm $(ls)", false),
+    ("", "sh tools/wipe.sh", true),
+    ("", "./tools/wipe.sh x && ls", true),
+    ("src", "../tools/wipe.sh", true),
+    ("", "source tools/wipe.sh", true),
+    ("", "tools/tidy.sh; make", false),
 ];
 
 #[test]

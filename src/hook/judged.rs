@@ -5,9 +5,9 @@ use std::{borrow::Cow, path::Path};
 use super::site::EventSite;
 use crate::{
     attribution::Begins,
+    fs,
     ledger::Ledger,
-    model::{CheckpointId, Effect, Finding, Intent, Level, Reach, Settings, ToolCall},
-    process::Process,
+    model::{CheckpointId, Effect, Finding, Intent, Level, Reach, ToolCall},
     shell,
     state::RootState,
     transcript,
@@ -26,7 +26,7 @@ impl<'h> JudgedCall<'h> {
     /// Judges a call. A line that looks harmless is not, once an earlier line of the same shell may have
     /// given its words another meaning.
     pub(super) fn of(site: &EventSite<'_, '_>, call: &'h ToolCall) -> Self {
-        let (scope, refused) = shell_scope(site.process, site.settings());
+        let (scope, refused) = shell_scope(site);
         let mut effect = shell::effect(&call.intent, &scope);
         if let Intent::Run { command, language } = &call.intent
             && matches!(effect, Effect::None | Effect::Touches(_))
@@ -80,16 +80,14 @@ fn has_changed_shell(site: &EventSite<'_, '_>) -> bool {
 /// What a command line was judged to do.
 pub(super) fn finding(site: &EventSite<'_, '_>, intent: &Intent) -> Finding {
     let Intent::Run { command, language } = intent else { return Finding::default() };
-    shell::classify(command, *language, &shell_scope(site.process, site.settings()).0)
+    shell::classify(command, *language, &shell_scope(site).0)
 }
 
 /// What judging needs to know. A pattern that is refused is noted, and switches nothing else off.
-fn shell_scope(
-    process: &Process<'_>,
-    settings: &Settings,
-) -> (shell::ShellContext, Option<String>) {
-    let home = process.var("HOME").and_then(|home| home.to_str()).map(str::to_owned);
-    let wanted = &settings.shell;
+fn shell_scope(site: &EventSite<'_, '_>) -> (shell::ShellContext, Option<String>) {
+    let home = site.process.var("HOME").and_then(|home| home.to_str()).map(str::to_owned);
+    let scripts = shell::ScriptReader { dir: site.cwd.clone(), read: script_text };
+    let wanted = &site.settings().shell;
     let (rules, refused) = match shell::Patterns::parse(&wanted.always, &wanted.never) {
         Ok(rules) => (rules, None),
         Err(why) => (
@@ -97,7 +95,14 @@ fn shell_scope(
             Some(format!("settings: `shell`: {why}; `shell.never` is left out")),
         ),
     };
-    (shell::ShellContext { home, rules }, refused)
+    (shell::ShellContext { home, rules, scripts: Some(scripts) }, refused)
+}
+
+/// A larger script is not read: its judging would take long.
+const SCRIPT_MAX_BYTES: u64 = 64 << 10;
+
+fn script_text(path: &Path) -> Option<String> {
+    String::from_utf8(fs::read_small(path, SCRIPT_MAX_BYTES).ok()??).ok()
 }
 
 /// A call with its directory, if the agent tells that to no hook.

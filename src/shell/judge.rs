@@ -2,10 +2,11 @@
 
 use super::flags::Field;
 use super::names;
-use super::programs::{apply, shown};
+use super::programs::{apply, script_file, shown};
 use super::table;
 use super::verdict::{CommandCall, CommandVerdict, reads, unknown};
 use super::walk::{Programs, ShellWalk};
+use crate::model::Level;
 
 /// Where installed programs live; a program elsewhere is one we do not know.
 const TRUSTED: &[&str] = &[
@@ -24,7 +25,13 @@ fn judge(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let base = name.rsplit('/').next().unwrap_or(name);
     let verdict = known(walk, call, name, base);
     let words = call.args().iter().map(|field| field.text.as_str());
-    walk.scope.rules.apply(base, words, verdict)
+    let verdict = walk.scope.rules.apply(base, words, verdict);
+    if verdict.level == Level::Unknown
+        && let Some(file) = script_file(call, base)
+    {
+        walk.runs_script(file);
+    }
+    verdict
 }
 
 fn known(

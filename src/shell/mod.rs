@@ -14,6 +14,7 @@ mod names;
 mod patterns;
 mod programs;
 mod row;
+mod scripts;
 mod syntax;
 mod table;
 #[cfg(test)]
@@ -21,13 +22,13 @@ mod tests;
 mod verdict;
 mod walk;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use patterns::Patterns;
 
 use crate::model::{Certainty, Effect, Finding, Intent, Language, Level, Simple, Target};
 use judge::PROGRAMS;
-use walk::ShellWalk;
+use walk::{ScriptFile, ShellWalk};
 
 /// What judging needs to know of the world.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +37,17 @@ pub struct ShellContext {
     pub home: Option<String>,
     /// The user's patterns.
     pub rules: Patterns,
+    /// How to read the scripts that a line runs.
+    pub scripts: Option<ScriptReader>,
+}
+
+/// Reads script files.
+#[derive(Clone, Debug)]
+pub struct ScriptReader {
+    /// The directory in which the line runs.
+    pub dir: PathBuf,
+    /// The text of a file, if it is a small one.
+    pub read: fn(&Path) -> Option<String>,
 }
 
 /// Concludes what a call can do to files from what the agent says it wants.
@@ -76,8 +88,8 @@ fn made(finding: &Finding) -> Option<Vec<PathBuf>> {
         .then(|| finding.targets().map(|target| PathBuf::from(&target.path)).collect())
 }
 
-/// Judges a command line. Never fails, never panics and takes 50 ms at most: what cannot be read
-/// is [`Level::Unknown`].
+/// Judges a command line. Never fails, never panics and takes 50 ms at most, and as much for each of a few scripts that
+/// it runs: what cannot be read is [`Level::Unknown`].
 pub fn classify(line: &str, language: Language, scope: &ShellContext) -> Finding {
     match language {
         Language::Shell => shell(line, scope),
@@ -105,11 +117,21 @@ pub fn is_judging() -> bool {
 }
 
 fn shell(line: &str, scope: &ShellContext) -> Finding {
+    let (mut finding, scripts) = shell_line(line, scope);
+    if let Some(reader) = &scope.scripts {
+        finding.commands.extend(scripts::destroying(scripts, reader, scope));
+    }
+    finding
+}
+
+/// Judges a line, and tells which script files it runs.
+fn shell_line(line: &str, scope: &ShellContext) -> (Finding, Vec<ScriptFile>) {
+    let broken = |reason| (unknown(line, reason, scope), Vec::new());
     if is_plain(line) {
         return walked(line, scope);
     }
     if let Some(reason) = guard::refuse(line) {
-        return unknown(line, reason, scope);
+        return broken(reason);
     }
     let judged = if guard::is_small(line) {
         guard::run_here(|| walked(line, scope))
@@ -117,10 +139,10 @@ fn shell(line: &str, scope: &ShellContext) -> Finding {
         let (text, inner) = (line.to_owned(), scope.clone());
         guard::run(move || walked(&text, &inner))
     };
-    judged.unwrap_or_else(|| unknown(line, "took too long to judge, or broke the parser", scope))
+    judged.unwrap_or_else(|| broken("took too long to judge, or broke the parser"))
 }
 
-fn walked(line: &str, scope: &ShellContext) -> Finding {
+fn walked(line: &str, scope: &ShellContext) -> (Finding, Vec<ScriptFile>) {
     let grammar = brush::Brush::default();
     let mut walk = ShellWalk::new(&grammar, PROGRAMS, scope);
     if is_plain(line) {
@@ -134,17 +156,17 @@ fn walked(line: &str, scope: &ShellContext) -> Finding {
         walk.script(line);
     }
     let (is_guess, changes_shell) = (walk.has_followed(), walk.changes_shell);
-    let mut proof = walk.unbelieving();
+    let (mut proof, scripts) = (walk.unbelieving(), walk.take_scripts());
     let commands = walk.into_found();
     let level = walk::worst(&commands);
     if level > Level::Creates || !is_guess {
-        return Finding { level, commands, changes_shell };
+        return (Finding { level, commands, changes_shell }, scripts);
     }
     // What a variable holds when it is used is a guess: it may have been set in a branch that did
     // not run, or again by a trap. A guess finds targets, and proves nothing harmless.
     proof.script(line);
     let level = level.max(walk::worst(&proof.found));
-    Finding { level, commands, changes_shell: changes_shell || proof.changes_shell }
+    (Finding { level, commands, changes_shell: changes_shell || proof.changes_shell }, scripts)
 }
 
 /// Whether a line is words without any meaning to the shell, so that no parser is needed. A first

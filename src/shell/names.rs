@@ -5,6 +5,9 @@ use super::flags::Field;
 use super::syntax::{Command, CommandItem, ShellNode};
 use crate::model::Certainty;
 
+/// The shells whose scripts we read.
+pub(super) const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "rbash"];
+
 /// What bash has built in, by its own list (`compgen -b`), and other names of the same.
 pub(super) const BUILTINS: &[&str] = &[
     ".", ":", "[", "alias", "bg", "bind", "break", "builtin", "caller", "cd", "chdir", "command",

@@ -80,7 +80,7 @@ fn a_value_that_doubles_itself_is_followed_only_so_far() {
         format!("a={}; rm {}", "x".repeat(4000), "$a".repeat(5000)),
     ] {
         assert!(guard::refuse(&line).is_none(), "it is read");
-        let finding = walked(&line, &scope());
+        let finding = walked(&line, &scope()).0;
         let texts = finding.commands.iter().map(|simple| simple.text.len()).sum::<usize>();
         let paths = finding.targets().map(|target| target.path.len()).sum::<usize>();
         assert!(texts + paths < 4 << 20, "{line:.40}: {texts} and {paths} bytes");
@@ -100,7 +100,7 @@ fn a_value_that_is_many_words_is_split_only_so_often() {
 #[test]
 fn no_name_is_told_that_is_longer_than_a_path_can_be() {
     let line = format!("a=xx;{} rm $a", "a=$a$a;".repeat(12));
-    let finding = walked(&line, &scope());
+    let finding = walked(&line, &scope()).0;
     assert!(finding.targets().all(|target| target.path.len() <= 4096));
     assert_eq!(finding.level, Level::Destroys);
 }

@@ -56,7 +56,7 @@ pub(super) fn tally(process: &Process<'_>, project: &Project, agent: Agent) -> O
         .collect();
     let scope = shell::ShellContext {
         home: project.home.as_ref().and_then(|home| home.to_str()).map(str::to_owned),
-        rules: shell::Patterns::default(),
+        ..shell::ShellContext::default()
     };
     let mut tally = Tally::default();
     for file in conversations(process, project, agent, since.into()) {

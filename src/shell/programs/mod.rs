@@ -29,8 +29,8 @@ pub(super) use git::git;
 pub(super) use network::{curl, gh_api, ssh, wget};
 pub(super) use sed::sed;
 pub(super) use shells::{
-    alias, builtin, cd, command, declare, eval, exec, popd, printf, pushd, read, set, shell, test,
-    trap, words,
+    alias, builtin, cd, command, declare, eval, exec, popd, printf, pushd, read, script_file, set,
+    shell, test, trap, words,
 };
 pub(super) use tools::{awk, cargo_fmt, date, dc, node, npm, ruff_check};
 pub(super) use wrappers::{env, sudo, wrap, xargs};

@@ -6,13 +6,28 @@ use crate::shell::names;
 use crate::shell::verdict::{CommandCall, CommandInput, CommandVerdict, reads, unknown};
 use crate::shell::walk::ShellWalk;
 
+const SHELL_OPTIONS: &str = "^ -acefhiklmnprtuvxBCEHPTs -o: -O: -c --login --norc --noprofile --posix --restricted --verbose";
+
+/// The script file that a shell, `source`, or a program given by its path runs.
+pub(in crate::shell) fn script_file<'a>(call: &CommandCall<'a>, base: &str) -> Option<&'a Field> {
+    let args = call.args();
+    match base {
+        "source" | "." => args.first(),
+        _ if names::SHELLS.contains(&base) => {
+            let parsed = flags::parse(SHELL_OPTIONS, args);
+            let is_file = parsed.stray.is_none() && !parsed.has(&["-c", "-s", "-n"]);
+            args.get(parsed.rest).filter(|_| is_file)
+        }
+        _ => call.words.first().filter(|name| name.text.contains('/')),
+    }
+}
+
 const JUDGED: &str = "runs a script, judged by itself";
 
 /// Judges `sh`, `bash` and their kin by the script they are given.
 pub(in crate::shell) fn shell(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let args = call.args();
-    let list = "^ -acefhiklmnprtuvxBCEHPTs -o: -O: -c --login --norc --noprofile --posix --restricted --verbose";
-    let parsed = flags::parse(list, args);
+    let parsed = flags::parse(SHELL_OPTIONS, args);
     // A shell that is a login shell or talks to a person loads files first.
     if parsed.stray.is_some() || parsed.has(&["-i", "-l", "--login"]) {
         return unknown("starts a shell in a way we do not follow");

@@ -49,6 +49,15 @@ pub(super) enum PathBase {
     Dynamic,
 }
 
+/// A script file that a command runs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ScriptFile {
+    /// Where it runs, seen from the call's directory; empty for that directory itself.
+    pub(super) dir: String,
+    /// The file, seen from the call's directory.
+    pub(super) path: String,
+}
+
 /// The functions of `judge` that a walk calls. They are passed in, because judging `sudo …` or
 /// `sh -c …` walks a script again, and `walk` must not import `judge`.
 #[derive(Clone, Copy)]
@@ -89,6 +98,8 @@ pub(super) struct ShellWalk<'scope> {
     believes: bool,
     /// Whether one of them was used.
     followed: Cell<bool>,
+    /// The script files that commands run, if it is known where.
+    scripts: Vec<ScriptFile>,
     /// The places outside that commands name which only look.
     named: Vec<String>,
     /// Whether something runs with words or input that are not known: any place the line names may be
@@ -127,6 +138,7 @@ impl<'scope> ShellWalk<'scope> {
             bound: Vec::new(),
             believes: true,
             followed: Cell::new(false),
+            scripts: Vec::new(),
             named: Vec::new(),
             takes_any: false,
             aliases: Vec::new(),
@@ -178,6 +190,18 @@ impl<'scope> ShellWalk<'scope> {
             }
             Err(_) => self.push_text(text, "not readable as a shell command"),
         }
+    }
+
+    /// Notes that a script file is run.
+    pub(super) fn runs_script(&mut self, file: &Field) {
+        if let (PathBase::Known(dir), (path, Certainty::Exact)) = (&self.base, self.place(file)) {
+            self.scripts.push(ScriptFile { dir: dir.clone(), path });
+        }
+    }
+
+    /// The script files that were run.
+    pub(super) fn take_scripts(&mut self) -> Vec<ScriptFile> {
+        std::mem::take(&mut self.scripts)
     }
 
     /// Records a text that is not walked.
