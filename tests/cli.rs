@@ -1,6 +1,6 @@
 //! The output of the commands: help, lists, plans, errors, exit codes.
 
-use std::fs;
+use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt as _};
 
 use beforehand::process::{Exit, Terminal};
 
@@ -160,6 +160,17 @@ fn a_diff_shows_what_is_not_text() {
     std::os::unix::fs::symlink("bin", world.root().join("link")).unwrap();
     fs::create_dir(world.root().join("empty")).unwrap();
     insta::assert_snapshot!(world.see(&["diff", "latest"]));
+}
+
+#[test]
+fn every_diff_escapes_a_name_that_is_not_text() {
+    let mut world = World::new();
+    world.run(&["create"]);
+    fs::write(world.root().join(OsStr::from_bytes(b"caf\xe9")), "x\n").unwrap();
+    for options in [&["--stat"][..], &["--name-only"], &[]] {
+        let shown = world.run(&[&["diff", "latest"], options].concat()).stdout;
+        assert!(shown.contains(r"caf\xe9"), "{options:?}: {shown}");
+    }
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn stat(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<()> {
         sum.added += lines.unwrap_or_default().added;
         sum.removed += lines.unwrap_or_default().removed;
         let shown = lines.map_or_else(|| "no text".to_owned(), |lines| lines.to_string());
-        let name = String::from_utf8_lossy(&differing.name()).into_owned();
+        let name = ui::escape(&differing.name()).into_owned();
         table.row([name.into(), Cell::new(differing.word(), Paint::Dim), shown.into()]);
     }
     let columns = process.terminal.stdout_columns();
