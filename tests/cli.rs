@@ -166,7 +166,7 @@ fn a_diff_shows_what_is_not_text() {
 fn every_diff_escapes_a_name_that_is_not_text() {
     let mut world = World::new();
     world.run(&["create"]);
-    fs::write(world.root().join(OsStr::from_bytes(b"caf\xe9")), "x\n").unwrap();
+    write(&world.root().join(OsStr::from_bytes(b"caf\xe9")), "x\n");
     for options in [&["--stat"][..], &["--name-only"], &[]] {
         let shown = world.run(&[&["diff", "latest"], options].concat()).stdout;
         assert!(shown.contains(r"caf\xe9"), "{options:?}: {shown}");
@@ -464,7 +464,7 @@ fn nothing_is_called_protected_where_no_checkpoint_can_be_written() {
         let doctor = world.run(&["doctor"]).stdout;
         assert!(doctor.contains("nothing can be written in"), "{doctor}");
     }
-    world.env.remove(std::ffi::OsStr::new("HOME"));
+    world.env.remove(OsStr::new("HOME"));
     let unset = world.run(&["status"]);
     assert_eq!(unset.exit.code(), 1);
     assert!(unset.stderr.contains("`HOME` is not set"), "{}", unset.stderr);
