@@ -570,3 +570,26 @@ fn a_root_that_is_a_linked_worktree_comes_back_with_its_index() {
     assert_eq!(git(&world, &root, "git status --short"), "A  staged\n?? new");
     assert_eq!((world.read("staged"), world.read("new")), ("staged".into(), "new".into()));
 }
+
+#[test]
+fn a_worktree_outside_that_a_line_removes_comes_back_whole() {
+    for line in ["git worktree remove --force ../other", "rm -rf ../other"] {
+        let mut world = World::with_git();
+        let root = world.root();
+        let other = root.with_file_name("other");
+        git(&world, &root, "git commit -q --allow-empty -m one");
+        git(&world, &root, "git worktree add -q --detach ../other");
+        git(
+            &world,
+            &other,
+            "git commit -q --allow-empty -m two && touch new staged && git add staged",
+        );
+        let look = "git rev-parse HEAD && git status --short";
+        let before = git(&world, &other, look);
+        run(&mut world, "one", line, |world| {
+            git(world, &root, line);
+        });
+        ours(&mut world, &["restore", "1", "--yes", "--outside"], 0);
+        assert_eq!(git(&world, &other, look), before, "{line}");
+    }
+}

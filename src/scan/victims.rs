@@ -243,7 +243,14 @@ impl Collect<'_, '_> {
             let child = path.join(listed.name.to_bytes());
             let in_git = names_in_git(child.as_bytes());
             let may_be_dir = matches!(listed.kind, None | Some(Kind::Directory));
-            if in_git.is_some_and(|names| !may_be_dir && !is_beside_repository(&names)) {
+            if let Some(names) = in_git
+                && !may_be_dir
+                && !is_beside_repository(&names)
+            {
+                if names.is_empty() {
+                    // The `.git` file of a worktree or a submodule. It is held with its repository.
+                    self.repository(&child);
+                }
                 continue;
             }
             let full = self.scan.victims.len() >= FILES_MAX || !self.has_room(1);
