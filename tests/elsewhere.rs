@@ -91,6 +91,33 @@ fn a_directory_outside_is_held_however_a_line_names_it() {
     }
 }
 
+#[test]
+fn a_directory_outside_is_held_that_a_line_reaches_over_a_link() {
+    for line in [
+        "find link/ -type f -delete",
+        "find link/ -name '*' -exec rm -rf {} +",
+        "find */ -type f -delete",
+        "sed -i s/./X/ */*",
+        "ls */* | xargs rm -f",
+        "ls -d */ | xargs -I{} rm -rf {}sub",
+        "grep -rl . */ | xargs sed -i s/./X/",
+    ] {
+        let mut world = World::with_git();
+        let out = world.root().with_file_name("out");
+        for (path, text) in [("o", "o\n"), ("sub/p", "p\n")] {
+            write(&out.join(path), text);
+        }
+        std::os::unix::fs::symlink("../out", world.root().join("link")).unwrap();
+        let before = on_disk(&out);
+        world.before_bash("t", line);
+        git(&world, &world.root(), &format!("{line} 2>/dev/null; true"));
+        assert_ne!(on_disk(&out), before, "{line}");
+        let output = world.run(&["restore", "latest", "--yes", "--outside"]);
+        assert_eq!(output.exit, Exit::Ok, "{line}: {}{}", output.stdout, output.stderr);
+        assert_eq!(on_disk(&out), before, "{line}");
+    }
+}
+
 /// Codex tells it in its transcript alone, others beside the command.
 #[test]
 fn a_directory_in_which_the_agent_runs_a_line_is_held() {

@@ -242,7 +242,8 @@ pub fn plausible(path: &Path, bases: &[&Path]) -> Vec<PathBuf> {
 
 /// Every place that a path may mean.
 pub(super) fn meant_by(path: &Path, bases: &[&Path]) -> Vec<PathBuf> {
-    let meant = |base: &&Path| [absolute(base, path), physical(base, path)];
+    let behind = |base: &&Path| behind_link(base, path.as_os_str().as_bytes());
+    let meant = |base: &&Path| [absolute(base, path), physical(base, path), behind(base)];
     let mut places: Vec<PathBuf> = bases.iter().flat_map(meant).flatten().collect();
     places.sort();
     places.dedup();
@@ -266,6 +267,13 @@ fn through_links(mut places: Vec<PathBuf>) -> Vec<PathBuf> {
     });
     places.extend(led);
     places
+}
+
+/// The directory that a link leads to, if the path ends with a slash.
+fn behind_link(base: &Path, path: &[u8]) -> Option<PathBuf> {
+    let link = absolute(base, Path::new(OsStr::from_bytes(path.strip_suffix(b"/")?)))?;
+    let is_dir = link.is_symlink() && link.is_dir();
+    is_dir.then(|| fs::canonicalize(link).ok()).flatten()
 }
 
 /// The same as the kernel sees it, where that may differ: a `..` behind a link.
@@ -368,7 +376,11 @@ fn of_glob(
         (Some(above), PlaceFilter::Held) => above,
         (None, _) => &target.path,
     };
-    let found = bases.iter().flat_map(|base| expand(base, pattern)).collect();
+    let mut found: Vec<PathBuf> = bases.iter().flat_map(|base| expand(base, pattern)).collect();
+    if pattern.ends_with('/') {
+        let behind = |place: &PathBuf| behind_link(place, b"./");
+        found.extend(found.iter().filter_map(behind).collect::<Vec<_>>());
+    }
     match action {
         TargetAction::Overwrite | TargetAction::Modify => through_links(found),
         TargetAction::Delete | TargetAction::Move | TargetAction::Create | TargetAction::Git => {

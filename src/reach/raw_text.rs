@@ -10,7 +10,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::named_paths::{is_system, is_worth_a_copy, plausible};
+use super::{
+    glob::expand,
+    named_paths::{is_system, is_worth_a_copy, plausible},
+};
 use crate::model::Root;
 
 /// More pieces of one line than this are not looked at: a stat each, two milliseconds together.
@@ -80,6 +83,9 @@ impl<'a> RawText<'a> {
         for piece in &pieces {
             found.as_it_stands(piece.text);
         }
+        for word in line.split(|char: char| BETWEEN.contains(char)) {
+            found.as_pattern(word);
+        }
         found.in_directories(&pieces);
         for places in [&mut found.places, &mut found.inner] {
             places.sort();
@@ -96,6 +102,19 @@ impl<'a> RawText<'a> {
         for place in places {
             self.add_dir(place.parent());
             self.found(place, false);
+        }
+    }
+
+    /// Takes what a pattern leads to outside the root, over links.
+    fn as_pattern(&mut self, word: &str) {
+        if !word.contains('/') || !word.contains(['*', '?']) {
+            return;
+        }
+        for place in self.bases.iter().flat_map(|base| expand(base, word)) {
+            let real = fs::canonicalize(&place);
+            if real.is_ok_and(|real| !real.starts_with(self.root.path())) {
+                self.found(place, true);
+            }
         }
     }
 
