@@ -124,6 +124,16 @@ fn a_directory_that_will_not_do_is_refused_and_nothing_is_made() {
 }
 
 #[test]
+fn a_fork_without_its_conversation_is_no_error() {
+    let [mut world, _] = projects();
+    writes(&mut world, "one", "a", "second");
+    let done = ours(&mut world, &["fork", "1"], 3);
+    assert!(done.stderr.contains("note: the conversation is not forked: "), "{}", done.stderr);
+    assert!(!done.stderr.contains("error: "), "{}", done.stderr);
+    assert!(beside(&world, "shop-fork-1").exists());
+}
+
+#[test]
 fn what_a_program_makes_again_is_named_as_missing_in_the_fork() {
     for mut world in projects() {
         world.write("package.json", "{}");

@@ -132,8 +132,10 @@ impl ForkWish<'_> {
         let talks = !args.no_conversation && conversation::has_conversation(project, checkpoint);
         let talk = talks.then(|| conversation::prepare_in(process, project, checkpoint, &plan.dir));
         if let Some(Err(why)) = &talk {
-            let told = error_text(why, ui::Style::stderr(process));
-            say_text(process, &told);
+            say(process, &format!("note: the conversation is not forked: {why}"));
+            if let Some(hint) = why.hint() {
+                say(process, &format!("hint: {hint}"));
+            }
         }
         self.say_missing(process);
         if args.dry_run {
