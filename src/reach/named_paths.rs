@@ -242,7 +242,10 @@ pub fn plausible(path: &Path, bases: &[&Path]) -> Vec<PathBuf> {
 
 /// Every place that a path may mean.
 pub(super) fn meant_by(path: &Path, bases: &[&Path]) -> Vec<PathBuf> {
-    let behind = |base: &&Path| behind_link(base, path.as_os_str().as_bytes());
+    let is_dir = path.as_os_str().as_bytes().ends_with(b"/");
+    let behind = |base: &&Path| {
+        absolute(base, path).filter(|_| is_dir).and_then(|place| behind_link(&place))
+    };
     let meant = |base: &&Path| [absolute(base, path), physical(base, path), behind(base)];
     let mut places: Vec<PathBuf> = bases.iter().flat_map(meant).flatten().collect();
     places.sort();
@@ -269,11 +272,10 @@ fn through_links(mut places: Vec<PathBuf>) -> Vec<PathBuf> {
     places
 }
 
-/// The directory that a link leads to, if the path ends with a slash.
-fn behind_link(base: &Path, path: &[u8]) -> Option<PathBuf> {
-    let link = absolute(base, Path::new(OsStr::from_bytes(path.strip_suffix(b"/")?)))?;
-    let is_dir = link.is_symlink() && link.is_dir();
-    is_dir.then(|| fs::canonicalize(link).ok()).flatten()
+/// The directory that a link leads to: what a slash behind its name means.
+fn behind_link(link: &Path) -> Option<PathBuf> {
+    let is_one = link.is_symlink() && link.is_dir();
+    is_one.then(|| fs::canonicalize(link).ok()).flatten()
 }
 
 /// The same as the kernel sees it, where that may differ: a `..` behind a link.
@@ -378,8 +380,8 @@ fn of_glob(
     };
     let mut found: Vec<PathBuf> = bases.iter().flat_map(|base| expand(base, pattern)).collect();
     if pattern.ends_with('/') {
-        let behind = |place: &PathBuf| behind_link(place, b"./");
-        found.extend(found.iter().filter_map(behind).collect::<Vec<_>>());
+        let behind: Vec<_> = found.iter().filter_map(|place| behind_link(place)).collect();
+        found.extend(behind);
     }
     match action {
         TargetAction::Overwrite | TargetAction::Modify => through_links(found),

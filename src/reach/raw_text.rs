@@ -22,6 +22,8 @@ const PIECES_MAX: usize = 2_000;
 const DIRS_MAX: usize = 8;
 /// How many pairs of a directory and a piece are tried: four milliseconds.
 const TRIED_MAX: usize = 4_000;
+/// More patterns of one line than this are not expanded.
+const PATTERNS_MAX: usize = 32;
 /// How many names of one directory are compared with what begins or ends a word.
 const NAMES_MAX: usize = 1_000;
 /// How many pairs of a name and a word are looked at for what they have in common: two milliseconds.
@@ -83,8 +85,11 @@ impl<'a> RawText<'a> {
         for piece in &pieces {
             found.as_it_stands(piece.text);
         }
-        for word in line.split(|char: char| BETWEEN.contains(char)) {
-            found.as_pattern(word);
+        let mut seen_patterns = HashSet::new();
+        let words = line.split(|char: char| BETWEEN.contains(char));
+        let patterns = words.filter(|word| word.contains('/') && word.contains(['*', '?']));
+        for pattern in patterns.filter(|word| seen_patterns.insert(*word)).take(PATTERNS_MAX) {
+            found.as_pattern(pattern);
         }
         found.in_directories(&pieces);
         for places in [&mut found.places, &mut found.inner] {
@@ -106,11 +111,8 @@ impl<'a> RawText<'a> {
     }
 
     /// Takes what a pattern leads to outside the root, over links.
-    fn as_pattern(&mut self, word: &str) {
-        if !word.contains('/') || !word.contains(['*', '?']) {
-            return;
-        }
-        for place in self.bases.iter().flat_map(|base| expand(base, word)) {
+    fn as_pattern(&mut self, pattern: &str) {
+        for place in self.bases.iter().flat_map(|base| expand(base, pattern)) {
             let real = fs::canonicalize(&place);
             if real.is_ok_and(|real| !real.starts_with(self.root.path())) {
                 self.found(place, true);
