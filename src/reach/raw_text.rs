@@ -22,8 +22,9 @@ const PIECES_MAX: usize = 2_000;
 const DIRS_MAX: usize = 8;
 /// How many pairs of a directory and a piece are tried: four milliseconds.
 const TRIED_MAX: usize = 4_000;
-/// More patterns of one line than this are not expanded.
-const PATTERNS_MAX: usize = 32;
+/// More patterns of one line than this are not expanded: each with a `**` lists up to a thousand
+/// directories.
+const PATTERNS_MAX: usize = 8;
 /// How many names of one directory are compared with what begins or ends a word.
 const NAMES_MAX: usize = 1_000;
 /// How many pairs of a name and a word are looked at for what they have in common: two milliseconds.
