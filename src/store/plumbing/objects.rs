@@ -127,9 +127,10 @@ impl ObjectWriter {
         Ok(())
     }
 
-    /// Whether the repository has `id` in a state that a save may rely on.
+    /// Whether the repository has `id` in a state that a save may rely on. The repository is asked
+    /// first, because that takes no lock: in a first checkpoint it has nearly every file.
     pub(in crate::store) fn relies_on(&self, id: ObjectId, odb: &Odb) -> bool {
-        self.lock().seen.contains(&id) || self.has(&id, odb)
+        self.has(&id, odb) || self.lock().seen.contains(&id)
     }
 
     /// Returns whether the object must be written, and notes that it is. Of what the repository has, nothing
