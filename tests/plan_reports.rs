@@ -14,7 +14,7 @@ use crate::{
     support::{
         packs,
         real::git,
-        temp::{noise, on_disk, withhold, write},
+        temp::{chmod, link, noise, on_disk, withhold, write},
         world::World,
     },
 };
@@ -408,4 +408,43 @@ fn a_file_there_was_no_room_for_at_first_is_not_taken_for_the_agents() {
     assert!(!done.contains("not held"), "{done}");
     let files = fs::read_dir(world.root().join("cache")).map_or(0, Iterator::count);
     assert_eq!(files, 4, "{done}");
+}
+
+/// A row of a file with the same lines names what is different.
+#[test]
+fn a_plan_names_permissions_and_types_that_go_back() {
+    let mut world = project();
+    run(&mut world, "one", "chmod 600 a; ln -sf a b", |world| {
+        chmod(&world.root().join("a"), 0o600);
+        remove(world, "b");
+        link(&world.root().join("b"), "a");
+    });
+    let told = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
+    assert!(told.contains("  restore   a   mode 600 → 644\n"), "{told}");
+    assert!(told.contains("  restore   b   symlink → file\n"), "{told}");
+}
+
+/// With `--yes` nobody has seen the plan that says it.
+#[test]
+fn a_restore_that_was_agreed_to_in_advance_says_why_something_stays() {
+    let mut world = project();
+    writes(&mut world, "one", "a", "the agent's");
+    writes(&mut world, "one", "b", "the agent's b");
+    world.write("a", "mine");
+    let told = ours(&mut world, &["restore", "1", "--yes"], 3).stdout;
+    let why =
+        "; 1 conflict kept: a\n  a: changed since, not by the agent (use --merge or --force)\n";
+    assert!(told.contains(why), "{told}");
+}
+
+/// The sentence is the same in the plan and in the report.
+#[test]
+fn a_plan_says_that_the_index_stays_where_head_has_moved() {
+    let mut world = nested();
+    let line = "echo two > b && git add b && git commit -qm one && git rm -q --cached b";
+    run(&mut world, "one", line, |world| drop(git(world, &world.root(), line)));
+    for how in ["--dry-run", "--yes"] {
+        let told = ours(&mut world, &["restore", "1", how], 0).stdout;
+        assert!(told.contains("the index stays as it is: HEAD has moved since\n"), "{told}");
+    }
 }

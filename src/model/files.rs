@@ -56,6 +56,18 @@ impl Kind {
         })
     }
 
+    /// What people call it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Link => "symlink",
+            Self::Directory => "directory",
+            Self::Fifo => "named pipe",
+            Self::Socket => "socket",
+            Self::CharDevice | Self::BlockDevice => "device",
+        }
+    }
+
     /// The type bits of an `st_mode`.
     pub fn mode_bits(self) -> u32 {
         match self {

@@ -58,7 +58,7 @@ impl Restore<'_> {
         let stored_scan = (!was_asked).then(|| std::mem::take(&mut prepared.stored_scan));
         let prepared = &*prepared;
         // Once the branch is back, the index is that of a HEAD that has not moved.
-        let stages = prepared.stages || request.index && prepared.head.moves.is_some();
+        let stages = prepared.stages() || request.index && prepared.head.moves.is_some();
         if prepared.is_empty() && !stages {
             return Ok(RestoreReport {
                 outcome: ApplyOutcome::default(),

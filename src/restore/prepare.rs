@@ -32,7 +32,7 @@ use crate::{
     process::Process,
     project::{LaterTurns, Project, Then, TurnRow, rows},
     scan::Scan,
-    store::{HeadMove, RepositoryStep},
+    store::{HeadMove, IndexOutcome, RepositoryStep},
 };
 
 /// What was and what is.
@@ -285,7 +285,7 @@ impl Restore<'_> {
             damaged: view.damaged.union(&inner.damaged).copied().collect(),
             marked: merges.marked,
             built_on,
-            stages: self.stages()?,
+            index: self.index()?,
             ..Prepared::of(plan, view.seen.stored_scan)
         })
     }
@@ -376,10 +376,10 @@ impl Restore<'_> {
         HeadPlan { moves, since }
     }
 
-    /// Whether the index would change.
-    fn stages(self) -> Result<bool> {
+    /// What becomes of git's index, if HEAD stays where it is.
+    fn index(self) -> Result<IndexOutcome> {
         let git = self.project.store.git().filter(|_| self.request.index);
-        git.map_or(Ok(false), |git| git.index_differs(self.checkpoint.id))
+        git.map_or(Ok(IndexOutcome::NotKept), |git| git.plan_index(self.checkpoint.id))
     }
 }
 

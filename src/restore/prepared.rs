@@ -15,7 +15,7 @@ use crate::{
     model::{CheckpointId, RelPath, Skipped, Stamp},
     plan::{Action, Choosable, Chosen, KeepReason, Merged, RestorePlan, SessionTag, Step},
     scan::Scan,
-    store::{RepositoryStep, repository},
+    store::{IndexOutcome, RepositoryStep, repository},
 };
 
 /// A plan, and what it was made from.
@@ -65,8 +65,8 @@ pub(crate) struct Prepared {
     pub(crate) parts: BTreeSet<RelPath>,
     /// What builds on a turn that is reverted, where that is known.
     pub(crate) built_on: BTreeMap<RelPath, BuiltOn>,
-    /// Whether git's index is staged otherwise, and goes back.
-    pub(crate) stages: bool,
+    /// What becomes of git's index, if HEAD stays where it is.
+    pub(crate) index: IndexOutcome,
     /// What of a fork is brought back.
     pub(crate) brought: Option<Brought>,
     /// The other sessions that made something of it.
@@ -109,7 +109,7 @@ impl Prepared {
             of_step: BTreeMap::new(),
             parts: BTreeSet::new(),
             built_on: BTreeMap::new(),
-            stages: false,
+            index: IndexOutcome::NotKept,
             brought: None,
             sessions: BTreeMap::new(),
         }
@@ -153,8 +153,13 @@ impl Prepared {
             && self.plan.outside.steps.iter().all(|step| is_others(step, &self.outside_others))
             && self.head.moves.is_none()
             && self.repositories.is_empty()
-            && !self.stages;
+            && !self.stages();
         !is_quiet
+    }
+
+    /// Whether git's index is staged otherwise, and goes back.
+    pub(crate) fn stages(&self) -> bool {
+        matches!(self.index, IndexOutcome::Restored(_))
     }
 
     /// Whether nothing is to be done.
@@ -162,15 +167,15 @@ impl Prepared {
         self.plan.is_empty()
             && self.head.moves.is_none()
             && self.repositories.is_empty()
-            && !self.stages
+            && !self.stages()
     }
 
     /// Leaves everything as it is that is not chosen. Only files can be: branch, index and repositories
     /// stay as they are. Returns whether one of them would have changed.
     pub(crate) fn choose(&mut self, chosen: &BTreeMap<Choosable, Chosen>) -> bool {
-        let is_more = self.head.moves.is_some() || self.stages || !self.repositories.is_empty();
+        let is_more = self.head.moves.is_some() || self.stages() || !self.repositories.is_empty();
         self.head.moves = None;
-        self.stages = false;
+        self.index = IndexOutcome::NotKept;
         self.repositories.clear();
         self.losing.clear();
         let parts = chosen.iter().filter(|(_, chosen)| matches!(chosen, Chosen::Part(_)));

@@ -1,4 +1,4 @@
-//! Words for HEAD: how a restore moves it, and what happened to it since the checkpoint.
+//! Words for HEAD and git's index: how a restore moves them, and what happened to HEAD since the checkpoint.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use crate::{
     commands::Project,
     model::Checkpoint,
     plan::Picked,
-    restore::{self, HeadPlan, HeadSince, NestedHead},
-    store::HeadMove,
+    restore::{self, HeadPlan, HeadSince, NestedHead, Prepared},
+    store::{HeadMove, IndexOutcome},
     ui,
 };
 
@@ -104,4 +104,33 @@ fn of_since(since: &HeadSince, checkpoint: &Checkpoint) -> Option<String> {
 fn short(branch: Option<&str>) -> String {
     let name = branch.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
     ui::escape(name.unwrap_or("no branch").as_bytes()).into_owned()
+}
+
+/// What a plan says of git's index.
+pub(super) fn index_plan(prepared: &Prepared) -> String {
+    let moves_head = prepared.head.moves.is_some();
+    // The branch goes back before the index does.
+    if prepared.stages() || moves_head && prepared.index == IndexOutcome::HeadMoved {
+        return "git's index goes back to what was staged\n".to_owned();
+    }
+    let is_here = !moves_head && prepared.repositories.is_empty();
+    let stays = is_here.then(|| index_words(&prepared.index)).flatten();
+    stays.map_or_else(String::new, |why| format!("{why}\n"))
+}
+
+/// What became of git's index, if that is worth a word.
+pub(super) fn index_words(index: &IndexOutcome) -> Option<String> {
+    match index {
+        IndexOutcome::Restored(entries) => {
+            Some(format!("staged as it was: {}", ui::count(*entries as u64, "entry")))
+        }
+        IndexOutcome::HeadMoved => {
+            Some("the index stays as it is: HEAD has moved since".to_owned())
+        }
+        IndexOutcome::InProgress(what) => {
+            let why = format!("a {what} is in progress, or was then");
+            Some(format!("the index stays as it is: {why}; --repository takes back both"))
+        }
+        IndexOutcome::Unchanged | IndexOutcome::NotKept => None,
+    }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Consent, report};
+use super::{Consent, head, report};
 use crate::{
     commands::{Project, print_json, print_text, say},
     config,
@@ -136,7 +136,7 @@ fn say_settled(process: &mut Process<'_>, project: &Project, settled: &Settled) 
         say(process, &format!("warning: kept, changed since: {path}"));
     }
     report::missed(process, project, &settled.outcome);
-    if let Some(words) = settled.index.as_ref().and_then(report::index_words) {
+    if let Some(words) = settled.index.as_ref().and_then(head::index_words) {
         say(process, &words);
     }
     match (settled.outcome.missed.is_empty(), kept.first()) {

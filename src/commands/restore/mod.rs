@@ -436,7 +436,7 @@ fn execute(
 ) -> Result<Exit> {
     let report = restore.execute(process, &mut prepared, !consent.yes)?;
     let shown = PlannedRestore::of(restore, &prepared);
-    let came = Came { shown, report, way_back: shown.way_back() };
+    let came = Came { shown, report, way_back: shown.way_back(), was_shown: !consent.yes };
     report::report(process, came, consent.json)
 }
 
@@ -462,7 +462,7 @@ fn ask(
     }
     let what = match prepared.count() {
         0 if prepared.head.moves.is_some() => "the branch".to_owned(),
-        0 if prepared.stages => "the index".to_owned(),
+        0 if prepared.stages() => "the index".to_owned(),
         count => ui::count(count as u64, "path"),
     };
     if ui::ask(process, &format!("{} {what}?", show::capitalized(request.verb))) {

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde_json::{Value, json};
 
 use super::{
+    head,
     planned::{MISSING, PlannedRestore},
     show::{lacks_text, plan_json, words},
     unchanged::{arguments, at_most, first, losing_lines, outside_left_text, remaining},
@@ -16,7 +17,7 @@ use crate::{
     plan::{Action, KeepReason, RestorePlan, Step},
     process::{Exit, Process},
     restore::{Prepared, Restore, RestoreReport},
-    store::{IndexOutcome, RepositoryStep, StepKind},
+    store::{RepositoryStep, StepKind},
     ui,
 };
 
@@ -26,12 +27,15 @@ pub(super) struct Came<'a> {
     pub(super) report: RestoreReport,
     /// The command that takes it back.
     pub(super) way_back: &'static str,
+    /// Whether the user has seen the plan, and agreed to it.
+    pub(super) was_shown: bool,
 }
 
 /// Says what came of a restore.
 pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> Result<Exit> {
     let project = came.shown.restore.project;
-    let index_said = came.report.index.as_ref().and_then(|index| index_words(index.as_ref().ok()?));
+    let index_said =
+        came.report.index.as_ref().and_then(|index| head::index_words(index.as_ref().ok()?));
     if json {
         let value = came_json(&came, index_said.as_deref());
         print_json(process, "restore", value)?;
@@ -135,7 +139,7 @@ fn came_text(came: &Came<'_>, index: Option<&str>, way_there: &str) -> String {
         text.push_str(&format!("{line}\n"));
     }
     // What is not over is tried again or taken back, and no step of undo and redo.
-    let is_any = done > 0 || prepared.stages || prepared.head.moves.is_some();
+    let is_any = done > 0 || prepared.stages() || prepared.head.moves.is_some();
     if came.report.held.is_some() && came.report.is_settled && is_any {
         let back = came.way_back;
         text.push_str(&format!("{back} with: {way_there}beforehand {back}\n"));
@@ -178,7 +182,7 @@ fn headline(shown: PlannedRestore<'_>, done: usize, is_same: bool) -> String {
         (0, true) if !remaining(shown).is_empty() || keeps_quietly(plan) => {
             format!("everything else is as it was {at}")
         }
-        (0, true) if prepared.stages => format!("all files are as they were {at}"),
+        (0, true) if prepared.stages() => format!("all files are as they were {at}"),
         (0, true) if prepared.outside_left.is_empty() => {
             format!("everything is as it was {at}")
         }
@@ -223,8 +227,7 @@ fn back<'a>(came: &'a Came<'_>) -> impl Iterator<Item = &'a RepositoryStep> {
 
 /// Why files stay that another author changed, a line each.
 fn clashes_text(came: &Came<'_>) -> String {
-    // `restore` has a plan that says it, and options for it.
-    if came.shown.takes_options() {
+    if came.shown.takes_options() && came.was_shown {
         return String::new();
     }
     let line = |step: &Step| {
@@ -359,21 +362,5 @@ pub(super) fn missed(process: &mut Process<'_>, project: &Project, outcome: &App
                 "warning: the replaced {place} has content that no checkpoint holds: it is now {now}"
             ),
         );
-    }
-}
-
-pub(super) fn index_words(index: &IndexOutcome) -> Option<String> {
-    match index {
-        IndexOutcome::Restored(entries) => {
-            Some(format!("staged as it was: {}", ui::count(*entries as u64, "entry")))
-        }
-        IndexOutcome::HeadMoved => {
-            Some("the index stays as it is: HEAD has moved since".to_owned())
-        }
-        IndexOutcome::InProgress(what) => {
-            let why = format!("a {what} is in progress, or was then");
-            Some(format!("the index stays as it is: {why}; --repository takes back both"))
-        }
-        IndexOutcome::Unchanged | IndexOutcome::NotKept => None,
     }
 }

@@ -10,6 +10,7 @@ use chrono::DateTime;
 use serde_json::{Value, json};
 
 use super::{
+    head,
     planned::{MISSING, PlannedRestore},
     unchanged::{losing_lines, unchanged},
 };
@@ -82,7 +83,10 @@ pub(super) fn plan_text(shown: PlannedRestore<'_>) -> String {
     let mut text = repositories_text(project, &prepared.repositories);
     let losing = losing_lines(&prepared.losing, shown.way_back());
     if plan.steps.is_empty() && plan.outside.steps.is_empty() {
-        if text.is_empty() && losing.is_empty() && !prepared.stages && prepared.head.moves.is_none()
+        if text.is_empty()
+            && losing.is_empty()
+            && !prepared.stages()
+            && prepared.head.moves.is_none()
         {
             let nothing_left = shown.nothing_left_words().map(|words| format!("{words}\n"));
             text.push_str(match (&prepared.outside_left[..], &unchanged(shown)[..]) {
@@ -101,9 +105,7 @@ pub(super) fn plan_text(shown: PlannedRestore<'_>) -> String {
         text.push_str(&summary(prepared));
     }
     text.push_str(&losing);
-    if prepared.stages {
-        text.push_str("git's index goes back to what was staged\n");
-    }
+    text.push_str(&head::index_plan(prepared));
     for line in unchanged(shown) {
         text.push_str(&format!("{line}\n"));
     }
@@ -204,6 +206,7 @@ fn rows_text(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, LineCounts>) -
             let counted = lines.get(&step.path).map(ToString::to_string);
             let said = counted
                 .into_iter()
+                .chain(turned(step))
                 .chain(Some(words(step, shown).1))
                 .filter(|said| !said.is_empty());
             let said = said.collect::<Vec<_>>().join("   ");
@@ -248,8 +251,9 @@ fn outside_text(shown: PlannedRestore<'_>) -> String {
     };
     let outside = prepared.plan.outside.steps.iter().map(|step| {
         let (verb, why) = words(step, shown);
-        let why = if why.is_empty() { why } else { format!("; {why}") };
-        row(&step.path.at_top(), verb, &format!("outside the project{why}"))
+        let said = turned(step).into_iter().chain(Some(why)).filter(|said| !said.is_empty());
+        let said: String = said.map(|said| format!("; {said}")).collect();
+        row(&step.path.at_top(), verb, &format!("outside the project{said}"))
     });
     let stays = prepared.outside_left.iter();
     let stays = stays.map(|path| row(path, "leave", "outside the project; needs --outside"));
@@ -275,6 +279,19 @@ fn summary(prepared: &Prepared) -> String {
 
 fn is_directory(step: &Step) -> bool {
     step.then.or(step.now).is_some_and(|entry| entry.kind == Kind::Directory)
+}
+
+/// What else changes than lines, if the path becomes what it was: its type or its permissions.
+fn turned(step: &Step) -> Option<String> {
+    let (now, then) = (step.now?, step.then?);
+    if step.action != Action::Restore {
+        return None;
+    }
+    if now.kind != then.kind {
+        return Some(format!("{} → {}", now.kind.words(), then.kind.words()));
+    }
+    let is_mode = now.permissions != then.permissions && now.kind != Kind::Link;
+    is_mode.then(|| format!("mode {:o} → {:o}", now.permissions, then.permissions))
 }
 
 /// What happens to a path, and a word on why.

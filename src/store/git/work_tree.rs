@@ -81,17 +81,22 @@ impl GitStore {
         }
     }
 
-    /// Whether [`GitStore::restore_index`] would change the index.
+    /// What [`GitStore::restore_index`] would do.
     ///
     /// # Errors
     ///
     /// Fails if the checkpoint cannot be read.
-    pub fn index_differs(&self, id: CheckpointId) -> Result<bool> {
-        let Some(user) = self.user().filter(|_| !self.is_copy(id)) else { return Ok(false) };
-        match self.staged_then(&user, id)? {
-            Ok(entries) => Ok(restore_index::differs(&user, &entries)),
-            Err(_) => Ok(false),
-        }
+    pub fn plan_index(&self, id: CheckpointId) -> Result<IndexOutcome> {
+        let Some(user) = self.user().filter(|_| !self.is_copy(id)) else {
+            return Ok(IndexOutcome::NotKept);
+        };
+        Ok(match self.staged_then(&user, id)? {
+            Ok(entries) if restore_index::differs(&user, &entries) => {
+                IndexOutcome::Restored(entries.len())
+            }
+            Ok(_) => IndexOutcome::Unchanged,
+            Err(left) => left,
+        })
     }
 
     /// The position of HEAD relative to `then`; `None` if it cannot be determined.

@@ -242,14 +242,7 @@ impl fmt::Display for DiffSide<'_> {
             }
             Self::File { bytes, .. } => write!(f, "file ({})", size_of(bytes)),
             Self::Link(text) => write!(f, "symlink to {}", escape(text)),
-            Self::Other(kind) => f.write_str(match kind {
-                Kind::File => "file",
-                Kind::Link => "symlink",
-                Kind::Directory => "directory",
-                Kind::Fifo => "named pipe",
-                Kind::Socket => "socket",
-                Kind::CharDevice | Kind::BlockDevice => "device",
-            }),
+            Self::Other(kind) => f.write_str(kind.words()),
         }
     }
 }
