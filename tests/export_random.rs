@@ -144,6 +144,10 @@ impl History {
                     above.is_ambiguous = true;
                 }
             }
+            // Nor is what was below it meanwhile among what the restore says it put back.
+            let below = format!("{path}/");
+            let below = self.courses.iter_mut().filter(|(other, _)| other.starts_with(&below));
+            below.for_each(|(_, course)| course.is_ambiguous = true);
             let course = self.courses.entry(path).or_default();
             let is_it = |state: &State| state.file == file;
             let all = course.standing.iter().chain(&course.taken_back);

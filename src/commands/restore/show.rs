@@ -251,9 +251,9 @@ fn outside_text(shown: PlannedRestore<'_>) -> String {
     };
     let outside = prepared.plan.outside.steps.iter().map(|step| {
         let (verb, why) = words(step, shown);
-        let said = turned(step).into_iter().chain(Some(why)).filter(|said| !said.is_empty());
-        let said: String = said.map(|said| format!("; {said}")).collect();
-        row(&step.path.at_top(), verb, &format!("outside the project{said}"))
+        let said = [Some("outside the project".to_owned()), turned(step), Some(why)];
+        let said = said.into_iter().flatten().filter(|said| !said.is_empty());
+        row(&step.path.at_top(), verb, &said.collect::<Vec<_>>().join("; "))
     });
     let stays = prepared.outside_left.iter();
     let stays = stays.map(|path| row(path, "leave", "outside the project; needs --outside"));
