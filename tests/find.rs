@@ -5,7 +5,10 @@ use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt};
 use beforehand::process::Exit;
 use serde_json::Value;
 
-use crate::support::{packs, temp::on_disk, world::World};
+use crate::{
+    evidence::{run, writes},
+    support::{packs, temp::on_disk, world::World},
+};
 
 /// A file that changed twice and is gone, one that only ever was there, and a directory that is
 /// gone.
@@ -162,4 +165,29 @@ fn many_files_are_counted_and_not_all_shown() {
     assert!(found.stderr.contains("… and 10 files more: --limit 30"), "{}", found.stderr);
     let found = world.run(&["find", "*.txt", "--limit", "30"]);
     assert_eq!((found.stdout.matches("there now").count(), &*found.stderr), (30, ""));
+}
+
+/// What one call of a turn left for the next one is in no checkpoint, and held all the same.
+#[test]
+fn a_version_between_two_steps_is_found_and_comes_back() {
+    for mut world in [World::new(), World::with_git()] {
+        world.write("a", "one\n");
+        run(&mut world, "zero", "make nothing", |_| ());
+        for text in ["two\n", "three\n", "four\n"] {
+            writes(&mut world, "one", "a", text);
+        }
+        let told = world.run(&["find", "--text", "three"]).stdout;
+        let step = told.lines().find(|line| line.contains("between two steps of a turn")).unwrap();
+        assert!(step.trim_start().starts_with("1.3 "), "{told}");
+        let told = world.run(&["find", "a", "--json"]).stdout;
+        let told: Value = serde_json::from_str(&told).unwrap();
+        let versions = told[0]["versions"].as_array().unwrap();
+        let steps: Vec<_> = versions.iter().map(|it| it["step"].as_str()).collect();
+        assert_eq!(steps, [Some("1.3"), Some("1.2"), None]);
+        let command = versions[0]["command"].as_str().unwrap();
+        let words = shell_words::split(command).unwrap();
+        let words: Vec<&str> = words.iter().skip(2).map(String::as_str).collect();
+        let done = world.run(&[&["restore", "--yes"], &words[..]].concat());
+        assert_eq!((done.exit, &*world.read("a")), (Exit::Ok, "three\n"), "{command}");
+    }
 }

@@ -32,9 +32,9 @@ pub(crate) use content::{Displayed, bytes_now, bytes_shown, is_state};
 pub(crate) use execute::RestoreReport;
 pub(crate) use head::{HeadPlan, HeadSince, NestedHead, nested_heads, since as head_since};
 pub(crate) use history::{
-    BlamedLine, FileChange, FileHistory, GitFile, HistoryTurn, LINK_MODE, LeftOfSeries, LineWriter,
-    SeriesFiles, SeriesPart, StepChanges, StepGap, StepState, TurnSeries, TurnStep, TurnSteps,
-    WriterCandidates, step_numbers,
+    BetweenSteps, BlamedLine, FileChange, FileHistory, GitFile, HistoryTurn, LINK_MODE,
+    LeftOfSeries, LineWriter, SeriesFiles, SeriesPart, StepChanges, StepGap, StepState,
+    StepVersion, TurnSeries, TurnStep, TurnSteps, WriterCandidates, step_numbers,
 };
 pub(crate) use interrupted::{
     InterruptedRestore, Settled, Toward, before, is_interrupted, resume, retain_steps,

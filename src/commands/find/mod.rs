@@ -1,5 +1,5 @@
-//! `beforehand find`: which checkpoint holds which version of a file, and the command that brings it
-//! back. For "where did my file go?".
+//! `beforehand find`: which checkpoint or step holds which version of a file, and the command that brings
+//! it back. For "where did my file go?".
 
 mod show;
 mod text;
@@ -87,6 +87,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &FindArgs) -> Result<Exit> {
             let id = checkpoint.id.short();
             say(process, &format!("warning: checkpoint {id} is left out: {err}"));
         }
+        let project = project.holding(std::mem::take(&mut versions.contents));
         let places = search.as_mut().map(|search| search.narrow(&project, &mut versions));
         parts.push(RootVersions { project, is_here, versions, places });
     }

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use chrono::SecondsFormat;
+use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 
 use super::{
@@ -16,7 +16,6 @@ use super::{
     what::FileQuery,
 };
 use crate::{
-    commands::rows,
     fs::{Dir, c_name},
     model::{Content, Kind},
     process::Process,
@@ -73,7 +72,6 @@ pub(super) fn words(
         let place = ui::path(part.project.root.path(), home);
         text.push_str(&format!("{}{gone}\n\n", style.bold(&place)));
     }
-    let digits = rows::digits(&part.versions.checkpoints);
     for (n, (spot, versions)) in part.versions.of.iter().take(room).enumerate() {
         if n > 0 {
             text.push('\n');
@@ -82,9 +80,9 @@ pub(super) fn words(
         let slash = if is_directory(versions) { "/" } else { "" };
         let name = format!("{}{slash}", spot.shown(home));
         text.push_str(&format!("{} — {}\n", style.bold(&name), now.words()));
-        text.push_str(&part.table(process, versions, now, digits));
+        text.push_str(&part.table(process, versions, now));
         if let Some(wanted) = part.wanted(now, versions) {
-            text.push_str(&format!("  {}\n", part.command(spot, wanted, digits)));
+            text.push_str(&format!("  {}\n", part.command(spot, wanted, part.versions.digits)));
         }
     }
     text
@@ -136,13 +134,7 @@ impl Spot {
 }
 
 impl RootVersions {
-    fn table(
-        &self,
-        process: &Process<'_>,
-        versions: &[FileVersion],
-        now: Now,
-        digits: usize,
-    ) -> String {
+    fn table(&self, process: &Process<'_>, versions: &[FileVersion], now: Now) -> String {
         let clock = Clock::local(process.now);
         let mut table = Table::new([
             Column::left("id"),
@@ -152,11 +144,10 @@ impl RootVersions {
             Column::cut("", Cut::End),
         ]);
         for (n, version) in versions.iter().take(VERSIONS_MAX).enumerate() {
-            let seen = |n: usize| clock.when(self.versions.checkpoints[n].taken_at);
             table.row([
-                Cell::new(&self.id(version)[..digits], Paint::Bold),
-                seen(version.last).into(),
-                seen(version.first).into(),
+                Cell::new(&state_name(version, self.versions.digits), Paint::Bold),
+                clock.when(version.last.at).into(),
+                clock.when(version.first.at).into(),
                 self.size_words(version).into(),
                 self.note(version, now == Now::Is(n)).into(),
             ]);
@@ -190,11 +181,8 @@ impl RootVersions {
         let now = is_now.then(|| "as it is now".to_owned());
         let many = version.count > 1;
         let count = many.then(|| ui::count(version.count as u64, "checkpoint"));
-        [now, link, place, count].into_iter().flatten().collect::<Vec<_>>().join(" · ")
-    }
-
-    fn id(&self, version: &FileVersion) -> String {
-        self.versions.checkpoints[version.last].id.to_string()
+        let step = version.last.step.map(|_| "between two steps of a turn".to_owned());
+        [now, link, place, count, step].into_iter().flatten().collect::<Vec<_>>().join(" · ")
     }
 
     /// A small content in full.
@@ -222,17 +210,15 @@ impl RootVersions {
     }
 
     fn version_json(&self, spot: &Spot, version: &FileVersion) -> Value {
-        let seen = |n: usize| {
-            let at = self.versions.checkpoints[n].taken_at;
-            at.to_rfc3339_opts(SecondsFormat::Secs, true)
-        };
+        let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Secs, true);
         let place = self.places.as_ref().and_then(|places| places.of(version));
         let size = self.size(version).filter(|size| *size <= SIZE_MAX_BYTES);
         json!({
-            "checkpoint": self.id(version),
+            "checkpoint": version.last.checkpoint.to_string(),
+            "step": version.last.step.map(|_| state_name(version, 0)),
             "kind": kind_name(version.kind),
-            "last_seen": seen(version.last),
-            "first_seen": seen(version.first),
+            "last_seen": time(version.last.at),
+            "first_seen": time(version.first.at),
             "checkpoints": version.count,
             "size": size,
             "line": place.map(|place| place.line),
@@ -243,8 +229,7 @@ impl RootVersions {
 
     /// The very command that brings a version back, as a shell takes it.
     fn command(&self, spot: &Spot, version: &FileVersion, digits: usize) -> String {
-        let mut words =
-            vec!["beforehand restore".to_owned(), self.id(version)[..digits].to_owned()];
+        let mut words = vec!["beforehand restore".to_owned(), state_name(version, digits)];
         let root = self.project.root.path();
         if !self.is_here {
             words.push("--root".to_owned());
@@ -288,6 +273,14 @@ impl RootVersions {
         };
         let newest = versions.iter().take(VERSIONS_MAX).position(is_same);
         newest.map_or(Now::Other, Now::Is)
+    }
+}
+
+/// What `restore` takes to go back to where a version was seen last.
+fn state_name(version: &FileVersion, digits: usize) -> String {
+    match version.last.step {
+        Some((turn, step)) => format!("{turn}.{step}"),
+        None => version.last.checkpoint.to_string()[..digits].to_owned(),
     }
 }
 

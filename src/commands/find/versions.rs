@@ -1,17 +1,21 @@
-//! Which checkpoints hold which versions of a file. A directory that is equal in two of them is read
-//! once.
+//! Which versions of a file are held: by checkpoints, or apart from them between the steps of a turn. A
+//! directory that is equal in two checkpoints is read once.
 
 use std::{
     collections::{BTreeMap, HashMap},
+    io::Read,
     os::unix::ffi::OsStrExt,
     rc::Rc,
 };
 
+use chrono::{DateTime, Utc};
+
 use super::what::FileQuery;
 use crate::{
-    commands::Project,
+    commands::{Project, rows},
     error::{Error, Result},
-    model::{Checkpoint, Content, ContentId, Entry, Kind, Tree},
+    model::{Checkpoint, CheckpointId, Content, ContentId, Entry, Kind, RelPath, Tree},
+    restore::{BetweenSteps, StepVersion},
 };
 
 /// Where a file is or was.
@@ -23,28 +27,41 @@ pub(super) enum Spot {
     Outside(Vec<u8>),
 }
 
-/// One content of a file, however many checkpoints have it. Checkpoints are told by their place in
-/// the order of all, the oldest first.
+/// When something was seen, and where it is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sighting {
+    /// The place of the checkpoint in the order of all, the oldest first.
+    order: usize,
+    pub(super) at: DateTime<Utc>,
+    /// The checkpoint that has it, or that the step is told from.
+    pub(super) checkpoint: CheckpointId,
+    /// The number of the turn and of the step before which it was there, if no checkpoint has it.
+    pub(super) step: Option<(usize, usize)>,
+}
+
+/// One content of a file, however many checkpoints have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileVersion {
     /// What sort of file.
     pub(super) kind: Kind,
     /// Its bytes; none for what has none, and for a directory.
     pub(super) content: Option<Content>,
-    /// The first checkpoint that has it.
-    pub(super) first: usize,
-    /// The last one that has it.
-    pub(super) last: usize,
-    /// How many have it.
+    /// Where it was seen first.
+    pub(super) first: Sighting,
+    /// Where it was seen last.
+    pub(super) last: Sighting,
+    /// How many checkpoints have it.
     pub(super) count: usize,
 }
 
-/// What the checkpoints of one root hold of what is looked for.
+/// What one root holds of what is looked for.
 pub(super) struct Versions {
-    /// All checkpoints, the oldest first.
-    pub(super) checkpoints: Vec<Checkpoint>,
+    /// How many digits tell its checkpoints apart.
+    pub(super) digits: usize,
     /// The versions of each file, the one seen last first.
     pub(super) of: BTreeMap<Spot, Vec<FileVersion>>,
+    /// The bytes of versions that no checkpoint has, by their names.
+    pub(super) contents: BTreeMap<ContentId, Vec<u8>>,
     /// Checkpoints that could not be read, and why.
     pub(super) unread: Vec<(Checkpoint, Error)>,
 }
@@ -59,26 +76,30 @@ impl Versions {
     pub(super) fn find(project: &Project, wanted: &FileQuery) -> Result<Self> {
         let mut checkpoints = project.store.list()?;
         checkpoints.reverse();
+        let digits = rows::digits(&checkpoints);
         let mut search = Search { project, wanted, read: HashMap::new() };
-        let mut found = Self { checkpoints: Vec::new(), of: BTreeMap::new(), unread: Vec::new() };
-        for (n, checkpoint) in checkpoints.iter().enumerate() {
+        let (of, contents, unread) = Default::default();
+        let mut found = Self { digits, of, contents, unread };
+        for (order, checkpoint) in checkpoints.iter().enumerate() {
+            let (at, id) = (checkpoint.taken_at, checkpoint.id);
             match search.checkpoint(checkpoint) {
                 Ok(held) => {
                     for (spot, entry) in held {
-                        found.see(spot, &entry, n);
+                        let seen = Sighting { order, at, checkpoint: id, step: None };
+                        found.see(spot, &entry, seen);
                     }
                 }
                 Err(err) => found.unread.push((checkpoint.clone(), err)),
             }
         }
+        found.see_steps(project, wanted, &checkpoints)?;
         for versions in found.of.values_mut() {
-            versions.sort_by_key(|version| std::cmp::Reverse(version.last));
+            versions.sort_by_key(|it| std::cmp::Reverse((it.last.order, it.last.at)));
         }
-        found.checkpoints = checkpoints;
         Ok(found)
     }
 
-    fn see(&mut self, spot: Spot, entry: &Entry, n: usize) {
+    fn see(&mut self, spot: Spot, entry: &Entry, seen: Sighting) {
         // What is in a directory has versions of its own.
         let content = entry.content.filter(|_| entry.kind != Kind::Directory);
         let versions = self.of.entry(spot).or_default();
@@ -86,22 +107,51 @@ impl Versions {
             version.kind == entry.kind
                 && version.content.map(|content| content.id) == content.map(|content| content.id)
         };
-        match versions.iter_mut().find(is_it) {
-            Some(version) => {
-                version.last = n;
-                version.count += 1;
-            }
-            None => {
-                versions.push(FileVersion {
-                    kind: entry.kind,
-                    content,
-                    first: n,
-                    last: n,
-                    count: 1,
-                });
-            }
+        let count = usize::from(seen.step.is_none());
+        if let Some(version) = versions.iter_mut().find(is_it) {
+            version.last = seen;
+            version.count += count;
+        } else {
+            let kind = entry.kind;
+            versions.push(FileVersion { kind, content, first: seen, last: seen, count });
         }
     }
+
+    /// Adds what was there between the steps of turns and that no checkpoint has.
+    fn see_steps(
+        &mut self,
+        project: &Project,
+        wanted: &FileQuery,
+        checkpoints: &[Checkpoint],
+    ) -> Result<()> {
+        let root = project.root.path();
+        let is_wanted = |path: &RelPath| wanted.fits(Some(root), path.as_bytes(), false);
+        let BetweenSteps { versions, contents } = BetweenSteps::of(project, is_wanted)?;
+        for StepVersion { path, entry, number, at, base } in versions {
+            let spot = Spot::Below(path.as_bytes().to_owned());
+            let content = entry.content.and_then(|content| contents.get(&content.id));
+            let known = self.of.get(&spot).map_or(&[][..], |known| known);
+            let is_known = |known: &FileVersion| {
+                let bytes = known.content.filter(|_| known.kind == entry.kind);
+                bytes.zip(content).is_some_and(|(known, bytes)| has_bytes(project, &known, bytes))
+            };
+            let order = checkpoints.iter().position(|one| one.id == base);
+            if let Some(order) = order.filter(|_| !known.iter().any(is_known)) {
+                let seen = Sighting { order, at, checkpoint: base, step: Some(number) };
+                self.see(spot, &entry, seen);
+            }
+        }
+        self.contents = contents;
+        Ok(())
+    }
+}
+
+/// Whether a held content is these bytes.
+fn has_bytes(project: &Project, content: &Content, bytes: &[u8]) -> bool {
+    let mut held = Vec::new();
+    let from = project.store.open(content).ok();
+    let read = from.and_then(|from| from.take(bytes.len() as u64 + 1).read_to_end(&mut held).ok());
+    read.is_some() && held == bytes
 }
 
 /// What a directory has of what is looked for, and the directories in it that have any.

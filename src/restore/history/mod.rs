@@ -31,7 +31,7 @@ pub(crate) use series::{
     FileChange, GitFile, LINK_MODE, LeftOfSeries, SeriesFiles, SeriesPart, TurnSeries,
 };
 pub(crate) use step_state::{StepGap, StepState};
-pub(crate) use steps::{StepChanges, TurnStep, TurnSteps, step_numbers};
+pub(crate) use steps::{BetweenSteps, StepChanges, StepVersion, TurnStep, TurnSteps, step_numbers};
 use walk::{HistoryStep, StepCause};
 
 /// Who wrote something.

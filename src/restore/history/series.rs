@@ -298,8 +298,8 @@ impl FileHistory<'_> {
         Ok(())
     }
 
-    /// Whether the series begins with a file at a path, and what becomes of it cannot be in it; adds that
-    /// otherwise.
+    /// Whether the series begins, or may begin, with a file at a path, and what becomes of it cannot be in it;
+    /// adds that otherwise.
     fn is_in_the_way(
         &self,
         path: &RelPath,
@@ -311,16 +311,16 @@ impl FileHistory<'_> {
         if !is_committed && !gathered.changed.contains(path) {
             return Ok(false);
         }
-        let course = self.course_of(path, span);
-        let there = course.as_ref().and_then(|it| it.course.here.as_ref());
-        if files.begins_with(path, there)?.is_none() {
+        // What is not held may have been there when the series begins.
+        let Some(course) = self.course_of(path, span) else { return Ok(true) };
+        if files.begins_with(path, course.course.here.as_ref())?.is_none() {
             return Ok(false);
         }
         let is_out = matches!(gathered.left.get(path), Some(LeftOfSeries::Conflict));
-        match course.filter(|_| !is_out && files.has(path)) {
-            Some(course) => gathered.add(path, course, files).map(|()| false),
-            None => Ok(true),
+        if is_out || !files.has(path) {
+            return Ok(true);
         }
+        gathered.add(path, course, files).map(|()| false)
     }
 
     fn span<'t>(&self, turns: &'t [usize]) -> SeriesSpan<'t> {

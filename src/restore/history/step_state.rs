@@ -116,7 +116,7 @@ impl TurnSteps<'_> {
     }
 
     /// The last checkpoint of the turn that was exact before a step, and where that was.
-    fn base_of(&self, step: &TurnStep) -> Result<(Checkpoint, usize)> {
+    pub(super) fn base_of(&self, step: &TurnStep) -> Result<(Checkpoint, usize)> {
         let name = format!("{}.{}", self.turn, step.number);
         let refuse = |why: &str| {
             let hint = format!("`beforehand restore {}` goes back to before the turn", self.turn);

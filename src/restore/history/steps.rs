@@ -75,10 +75,13 @@ impl<'a> TurnSteps<'a> {
         let all = rows(project.store.list()?, &ledger::uses(&project.state));
         let none = || Error::NoSuchCheckpoint { given: turn.to_string() };
         let row = all.into_iter().nth(turn.wrapping_sub(1)).ok_or_else(none)?;
-        let history = FileHistory::of(project)?;
+        Ok(Self::with(FileHistory::of(project)?, turn, row))
+    }
+
+    fn with(history: FileHistory<'a>, turn: usize, row: TurnRow) -> Self {
         let steps = history.steps_of(turn, &row);
         let (looks, states) = Default::default();
-        Ok(Self { history, turn, row, steps, looks, states })
+        Self { history, turn, row, steps, looks, states }
     }
 
     /// A step by its number.
@@ -128,6 +131,75 @@ impl<'a> TurnSteps<'a> {
         let history = &self.history;
         let by = history.calls[step.call].caller.filter(|_| step.is_done)?;
         Some(history.changes_by(&[(step.call, by)], |path| self.states(path)))
+    }
+}
+
+/// A file that was there before a step of a turn and that no checkpoint holds.
+pub(crate) struct StepVersion {
+    pub(crate) path: RelPath,
+    pub(crate) entry: Entry,
+    /// The number of the turn, and that of the step in it.
+    pub(crate) number: (usize, usize),
+    /// When the step began.
+    pub(crate) at: DateTime<Utc>,
+    /// The checkpoint of the turn that the step is told from.
+    pub(crate) base: CheckpointId,
+}
+
+/// What calls left for the next one of their turn, where it is held apart from the checkpoints.
+#[derive(Default)]
+pub(crate) struct BetweenSteps {
+    pub(crate) versions: Vec<StepVersion>,
+    /// The bytes, by their names in the entries.
+    pub(crate) contents: BTreeMap<ContentId, Vec<u8>>,
+}
+
+impl BetweenSteps {
+    /// Of all turns, at paths that `is_wanted`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store cannot be read.
+    pub(crate) fn of(project: &Project, is_wanted: impl Fn(&RelPath) -> bool) -> Result<Self> {
+        let rows = rows(project.store.list()?, &ledger::uses(&project.state));
+        let mut history = FileHistory::of(project)?;
+        let mut found = Self::default();
+        for (at, row) in rows.into_iter().enumerate() {
+            let turn = TurnSteps::with(history, at + 1, row);
+            for pair in turn.steps.windows(2) {
+                found.add(&turn, (&pair[0], &pair[1]), &is_wanted);
+            }
+            history = turn.history;
+        }
+        Ok(found)
+    }
+
+    /// Adds what a step left for the next one, where that is known and no checkpoint holds it.
+    fn add(
+        &mut self,
+        turn: &TurnSteps<'_>,
+        (left, next): (&TurnStep, &TurnStep),
+        is_wanted: &impl Fn(&RelPath) -> bool,
+    ) {
+        let history = &turn.history;
+        let Some(by) = history.calls[left.call].caller.filter(|_| !next.is_exact) else { return };
+        let is_its = |sight: &Sight| sight.by == Doer::Call(Some(by));
+        let sights = history.log.sights.iter();
+        let paths = sights.filter(|(path, all)| is_wanted(path) && all.iter().any(is_its));
+        let paths: Vec<&RelPath> = paths.map(|(path, _)| path).collect();
+        // Without a checkpoint that it is told from, nothing goes back to before the step.
+        let base = (!paths.is_empty()).then(|| turn.base_of(next).ok()).flatten();
+        let Some((base, _)) = base else { return };
+        for path in paths {
+            let before = history.before(path, &turn.states(path), next.call).ok();
+            let contents = &mut self.contents;
+            let entry = before.and_then(|there| history.entry(path, &there, contents).ok()?);
+            let is_apart = |it: &Entry| it.content.is_some_and(|it| contents.contains_key(&it.id));
+            if let Some(entry) = entry.filter(is_apart) {
+                let (number, path) = ((turn.turn, next.number), path.clone());
+                self.versions.push(StepVersion { path, entry, number, at: next.at, base: base.id });
+            }
+        }
     }
 }
 
