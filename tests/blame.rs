@@ -377,3 +377,16 @@ fn lines_that_moved_to_another_file_are_never_the_movers() {
         assert!(found[2..].iter().all(|it| it == "four"), "{found:?}");
     }
 }
+
+/// However short it is, a file that goes and one that comes with the same bytes are one.
+#[test]
+fn a_renamed_file_of_one_line_keeps_its_writer() {
+    for mut world in projects() {
+        world.write("old", "x\n");
+        run(&mut world, "zero", "make nothing", |_| ());
+        run(&mut world, "one", "mv old new", |world| {
+            fs::rename(world.root().join("old"), world.root().join("new")).unwrap();
+        });
+        assert_eq!(writers(&mut world, "new"), ["you"]);
+    }
+}

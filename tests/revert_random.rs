@@ -328,6 +328,9 @@ impl History {
             }
             if is != *self.now(atom) {
                 self.writes.get_mut(&atom).unwrap().push(Write { turn: None, is });
+                // What this revert brings back of another turn can be taken back with that turn again.
+                let is_it = |path: &str| matches!(atom, Atom::Whole(_)) && path == atom.path();
+                self.taken_back.retain(|(other, path)| *other == turn || !is_it(path));
             }
         }
         self.taken_back.extend(taken_back.into_iter().map(|path| (turn, path)));

@@ -51,8 +51,11 @@ impl FileHistory<'_> {
         }
         let bytes = lines.concat();
         let left = self.left_meanwhile(path, (writer, step), names, Leaving::Gone)?;
+        // However short it is, one that is gone and one that is made of the same bytes are one file.
+        let is_moved = |before: &[u8]| !bytes.is_empty() && bytes == before;
         let alike = |LeftFile { path, steps, bytes: before }: LeftFile| {
-            (similarity(&bytes, &before), path, steps)
+            let alike = if is_moved(&before) { 100 } else { similarity(&bytes, &before) };
+            (alike, path, steps)
         };
         let mut found: Vec<(usize, RelPath, Vec<HistoryStep>)> =
             left.into_iter().map(alike).collect();
