@@ -74,6 +74,9 @@ fn the_exit_code_is_the_programs() {
     assert_eq!(code, 127, "{said}");
     assert!(said.starts_with("error: cannot run `no-such-program\\u{1b}`: "), "{said}");
     assert_eq!(run(&world, &["./a"]).0, 126);
+    let mut world = world;
+    let reverted = world.run(&["revert", "1", "--yes"]);
+    assert_eq!(reverted.exit, Exit::Ok, "its turn is over: {}", reverted.stderr);
     assert_eq!(run(&world, &[]).0, 64);
 }
 

@@ -49,16 +49,18 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RunArgs) -> Result<Exit> {
     }
     let decision = hook::program_begins(process, &call, args.name.as_deref())?;
     say_note(process, &decision);
-    if decision.verdict != Verdict::Abstain {
-        may_run(process, args)?;
-    }
-    let code = match process.run_program(&args.command, RunPlace::default()) {
-        Ok(code) => code,
-        Err(err) => return Ok(not_run(process, &args.command, &err)),
-    };
+    let may_run =
+        if decision.verdict == Verdict::Abstain { Ok(()) } else { may_run(process, args) };
+    let ran = may_run.map(|()| process.run_program(&args.command, RunPlace::default()));
+    // It is over even if it was not run: nothing that comes later is its doing.
     let told = hook::program_ended(process, &call);
-    say_note(process, &told);
-    Ok(Exit::Program(code))
+    Ok(match ran? {
+        Ok(code) => {
+            say_note(process, &told);
+            Exit::Program(code)
+        }
+        Err(err) => not_run(process, &args.command, &err),
+    })
 }
 
 fn may_run(process: &mut Process<'_>, args: &RunArgs) -> Result<()> {
