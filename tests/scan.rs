@@ -12,6 +12,7 @@ use std::{
 
 use beforehand::{
     cache::{Facts, NewTable, ScanTable, TableRow},
+    fs::stat_path,
     model::{ContentId, DirPath, Fresh, RelPath, Root, RootKind, ScanScope, SkipReason},
     scan::{Named, Scan, ScanLimits, ScanRequest, UserDirs, VictimPath, walk},
 };
@@ -250,6 +251,30 @@ fn permissions_alone_are_a_change() {
     assert!(!scan.is_unchanged());
     let d = scan.find(&RelPath::from_bytes(b"d").unwrap()).unwrap();
     assert_eq!(d.stamp.permissions(), 0o700);
+}
+
+/// On a file system that takes other spellings, the name of a victim finds what the walk has by another one.
+#[test]
+fn what_has_another_spelling_is_called_as_the_walk_found_it() {
+    let mut place = Place::plain();
+    place.write("d/Read\u{e9}", "text");
+    place.write("d/other", "other");
+    for is_from_table in [false, true] {
+        let scan = place.scan();
+        assert_eq!(scan.fresh.is_empty(), is_from_table);
+        let path = |name: &str| RelPath::from_bytes(name.as_bytes()).unwrap();
+        let called = |name: &str, there: &str| {
+            scan.other_name(&path(name), || stat_path(&place.at(there)).ok())
+        };
+        let found = path("d/Read\u{e9}");
+        for name in ["d/READ\u{e9}", "d/Reade\u{301}"] {
+            assert_eq!(called(name, "d/Read\u{e9}"), Some(found.clone()), "{name:?}");
+        }
+        assert_eq!(called("d/Read\u{e9}", "d/other"), None, "it is there by that name");
+        assert_eq!(called("d/new", "gone"), None);
+        assert_eq!(called("d/other/x", "d/other"), None, "it was not walked");
+        place.settle();
+    }
 }
 
 #[test]

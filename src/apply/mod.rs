@@ -428,8 +428,9 @@ impl Apply<'_> {
                 let same = Stamp { ctime_ns: seen.ctime_ns, mode: seen.mode, ..now } == seen;
                 same && now.kind() == seen.kind()
             }
-            // This restore has just removed it to make room.
-            (None, Some(_)) => vacates(step),
+            // This restore has just removed it to make room: by this name, or where the plan saw nothing of this
+            // name, by another spelling of it.
+            (None, Some(_)) => vacates(step) || step.now.is_none(),
             (Some(_), _) => false,
         };
         if is_as_seen { Ok(stamp) } else { Err(changed()) }

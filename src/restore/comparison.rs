@@ -165,6 +165,10 @@ fn keep_below_others(top: &Path, steps: &mut [Step], reason: KeepReason) {
     }
 }
 
+fn is_directory(entry: Option<Entry>) -> bool {
+    entry.is_some_and(|entry| entry.kind == Kind::Directory)
+}
+
 /// Whether a step puts something where nothing is.
 fn is_new(step: &Step) -> bool {
     step.now.is_none() && matches!(step.action, Action::Recreate | Action::Merge)
@@ -174,11 +178,17 @@ fn is_new(step: &Step) -> bool {
 /// is held without them.
 fn add_parents(top: &Path, steps: &mut Vec<Step>) {
     let known: BTreeSet<RelPath> = steps.iter().map(|step| step.path.clone()).collect();
+    let stamp = |dir: &RelPath| stat_path(&top.join(dir.as_path())).ok();
+    // One that goes may be what is there by another spelling of its name, where the file system takes that.
+    let goes = steps.iter().filter(|step| step.action == Action::Remove && is_directory(step.now));
+    let going: BTreeSet<u64> =
+        goes.filter_map(|step| stamp(&step.path)).map(|stamp| stamp.inode).collect();
+    let stays = |dir: &RelPath| stamp(dir).is_some_and(|stamp| !going.contains(&stamp.inode));
     let mut missing = BTreeSet::new();
     for step in steps.iter().filter(|step| is_new(step)) {
         let mut above = step.path.parent();
         while let Some(dir) = above.filter(|dir| !known.contains(dir)) {
-            if stat_path(&top.join(dir.as_path())).is_ok() || !missing.insert(dir.clone()) {
+            if stays(&dir) || !missing.insert(dir.clone()) {
                 break;
             }
             above = dir.parent();

@@ -184,6 +184,28 @@ impl Scan {
         }
     }
 
+    /// What `path` is called by the walk, if that has found it in its directory by another name. A file system may
+    /// take other spellings for the same: in other cases, or in another normal form. `stamp` tells what is there.
+    pub fn other_name(
+        &self,
+        path: &RelPath,
+        stamp: impl FnOnce() -> Option<Stamp>,
+    ) -> Option<RelPath> {
+        if self.find(path).is_some() {
+            return None;
+        }
+        let above = path.parent().map(|above| above.as_bytes().to_vec()).unwrap_or_default();
+        let above = DirPath(above);
+        let mut rows: Box<dyn Iterator<Item = TableRow<'_>>> = match self.fresh.get(&above) {
+            Some(fresh) => Box::new(fresh.found.iter().map(TableRow::from)),
+            None if self.is_stale(&above.0) => return None,
+            None => Box::new(self.base.as_ref()?.find_dir(&above.0)?.rows()),
+        };
+        let inode = stamp()?.inode;
+        let other = rows.find(|row| row.stamp.inode == inode)?;
+        RelPath::from_bytes(&above.join(other.name)).ok()
+    }
+
     /// The stamp of `path`, below the root, if it is held by the walk or as a victim.
     pub fn stamp(&self, path: &RelPath) -> Option<Stamp> {
         let wanted = VictimPath::Below(path.clone());
