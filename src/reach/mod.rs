@@ -2,6 +2,7 @@
 
 mod around;
 mod glob;
+mod links;
 mod named_paths;
 mod raw_text;
 #[cfg(test)]
@@ -14,7 +15,7 @@ use std::{
 
 use crate::{
     fs::{PATH_MAX_BYTES, without_dots},
-    model::{CallContext, Effect, Intent, Reach, Root, ScanScope},
+    model::{CallContext, Effect, Intent, Reach, Root, ScanScope, Spares},
 };
 
 pub use around::{Surroundings, look_around_real, path_around, root_around};
@@ -50,6 +51,8 @@ pub fn reach_in(
             victims.extend(text.inner);
         }
     }
+    let over_links = links::over_links(effect, &bases, root.path()).into_iter();
+    victims.extend(over_links.filter(|place| named_paths::is_worth_a_copy(place)));
     // What works in a part of another repository may change all of it: its index, and whatever a
     // `git reset` there replaces.
     let worked_in = named_paths::worked_in(effect, &bases, &root).into_iter();
@@ -69,7 +72,13 @@ pub fn at_risk(
     (intent, effect): (&Intent, &Effect),
     root: &Root,
 ) -> Vec<AtRisk> {
-    named_paths::at_risk(intent, effect, &bases(start, context, root), root)
+    let bases = bases(start, context, root);
+    let mut at_risk = named_paths::at_risk(intent, effect, &bases, root);
+    if at_risk.iter().any(|risk| !risk.is_guess) || named_paths::loses_unseen(effect) {
+        let risk = |path| AtRisk { path, is_guess: false, spares: Spares::Nothing };
+        at_risk.extend(links::over_links(effect, &bases, root.path()).into_iter().map(risk));
+    }
+    at_risk
 }
 
 /// The repositories below `root` that a call works in or names something of, by its words or by

@@ -165,6 +165,33 @@ fn what_a_line_takes_is_reached_however_the_shell_gets_its_name() {
     }
 }
 
+/// Lines that follow a symlink in the middle of the tree.
+const FOLLOWING: &str = r#"find -L . -type f -delete
+find -L src -name 'o*' -exec rm {} +
+find . -follow -name o1 -exec rm {} \;
+grep -Rl outside . | xargs rm
+rm $(grep -lR outside/o1 src)
+find -L . -name o2 | while read -r f; do rm "$f"; done
+find -L . -name o2 -print0 | xargs -0 sed -i s/o/0/"#;
+
+#[test]
+fn what_a_line_takes_over_symlinks_is_reached() {
+    let scene = Scene::new("following");
+    let lead =
+        || std::os::unix::fs::symlink("../../outside", scene.top.join("project/src/lead")).unwrap();
+    for line in FOLLOWING.lines() {
+        lead();
+        let victims = scene.victims(line);
+        let taken = scene.taken(line);
+        let outside: Vec<_> =
+            taken.iter().filter(|path| path.starts_with(scene.top.join("outside"))).collect();
+        assert!(!outside.is_empty(), "takes nothing outside: {line}");
+        assert!(victims.contains(&scene.top.join("outside")), "{line}: {victims:?}");
+    }
+    lead();
+    assert_eq!(scene.victims("find . -name o1 -delete"), [scene.top.join("project")]);
+}
+
 #[test]
 fn words_of_a_line_do_not_reach_what_lies_beside_the_project() {
     let scene = Scene::new("beside");
