@@ -1,13 +1,11 @@
 //! How many files a command changed or deleted, and whether that is more than a user expects.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    os::unix::ffi::OsStrExt,
-};
+use std::collections::{BTreeSet, HashMap};
 
 use super::SinceCheckpoint;
 use crate::{
     error::Result,
+    fs::stat_path,
     ledger,
     model::{CheckpointId, ContentId, Directory, Entry, Kind, Notice, RelPath, Root, Tree},
     plan::{self, Change},
@@ -175,10 +173,22 @@ fn untracked(git: &GitStore, top: ContentId, gone: &[&RelPath]) -> Result<u64> {
 }
 
 /// Leaves out what only seems to be gone: it is ignored now, or was held for its own sake, and the
-/// walk does not look there.
-pub(super) fn really_gone(root: &Root, change: &Change) -> bool {
-    let path = root.path().join(std::ffi::OsStr::from_bytes(change.path.as_bytes()));
-    change.after.is_some() || path.symlink_metadata().is_err()
+/// walk does not look there. Where a file system takes other spellings, what is new may be there by the old name.
+pub(super) fn keep_gone(root: &Root, changes: &mut Vec<Change>) {
+    let inode = |change: &Change| Some(stat_path(&root.join(&change.path)).ok()?.inode);
+    let is_new = |change: &&Change| change.before.is_none() && change.after.is_some();
+    let mut new: Option<BTreeSet<u64>> = None;
+    let seeming: BTreeSet<RelPath> = changes
+        .iter()
+        .filter(|change| change.after.is_none())
+        .filter_map(|change| Some((change, inode(change)?)))
+        .filter(|(_, there)| {
+            let all = || changes.iter().filter(is_new).filter_map(inode).collect();
+            !new.get_or_insert_with(all).contains(there)
+        })
+        .map(|(change, _)| change.path.clone())
+        .collect();
+    changes.retain(|change| !seeming.contains(&change.path));
 }
 
 #[cfg(test)]

@@ -180,7 +180,7 @@ fn differences(
     source: ContentSource,
 ) -> Result<Vec<Change>> {
     let mut changes = store::changes(store, then, now, source)?;
-    changes.retain(|change| change_summary::really_gone(root, change));
+    change_summary::keep_gone(root, &mut changes);
     Ok(changes)
 }
 

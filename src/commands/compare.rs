@@ -242,7 +242,7 @@ impl<'a> Comparison<'a> {
         made.found.retain(|differing| differing.before.is_some() || !was_skipped(from, differing));
         let mut found = Vec::with_capacity(made.found.len());
         for mut differing in std::mem::take(&mut made.found) {
-            if made.is_really_different(&mut differing)? {
+            if made.is_really_different(&scan, &mut differing)? {
                 found.push(differing);
             }
         }
@@ -258,11 +258,15 @@ impl<'a> Comparison<'a> {
     }
 
     /// A file that today's walk leaves out, because it has become ignored or large, is not gone.
-    fn is_really_different(&self, differing: &mut Differing) -> Result<bool> {
-        if differing.after.is_some() {
-            return Ok(true);
+    fn is_really_different(&self, scan: &Scan, differing: &mut Differing) -> Result<bool> {
+        let is_respelled = |path: &RelPath| scan.spelled(&self.project.root, path) != *path;
+        match &differing.place {
+            _ if differing.after.is_some() => return Ok(true),
+            // What is there has another name, and that is new.
+            Where::Below(path) if is_respelled(path) => return Ok(true),
+            _ => (),
         }
-        let new = self.later(differing)?;
+        let new = self.there_now(&differing.place);
         let (kind, permissions) = match &new {
             PathContent::Nothing => return Ok(true),
             PathContent::File { permissions, .. } => (Kind::File, *permissions),
@@ -456,11 +460,17 @@ impl<'a> Comparison<'a> {
     }
 
     fn later(&self, differing: &Differing) -> Result<PathContent> {
-        match (&differing.place, self.is_now) {
-            (Where::Below(path), true) => Ok(self.on_disk(path)),
-            (Where::Outside(path), true) => Ok(outside_on_disk(path)),
-            (Where::Repository(..), true) => Ok(PathContent::Nothing),
-            (_, false) => self.stored(differing.after.as_ref()),
+        match differing.after {
+            Some(_) if self.is_now => Ok(self.there_now(&differing.place)),
+            after => self.stored(after.as_ref()),
+        }
+    }
+
+    fn there_now(&self, place: &Where) -> PathContent {
+        match place {
+            Where::Below(path) => self.on_disk(path),
+            Where::Outside(path) => outside_on_disk(path),
+            Where::Repository(..) => PathContent::Nothing,
         }
     }
 

@@ -28,6 +28,7 @@ use std::{
 use crate::{
     cache::{DirVisitor, Facts, NewTable, ScanTable, TableDirs, TableRow},
     error::Result,
+    fs::stat_path,
     model::{
         ContentId, DefaultModes, DirPath, Fresh, Kind, RelPath, Root, ScanEntry, ScanScope,
         Skipped, Stamp, in_tree_order,
@@ -182,6 +183,18 @@ impl Scan {
             None if self.is_stale(&above) => None,
             None => self.base.as_ref()?.find_dir(&above)?.row(path.name()),
         }
+    }
+
+    /// A path by the names that the walk has found on the way, where `root` takes other spellings for them.
+    pub fn spelled(&self, root: &Root, path: &RelPath) -> RelPath {
+        let mut spelled: Option<RelPath> = None;
+        for name in path.names() {
+            let above = spelled.as_ref().map_or(&[][..], RelPath::as_bytes);
+            let Ok(here) = RelPath::from_bytes(&DirPath(above.to_vec()).join(name)) else { break };
+            let stamp = || stat_path(&root.join(&here)).ok();
+            spelled = Some(self.other_name(&here, stamp).unwrap_or(here));
+        }
+        spelled.unwrap_or_else(|| path.clone())
     }
 
     /// What `path` is called by the walk, if that has found it in its directory by another name. A file system may

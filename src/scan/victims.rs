@@ -12,7 +12,7 @@ use std::{
 
 use super::{Named, Scan, ScanRequest, Victim, VictimPath, is_racy, regenerable};
 use crate::{
-    fs::{Dir, DirCursor, c_name, is_gone, stat_path},
+    fs::{Dir, DirCursor, c_name, is_gone},
     model::{
         DirPath, Kind, Marks, RelPath, Root, ScanEntry, ScanScope, SkipReason, Skipped,
         is_beside_repository, names_in_git,
@@ -95,24 +95,12 @@ impl Collect<'_, '_> {
             return;
         }
         let victim = match victim {
-            VictimPath::Below(path) => VictimPath::Below(self.spelled(&path)),
+            VictimPath::Below(path) => VictimPath::Below(self.scan.spelled(root, &path)),
             outside @ VictimPath::Outside(_) => outside,
         };
         self.is_output = self.is_output(&victim);
         self.add(&dir, &victim, 0);
         self.is_output = false;
-    }
-
-    /// A path by the names that the walk has found.
-    fn spelled(&self, path: &RelPath) -> RelPath {
-        let mut spelled: Option<RelPath> = None;
-        for name in path.names() {
-            let above = spelled.as_ref().map_or(&[][..], RelPath::as_bytes);
-            let Ok(here) = RelPath::from_bytes(&DirPath(above.to_vec()).join(name)) else { break };
-            let stamp = || stat_path(&self.request.root.join(&here)).ok();
-            spelled = Some(self.scan.other_name(&here, stamp).unwrap_or(here));
-        }
-        spelled.unwrap_or_else(|| path.clone())
     }
 
     /// The victim is the root itself: adds what the walk leaves out, and what its repositories leave out.
