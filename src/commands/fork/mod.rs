@@ -53,7 +53,7 @@ pub(crate) struct ForkArgs {
     /// With --keep: where both sides of a text conflict, write both with conflict markers
     #[arg(long, requires = "keep")]
     pub(crate) merge: bool,
-    /// Save everything in a fork, and remove its directory
+    /// Save what is in a fork, but for what can be made again, and remove its directory
     #[arg(long, value_name = "FORK", conflicts_with = "turn")]
     pub(crate) drop: Option<PathBuf>,
     /// Do not fork the conversation
