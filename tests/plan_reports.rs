@@ -448,3 +448,19 @@ fn a_plan_says_that_the_index_stays_where_head_has_moved() {
         assert!(told.contains("the index stays as it is: HEAD has moved since\n"), "{told}");
     }
 }
+
+/// The hint is for a shell that stands elsewhere, perhaps in a project of its own.
+#[test]
+fn a_restore_of_another_project_says_where_it_can_be_undone() {
+    let mut world = project();
+    writes(&mut world, "one", "a", "the agent's");
+    let elsewhere = world.root().parent().unwrap().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let root = world.root();
+    let root = root.to_str().unwrap();
+    let told = world.run_in(&elsewhere, &["restore", "latest", "--root", root, "--yes"], "").stdout;
+    assert!(
+        told.contains("undo with: cd ") && told.contains("shop && beforehand undo\n"),
+        "{told}"
+    );
+}

@@ -90,7 +90,7 @@ impl<'a> PlannedRestore<'a> {
 
     /// What leads to the project, before the command that takes a restore back: where it runs elsewhere.
     pub(super) fn way_there(self, process: &Process<'_>) -> String {
-        if self.brings().is_some() { enter(process, self.restore.project) } else { String::new() }
+        enter(process, self.restore.project)
     }
 }
 
