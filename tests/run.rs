@@ -161,6 +161,22 @@ fn each_is_a_turn_of_its_own_and_the_last_is_undone() {
 }
 
 #[test]
+fn a_program_that_changes_nothing_has_ended() {
+    let programs: [&[&str]; 4] =
+        [&["true"], &["cat", "a"], &["sh", "-c", "kill -9 $$"], &["no-such-program"]];
+    for program in programs {
+        let mut world = World::new();
+        world.write("a", "mine\n");
+        run(&world, program);
+        let steps = world.see(&["list", "--steps", "1", "--json"]);
+        assert!(steps.contains(r#""done": true"#), "{program:?}: {steps}");
+        run(&world, &["sh", "-c", "echo line >> a"]);
+        let blame = world.see(&["blame", "a"]);
+        assert!(blame.lines().any(|line| line.contains("turn 1 ")), "{program:?}: {blame}");
+    }
+}
+
+#[test]
 fn a_name_proves_nothing() {
     let mut world = World::new();
     world.write("a", "mine");

@@ -172,23 +172,10 @@ fn untracked(git: &GitStore, top: ContentId, gone: &[&RelPath]) -> Result<u64> {
     Ok(count)
 }
 
-/// Leaves out what only seems to be gone: it is ignored now, or was held for its own sake, and the
-/// walk does not look there. Where a file system takes other spellings, what is new may be there by the old name.
-pub(super) fn keep_gone(root: &Root, changes: &mut Vec<Change>) {
-    let inode = |change: &Change| Some(stat_path(&root.join(&change.path)).ok()?.inode);
-    let is_new = |change: &&Change| change.before.is_none() && change.after.is_some();
-    let mut new: Option<BTreeSet<u64>> = None;
-    let seeming: BTreeSet<RelPath> = changes
-        .iter()
-        .filter(|change| change.after.is_none())
-        .filter_map(|change| Some((change, inode(change)?)))
-        .filter(|(_, there)| {
-            let all = || changes.iter().filter(is_new).filter_map(inode).collect();
-            !new.get_or_insert_with(all).contains(there)
-        })
-        .map(|(change, _)| change.path.clone())
-        .collect();
-    changes.retain(|change| !seeming.contains(&change.path));
+/// Whether what a change takes for gone is: otherwise it is ignored now, or was held for its own sake, and
+/// the walk does not look there.
+pub(super) fn is_really_gone(root: &Root, change: &Change) -> bool {
+    change.after.is_some() || stat_path(&root.join(&change.path)).is_err()
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::{
     ledger::HeldWrite,
     model::{
         Checkout, Checkpoint, CheckpointId, DirPath, Entry, Kind, Reach, RelPath, Root, ScanScope,
-        SkipReason, Skipped, Stamp, Tree,
+        SkipReason, Skipped, Stamp,
     },
     plan::{ByPath, Change},
     scan::{Named, Scan},
@@ -159,7 +159,8 @@ pub(super) fn until(
     }
     let store = store::open(since.root, since.state, since.settings.store)?;
     let (then, now) = (store.tree(since.of)?, store.tree(later)?);
-    let changes = differences(since.root, store.as_ref(), &then, &now, ContentSource::Saved)?;
+    let mut changes = store::changes(store.as_ref(), &then, &now, ContentSource::Saved)?;
+    changes.retain(|change| change_summary::is_really_gone(since.root, change));
     let place = since.state.root(since.root);
     let [held, later] =
         [since.of, later].map(|id| record::read(&place, id).map(|it| it.checkpoint));
@@ -170,18 +171,6 @@ pub(super) fn until(
     let mut gone = moved::gone(since.root, &held);
     gone.retain(|gone| !new.contains(&gone.size));
     change_summary::count(since, store.as_ref(), &changes, gone.len() as u64).map(Some)
-}
-
-fn differences(
-    root: &Root,
-    store: &dyn Store,
-    then: &Tree,
-    now: &Tree,
-    source: ContentSource,
-) -> Result<Vec<Change>> {
-    let mut changes = store::changes(store, then, now, source)?;
-    change_summary::keep_gone(root, &mut changes);
-    Ok(changes)
 }
 
 /// What differs from a checkpoint.
@@ -259,16 +248,26 @@ fn changes(
         None => Some(Vec::new()),
     };
     let then = then.clone().map_or_else(|| store.tree(since.of), Ok)?;
-    let mut changes = differences(since.root, store, &then, &now, ContentSource::Disk)?;
+    let mut changes = store::changes(store, &then, &now, ContentSource::Disk)?;
+    keep_real(since.root, &held, &scan, &mut changes);
+    Ok(Some(Differences { changes, outside: elsewhere, unread, repositories, unheld }))
+}
+
+/// Leaves out what only seems to have changed since the checkpoint `held`.
+fn keep_real(root: &Root, held: &Checkpoint, scan: &Scan, changes: &mut Vec<Change>) {
+    // Where a file system takes other spellings, the old name leads to what has a new one.
+    changes.retain(|change| {
+        change_summary::is_really_gone(root, change)
+            || scan.spelled(root, &change.path) != change.path
+    });
     let (left_out, taken_at) =
         (ByPath::of(&held.skipped), held.taken_at.timestamp_nanos_opt().unwrap_or(0));
     // What there was no room for then, and is now, was there before the call.
     changes.retain(|change| {
         let was_left_out = change.before.is_none() && left_out.covering(&change.path).is_some();
-        let stamp = || stat_path(&since.root.join(&change.path));
+        let stamp = || stat_path(&root.join(&change.path));
         !was_left_out || stamp().is_ok_and(|stamp| stamp.ctime_ns > taken_at)
     });
-    Ok(Some(Differences { changes, outside: elsewhere, unread, repositories, unheld }))
 }
 
 /// How much of what a checkpoint left out is gone, and does not seem to be elsewhere in the root.

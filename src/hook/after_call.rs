@@ -29,15 +29,16 @@ pub(super) fn on_done(
         Some(paths) => Effect::Touches(paths.to_vec()),
         None => JudgedCall::of(&site, call).effect,
     };
-    // What names all that it changes is no surprise.
-    let touches = match &effect {
-        Effect::None => return Decision::NEUTRAL,
-        Effect::Touches(_) => true,
-        Effect::Destroys(_) | Effect::Unknown(_) => false,
-    };
+    if effect == Effect::None { Decision::NEUTRAL } else { on_effect(&site, call, &effect) }
+}
+
+/// The same for a call of which it is known what it could change.
+pub(super) fn on_effect(site: &EventSite<'_, '_>, call: &ToolCall, effect: &Effect) -> Decision {
     let mut blasts = Vec::new();
-    let noted = note_left(&site, call, &effect, &mut blasts);
-    let told = if touches { None } else { notice(&site, &blasts) };
+    let noted = note_left(site, call, effect, &mut blasts);
+    // What names all that it changes is no surprise.
+    let touches = matches!(effect, Effect::Touches(_));
+    let told = if touches { None } else { notice(site, &blasts) };
     let quiet = site.quiet(noted);
     told.unwrap_or(quiet)
 }

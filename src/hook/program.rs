@@ -38,11 +38,7 @@ pub fn program_begins(
         ledger.begin_turn(None, name);
         ledger.expect_ends();
     })?;
-    let mut judged = JudgedCall::of(&site, call);
-    // What it is called proves nothing: a person's `PATH` may lead to another program of that name.
-    if judged.effect == Effect::None {
-        judged.effect = Effect::Unknown(Finding { level: Level::Unknown, ..Finding::default() });
-    }
+    let judged = judged(&site, call);
     let targets = CommandTargets::of(&site, &judged);
     let threat = if judged.is_edit() {
         answer::edit_threat(&site, &judged)
@@ -61,10 +57,20 @@ pub fn program_begins(
 /// Notes what the program left, once it has ended. Returns what a person should know of that.
 pub fn program_ended(process: &Process<'_>, call: &ToolCall) -> Decision {
     let dialect = agent::by_agent(call.context.agent);
-    let told = after_call::on_done(process, dialect, call);
-    // Nothing is open any more, but for what could not be looked at.
     let site = EventSite::of(process, dialect, &call.context);
+    let told = after_call::on_effect(&site, call, &judged(&site, call).effect);
+    // Nothing is open any more, but for what could not be looked at.
     turn_boundary::turn_ends(&site);
     turn_boundary::start_maintenance(&site);
     told
+}
+
+/// What a program can change. What it is called proves nothing: a person's `PATH` may lead to another
+/// program of that name.
+fn judged<'h>(site: &EventSite<'_, '_>, call: &'h ToolCall) -> JudgedCall<'h> {
+    let mut judged = JudgedCall::of(site, call);
+    if judged.effect == Effect::None {
+        judged.effect = Effect::Unknown(Finding { level: Level::Unknown, ..Finding::default() });
+    }
+    judged
 }

@@ -9,8 +9,8 @@ use std::{
 use super::named_paths::is_worth_a_copy;
 use crate::model::{Effect, Finding, Simple};
 
-/// So many names are looked at, which takes a fifth of a second.
-const NAMES_MAX: usize = 100_000;
+/// So many names are looked at, as many as a checkpoint holds by default. They take a second.
+const NAMES_MAX: usize = 500_000;
 
 /// What lies outside of `root` and is reached over symlinks by the commands of a line that follow them.
 pub(super) fn over_links(effect: &Effect, bases: &[&Path], root: &Path) -> BTreeSet<PathBuf> {
@@ -18,6 +18,7 @@ pub(super) fn over_links(effect: &Effect, bases: &[&Path], root: &Path) -> BTree
         return BTreeSet::new();
     };
     let mut dirs = walked(finding, bases);
+    dirs.retain(|dir| dir.starts_with(root) || is_worth_a_copy(dir));
     let (mut reached, mut seen, mut left) = (BTreeSet::new(), BTreeSet::new(), NAMES_MAX);
     while let Some(dir) = dirs.pop() {
         if !seen.insert(dir.clone()) {
@@ -32,9 +33,9 @@ pub(super) fn over_links(effect: &Effect, bases: &[&Path], root: &Path) -> BTree
             let real = kind.is_symlink().then(|| fs::canonicalize(entry.path()).ok()).flatten();
             if let Some(real) = real.filter(|real| !real.starts_with(root)) {
                 // The rest of the system is not walked, whatever leads to it.
-                dirs.extend(
-                    Some(real.clone()).filter(|real| is_worth_a_copy(real) && real.is_dir()),
-                );
+                if is_worth_a_copy(&real) && real.is_dir() {
+                    dirs.push(real.clone());
+                }
                 reached.insert(real);
             }
         }

@@ -137,6 +137,7 @@ impl<'a> TurnSteps<'a> {
 /// A file that was there before a step of a turn and that no checkpoint holds.
 pub(crate) struct StepVersion {
     pub(crate) path: RelPath,
+    /// Its content is among [`BetweenSteps::contents`].
     pub(crate) entry: Entry,
     /// The number of the turn, and that of the step in it.
     pub(crate) number: (usize, usize),
@@ -149,6 +150,7 @@ pub(crate) struct StepVersion {
 /// What calls left for the next one of their turn, where it is held apart from the checkpoints.
 #[derive(Default)]
 pub(crate) struct BetweenSteps {
+    /// By turn, the newest first, and in each by step and path.
     pub(crate) versions: Vec<StepVersion>,
     /// The bytes, by their names in the entries.
     pub(crate) contents: BTreeMap<ContentId, Vec<u8>>,
