@@ -27,7 +27,7 @@ fn projects() -> [World; 2] {
 }
 
 /// The writer of each line of a file, in a word: a turn by its name.
-fn writers(world: &mut World, path: &str) -> Vec<String> {
+pub(crate) fn writers(world: &mut World, path: &str) -> Vec<String> {
     let told = ours(world, &["blame", path, "--json"], 0).stdout;
     let told: Value = serde_json::from_str(&told).unwrap();
     let writer = |line: &Value| match line["writer"].as_str().unwrap() {

@@ -16,6 +16,7 @@ mod costs;
 mod covered;
 mod crash;
 mod crates;
+mod cut_off;
 mod damage;
 mod elsewhere;
 mod evidence;

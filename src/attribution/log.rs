@@ -105,6 +105,11 @@ fn write_bounded(mut file: File, path: &Path, bytes: &[u8], size_max: u64) -> io
 
 /// Every line, oldest first. Where one cannot be read, [`LogEvent::Lost`] stands for it.
 pub fn read(place: &RootState) -> Vec<LogLine> {
+    parse(&unparsed(place))
+}
+
+/// The same as the files have it.
+pub(super) fn unparsed(place: &RootState) -> Vec<u8> {
     let mut bytes = Vec::new();
     for path in files(place) {
         match read_small(&path, READ_MAX_BYTES) {
@@ -114,7 +119,7 @@ pub fn read(place: &RootState) -> Vec<LogLine> {
         }
         bytes.push(b'\n');
     }
-    parse(&bytes)
+    bytes
 }
 
 /// How large the file is that is added to, in bytes; 0 if there is none.

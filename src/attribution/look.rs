@@ -43,7 +43,7 @@ const KEPT_MAX_BYTES: u64 = 1 << 20;
 const OUTSIDE_MAX_BYTES: u64 = 20 << 20;
 /// The part of the hook's deadline that a look may take: by default that is 0.4 s, a no-change pass
 /// over 100,000 files with room. More would be felt after a command.
-const DEADLINE_PART: u32 = 8;
+pub(super) const DEADLINE_PART: u32 = 8;
 
 /// Notes what an edit left at the files it named. Returns what of it is held.
 ///
@@ -104,9 +104,9 @@ pub(super) fn after_shell(
     let place = since.state.root(since.root);
     let absent = calls.map(|calls| absent_before(&place, calls)).unwrap_or_default();
     let Some(found) = changes(since, store.as_ref(), &absent, deadline)? else { return Ok(None) };
-    let Differences { changes, outside, unread, repositories, unheld } = found;
     // Counting is for a notice; who made what must not depend on it.
-    let blast = change_summary::count(since, store.as_ref(), &changes, unheld);
+    let blast = found.count(since, store.as_ref());
+    let Differences { changes, outside, unread, repositories, .. } = found;
     // What was there comes first. Of a build that makes very many files the rest has no author of
     // record and is kept, and what users do to other files afterwards is still seen to be theirs.
     let (there, new): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.before.is_some());
@@ -174,11 +174,11 @@ pub(super) fn until(
 }
 
 /// What differs from a checkpoint.
-struct Differences {
+pub(super) struct Differences {
     changes: Vec<Change>,
     /// The same outside the root, of what the checkpoint holds there; `None` if that is too much
     /// to be read.
-    outside: Option<Vec<Change>>,
+    pub(super) outside: Option<Vec<Change>>,
     /// Files that were not there, or held, and are too large to be read: their paths as the log has
     /// them, and their permissions.
     unread: Vec<(String, u32)>,
@@ -189,8 +189,34 @@ struct Differences {
     unheld: u64,
 }
 
+impl Differences {
+    /// Counts what was done.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the checkpoint cannot be read.
+    pub(super) fn count(
+        &self,
+        since: SinceCheckpoint<'_, '_>,
+        store: &dyn Store,
+    ) -> Result<ChangeSummary> {
+        change_summary::count(since, store, &self.changes, self.unheld)
+    }
+
+    /// Each path as the log has it, and what is there.
+    pub(super) fn left(&self) -> impl Iterator<Item = (String, Option<PathState>)> {
+        let state = |change: &Change| change.after.as_ref().map(PathState::of);
+        let text = |side: PathSide| move |it: &Change| (side.text(&it.path), state(it));
+        let below = self.changes.iter().map(text(PathSide::Root));
+        let outside = self.outside.iter().flatten().map(text(PathSide::Outside));
+        let unread = self.unread.iter();
+        let unread = unread.map(|(path, bits)| (path.clone(), Some(PathState::unread(*bits))));
+        below.chain(outside).chain(unread).chain(self.repositories.iter().cloned())
+    }
+}
+
 /// What differs from the checkpoint; `None` if there is no time to see it all.
-fn changes(
+pub(super) fn changes(
     since: SinceCheckpoint<'_, '_>,
     store: &dyn Store,
     absent: &BTreeSet<PathBuf>,
@@ -323,7 +349,7 @@ fn unread_outside(path: &Path) -> Option<(String, u32)> {
 }
 
 /// Where nothing was outside the root before some calls that name it.
-fn absent_before(place: &state::RootState, calls: &[String]) -> BTreeSet<PathBuf> {
+pub(super) fn absent_before(place: &state::RootState, calls: &[String]) -> BTreeSet<PathBuf> {
     let absent = super::recent(place).into_iter().filter_map(|line| match line.what {
         LogEvent::Began { call, absent, .. } if calls.contains(&call) => Some(absent),
         _ => None,
@@ -370,7 +396,10 @@ pub(super) fn state_before(path: &Path) -> Option<PathState> {
 }
 
 /// What is at `path`, with the stamp from before it was read; `None` if nothing is.
-fn state_of(path: &Path, sha: impl FnOnce(&[u8]) -> Option<String>) -> Option<(PathState, Stamp)> {
+pub(super) fn state_of(
+    path: &Path,
+    sha: impl FnOnce(&[u8]) -> Option<String>,
+) -> Option<(PathState, Stamp)> {
     let stamp = stat_path(path).ok()?;
     let kind = stamp.kind()?;
     let sha = match kind {

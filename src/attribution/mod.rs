@@ -8,6 +8,7 @@
 mod authors;
 mod call;
 mod change_summary;
+mod cut_off;
 mod left_out;
 mod log;
 mod look;
@@ -39,6 +40,7 @@ use crate::{
 pub use authors::{AgentHistory, CurrentState, tag};
 pub use call::{Begins, ended, name, seen_late, seen_next, tells, turn_ended};
 pub use change_summary::ChangeSummary;
+pub use cut_off::cut_off;
 pub use left_out::{has_changed, is_gone};
 pub(crate) use log::parse;
 pub use log::{append, damaged, drop_before, log_size, read, repair};
@@ -132,6 +134,14 @@ pub enum LogEvent {
         /// The call.
         call: String,
     },
+    /// The turn of a call is over that was not seen to end: it was refused or cut off, and runs no more. Of one
+    /// that still ran, its own end comes later.
+    CutOff {
+        /// The call.
+        call: String,
+        /// Whether everything it could change is as it was last noted.
+        left_nothing: bool,
+    },
     /// A restore put this back as it was at some time.
     Back {
         /// Where; see [`path_text`].
@@ -217,6 +227,15 @@ impl PathState {
     /// What sort of file it is.
     pub fn kind(&self) -> Option<Kind> {
         Kind::of_mode(self.kind)
+    }
+
+    /// Whether it is known to be the same as another one.
+    pub fn is_known_as(&self, other: &Self) -> bool {
+        let is_same = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;
+        let has_content = self.kind().is_none_or(Kind::has_content);
+        let is_same_content = is_same(&self.id, &other.id) || is_same(&self.sha, &other.sha);
+        (self.kind, self.permissions) == (other.kind, other.permissions)
+            && (!has_content || is_same_content)
     }
 
     /// How its store names its bytes.

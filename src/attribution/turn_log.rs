@@ -73,6 +73,8 @@ pub struct Caller {
     pub done: Option<usize>,
     /// When the agent said that it was done.
     pub ended: Option<usize>,
+    /// When its turn was over although it was not seen to end.
+    pub cut_off: Option<usize>,
     /// Whether the whole root was compared with the checkpoint right before it.
     pub compared: bool,
     /// The tool; empty if it was not noted.

@@ -26,13 +26,13 @@ use crate::{
 /// The user asked for something. Commands of the turn before that were not seen to end, for it was
 /// interrupted, are counted; but they are given no author, for a person has had the floor since.
 pub(super) fn turn_begins(site: &EventSite<'_, '_>, prompt: Option<&str>) -> Decision {
-    let (mut open, mut tell, mut before) = (Vec::new(), None, BTreeMap::new());
+    let (mut open, mut tell, mut before) = (Vec::new(), None, LastTurn::default());
     let mut is_news = false;
     let kept = if prompt.is_none() { kept_prompt(site) } else { None };
     let prompt = prompt.or(kept.as_deref());
     let begun = site.with_ledger(|ledger| {
         let last = ledger.turn();
-        before = ledger.covered();
+        before = LastTurn::of(ledger);
         tell = ledger.take_tell();
         ledger.begin_turn(site.context.turn.as_ref(), prompt);
         // A hook for prompts was installed together with one for the ends of calls. So even the first
@@ -43,7 +43,7 @@ pub(super) fn turn_begins(site: &EventSite<'_, '_>, prompt: Option<&str>) -> Dec
         }
         if ledger.turn() == last {
             // The one that runs goes on.
-            before.clear();
+            before = LastTurn::default();
         }
         if let Some(transcript) = &site.context.transcript {
             ledger.converses(transcript);
@@ -59,10 +59,14 @@ pub(super) fn turn_begins(site: &EventSite<'_, '_>, prompt: Option<&str>) -> Dec
         note_ends_are_told(site, &open);
     }
     // What was done since the turn before it ended is looked at while the model thinks.
-    for root in before.keys() {
+    for root in before.roots.keys() {
         warm(site, root, Edge::Begins);
     }
-    let blasts = look(site, &open, |since, _| attribution::seen_late(since));
+    let blasts = if before.tells_ends {
+        before.cut_off(site)
+    } else {
+        look(site, &open, |since, _| attribution::seen_late(since))
+    };
     let decision = notice(site, &blasts).unwrap_or(quiet);
     Decision { tell, ..decision }
 }
@@ -100,24 +104,49 @@ pub(super) fn turn_ends(site: &EventSite<'_, '_>) -> Decision {
     if site.context.subagent.is_some() {
         return Decision::NEUTRAL;
     }
-    let (mut open, mut tells_ends, mut roots) = (Vec::new(), false, BTreeMap::new());
+    let (mut open, mut turn) = (Vec::new(), LastTurn::default());
     let ended = site.with_ledger(|ledger| {
-        roots = ledger.covered();
+        turn = LastTurn::of(ledger);
         open = ledger.take_open();
-        tells_ends = ledger.tells_ends();
     });
     let quiet = site.quiet(ended);
-    let blasts = look(site, &open, |since, calls| {
-        if tells_ends {
-            // They were cut off, and a person may have worked since.
-            attribution::seen_late(since)
-        } else {
-            attribution::turn_ended(since, calls)
-        }
-    });
+    let blasts = if turn.tells_ends {
+        turn.cut_off(site)
+    } else {
+        look(site, &open, attribution::turn_ended)
+    };
     // Last: what that look noted is older than what is looked at now.
-    warm_after(site, &roots);
+    warm_after(site, &turn.roots);
     notice(site, &blasts).unwrap_or(quiet)
+}
+
+/// A turn that is over.
+#[derive(Default)]
+struct LastTurn {
+    /// The roots that it has a checkpoint of.
+    roots: BTreeMap<PathBuf, CheckpointId>,
+    /// When it first used one, in nanoseconds since 1970.
+    began: i64,
+    /// Whether its agent says when a call ends.
+    tells_ends: bool,
+}
+
+impl LastTurn {
+    fn of(ledger: &Ledger) -> Self {
+        let began = ledger.turn_began().and_then(|at| at.timestamp_nanos_opt());
+        Self { roots: ledger.covered(), began: began.unwrap_or(0), tells_ends: ledger.tells_ends() }
+    }
+
+    /// Sees to calls of it that were not seen to end. They were refused or cut off, and a person may have
+    /// worked since.
+    fn cut_off(&self, site: &EventSite<'_, '_>) -> Vec<(CheckpointId, ChangeSummary)> {
+        let seen = |(root, of): (&PathBuf, &CheckpointId)| {
+            let seen = since(site, root, *of, |since| attribution::cut_off(since, self.began));
+            // What cannot be looked at has no known author, and that is all.
+            Some((*of, seen.ok().flatten()?))
+        };
+        self.roots.iter().filter_map(seen).collect()
+    }
 }
 
 /// Looks once at each root, from the oldest checkpoint that covers an open command of it.

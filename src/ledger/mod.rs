@@ -253,6 +253,13 @@ impl Ledger {
         self.roots(|used| used.turn == turn.id)
     }
 
+    /// When this turn first used a checkpoint, if it has.
+    pub fn turn_began(&self) -> Option<DateTime<Utc>> {
+        let turn = &self.wire.turn.as_ref()?.id;
+        let uses = self.wire.uses.iter().filter_map(Lazily::read);
+        uses.filter(|used| used.turn == *turn).map(|used| used.at).min()
+    }
+
     /// Every root that this session has a checkpoint of, with the newest of each.
     pub fn known(&self) -> BTreeMap<PathBuf, CheckpointId> {
         self.roots(|_| true)

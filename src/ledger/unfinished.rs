@@ -33,7 +33,9 @@ impl LedgerWire {
             let mut uses = self.uses.iter().filter_map(Lazily::read);
             uses.any(|used| used.checkpoint == open.of && used.at >= since)
         };
-        let open = self.open.iter().filter(|open| self.tells_ends && is_new(open));
+        // What was seen at the end of its turn runs no more.
+        let is_running = |open: &&WireOpen| self.tells_ends && !open.seen && is_new(open);
+        let open = self.open.iter().filter(is_running);
         open.filter_map(|open| CheckpointId::parse(&open.of)).collect()
     }
 }

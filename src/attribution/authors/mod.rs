@@ -214,11 +214,14 @@ impl AgentHistory {
                     open.is_done = true;
                 }
             }
-            LogEvent::Done { call } if ours => drop(self.open.remove(call)),
+            LogEvent::Done { call } | LogEvent::CutOff { call, left_nothing: true } if ours => {
+                drop(self.open.remove(call));
+            }
             LogEvent::Lost { until } => self.is_lost |= *until >= self.since,
             LogEvent::Began { .. }
             | LogEvent::Ended { .. }
             | LogEvent::Done { .. }
+            | LogEvent::CutOff { .. }
             | LogEvent::Head { .. }
             | LogEvent::Void { .. }
             | LogEvent::Merged { .. } => (),

@@ -111,6 +111,9 @@ impl<'a> LogReader<'a> {
             LogEvent::Left { path, state } => self.call_left(order, path, state.as_ref()),
             LogEvent::Ended { call } => self.agent_says_ended(order, call),
             LogEvent::Done { call } => self.call_is_done(order, call),
+            LogEvent::CutOff { call, left_nothing } => {
+                self.call_cut_off(order, call, *left_nothing);
+            }
             LogEvent::Back { path, state, held, .. } => {
                 self.restore_wrote(order, held.as_deref(), path, AtPath::of(state.as_ref()));
             }
@@ -186,7 +189,7 @@ impl<'a> LogReader<'a> {
             _ => Default::default(),
         };
         let first_before = first_before(&self.lines[..began], *at);
-        let (by, at, done, ended) = (by.clone(), *at, None, None);
+        let (by, at) = (by.clone(), *at);
         self.log.callers.push(Caller {
             by,
             of,
@@ -194,8 +197,9 @@ impl<'a> LogReader<'a> {
             paths,
             first_before,
             began,
-            done,
-            ended,
+            done: None,
+            ended: None,
+            cut_off: None,
             compared,
             tool,
             summary,
@@ -252,6 +256,20 @@ impl<'a> LogReader<'a> {
             let is_turns = matches!(call.index, CallIndex::Turn(_));
             let (began, done) = (call.began, order);
             self.commands.push(FinishedCommand { by, is_turns, began, done });
+        }
+    }
+
+    /// The turn of a call is over. Its own end may still come.
+    fn call_cut_off(&mut self, order: usize, call: &str, left_nothing: bool) {
+        let running = self.running.get(&(self.lines[order].by.as_str(), call));
+        let done = left_nothing.then_some(order);
+        match running.map(|it| it.index) {
+            Some(CallIndex::Turn(at)) => self.log.calls[at].done = done,
+            Some(CallIndex::Caller(at)) => {
+                let caller = &mut self.log.callers[at];
+                (caller.cut_off, caller.done) = (Some(order), done);
+            }
+            Some(CallIndex::Unknown) | None => (),
         }
     }
 

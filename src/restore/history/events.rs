@@ -155,10 +155,17 @@ impl FileHistory<'_> {
         }
     }
 
-    /// That a command left a path as it was, where it was seen to leave others and not this one.
+    /// That a call left a path as it was: a command that was seen to leave others and not this one, or an
+    /// edit that was refused.
     fn unchanged_by(&self, path: &RelPath, at: usize, sights: &[Sight]) -> Option<SeenState> {
         let caller = &self.log.callers[at];
-        let done = caller.done.filter(|_| caller.paths.is_none())?;
+        let done = caller.done?;
+        let how = SeenWhen::After(Some(at));
+        if caller.paths.is_some() {
+            let last = sights.iter().rfind(|it| it.order < done);
+            let last = last.filter(|_| caller.cut_off == Some(done))?;
+            return Some(SeenState { order: done, there: VersionEntry::seen(&last.there), how });
+        }
         // What another call left there meanwhile is not noted again by the look after this one.
         let is_meanwhile = |sight: &Sight| (caller.began..=done).contains(&sight.order);
         if sights.iter().any(is_meanwhile) || self.log.is_cut_short(done) {
@@ -166,7 +173,7 @@ impl FileHistory<'_> {
         }
         let checkpoint = self.checkpoint(caller)?;
         let there = self.is_exact(caller, checkpoint).then(|| self.held(checkpoint, path))??;
-        Some(SeenState { order: done, there, how: SeenWhen::After(Some(at)) })
+        Some(SeenState { order: done, there, how })
     }
 
     fn sight(&self, sight: &Sight) -> SeenState {

@@ -207,7 +207,7 @@ impl<'a> FileHistory<'a> {
                 };
                 callers.iter().enumerate().find(is_next).map(|(_, next)| next.began)
             };
-            let over = caller.done.or(caller.ended).or_else(next);
+            let over = caller.done.or(caller.ended).or(caller.cut_off).or_else(next);
             let over = over.unwrap_or_else(|| self.outlived(caller.at));
             self.calls.push(PastCall {
                 turn,
