@@ -215,6 +215,72 @@ fn what_was_renamed_is_found() {
     }
 }
 
+/// The paths that stay, and why.
+fn kept_in(told: &str) -> Vec<(String, String)> {
+    let told: Value = serde_json::from_str(told).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let steps = told["steps"].as_array().unwrap().iter().filter(|step| step["action"] == "keep");
+    steps.map(|step| (text(&step["path"]), text(&step["why"]))).collect()
+}
+
+fn moves(world: &mut World, turn: &str, from: &str, to: &str) {
+    run(world, turn, &format!("mv {from} {to}"), |world| {
+        let [from, to] = [from, to].map(|path| world.root().join(path));
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::rename(from, to).unwrap();
+    });
+}
+
+#[test]
+fn what_the_turn_made_goes_by_whatever_name_later_calls_gave_it() {
+    for mut world in projects() {
+        writes(&mut world, "one", "made", "made\n");
+        moves(&mut world, "two", "made", "d/made");
+        moves(&mut world, "three", "d/made", "last");
+        revert(&mut world, &["3"], 0);
+        assert!(!world.root().join("last").exists());
+        // Another goes on with it, or it took the place of another file.
+        writes(&mut world, "four", "made", "made\n");
+        moves(&mut world, "five", "made", "moved");
+        writes(&mut world, "six", "moved", "made\nSIX\n");
+        let kept = revert(&mut world, &["3"], 3).stdout;
+        assert_eq!(kept_in(&kept), [("moved".to_owned(), "turn 1 builds on this".to_owned())]);
+        writes(&mut world, "seven", "made", "made again\n");
+        moves(&mut world, "eight", "made", "b");
+        let kept = revert(&mut world, &["2"], 3).stdout;
+        let why = "the turn left it, and turn 1 renamed it since";
+        assert_eq!(kept_in(&kept), [("b".to_owned(), why.to_owned())]);
+        assert_eq!(world.read("b"), "made again\n");
+    }
+}
+
+#[test]
+fn what_the_user_may_have_renamed_stays_and_is_named() {
+    for mut world in projects() {
+        writes(&mut world, "one", "made", "made\nby the turn\n");
+        let [made, mine] = ["made", "mine"].map(|path| world.root().join(path));
+        fs::rename(made, mine).unwrap();
+        let kept = revert(&mut world, &["1"], 3).stdout;
+        let why = "it seems to be what the turn left, renamed since";
+        assert_eq!(kept_in(&kept), [("mine".to_owned(), why.to_owned())]);
+        assert_eq!(world.read("mine"), "made\nby the turn\n");
+    }
+}
+
+#[test]
+fn what_was_renamed_by_the_turn_and_again_is_a_conflict() {
+    for mut world in projects() {
+        moves(&mut world, "one", "a", "new");
+        writes(&mut world, "one", "new", &lines(&[(1, "ONE")]));
+        moves(&mut world, "two", "new", "d/newer");
+        let kept = revert(&mut world, &["2"], 3).stdout;
+        let why = "the turn left it, and turn 1 renamed it since";
+        assert_eq!(kept_in(&kept), [("d/newer".to_owned(), why.to_owned())]);
+        assert!(!world.root().join("a").exists());
+        assert_eq!(world.read("d/newer"), lines(&[(1, "ONE")]));
+    }
+}
+
 #[test]
 fn a_directory_stays_with_what_others_put_in_it() {
     for mut world in projects() {

@@ -137,7 +137,8 @@ impl AtPath {
         }
     }
 
-    pub(super) fn is_any(&self) -> bool {
+    /// Whether anything was there.
+    pub fn is_any(&self) -> bool {
         !matches!(self, Self::Nothing)
     }
 }

@@ -81,6 +81,8 @@ pub enum KeepReason {
     AfterUnheld,
     /// It is not known what the turn that is reverted left there.
     AfterUnknown,
+    /// It seems to be what the turn that is reverted left, by another name.
+    Renamed,
     /// The project and the fork that is brought back have both changed it.
     BothChanged,
     /// Whether it was changed before the step that is gone back to, or after it, is not known.
@@ -122,6 +124,7 @@ impl Step {
                 | KeepReason::BothChanged
                 | KeepReason::AfterUnheld
                 | KeepReason::AfterUnknown
+                | KeepReason::Renamed
                 | KeepReason::BeforeUnknown
                 | KeepReason::BeforeUnheld,
             ) => true,

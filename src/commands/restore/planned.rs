@@ -112,6 +112,14 @@ impl PlannedRestore<'_> {
         }
     }
 
+    /// The same of what the turn left by another name.
+    pub(super) fn renamed_words(self, step: &Step) -> String {
+        match self.later_turn(step) {
+            Some(turn) => format!("the turn left it, and {turn} renamed it since"),
+            None => "it seems to be what the turn left, renamed since".to_owned(),
+        }
+    }
+
     /// The same where what the turn left is not held.
     pub(super) fn unheld_words(self, step: &Step) -> String {
         let by = self.later_turn(step).map(|turn| format!(" by {turn}")).unwrap_or_default();

@@ -349,6 +349,7 @@ fn kept_words(
         (KeepReason::AfterUnknown, _) => {
             ("keep", "not known what the turn left: one of its calls was not examined")
         }
+        (KeepReason::Renamed, _) => return ("keep", shown.renamed_words(step)),
         (KeepReason::BothChanged, _) => return ("keep", shown.both_changed_words(step)),
         (KeepReason::BeforeUnknown, _) => ("keep", StepGap::When.words()),
         (KeepReason::BeforeUnheld, _) => ("keep", StepGap::Bytes.words()),

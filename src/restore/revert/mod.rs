@@ -84,8 +84,17 @@ struct PathOutcome {
     /// What the turn did there, oldest first.
     deeds: Vec<Deed>,
     now: Option<Entry>,
-    wanted: Result<Version, Clash>,
+    wanted: Result<Version, Stays>,
     is_marked: bool,
+}
+
+/// Why a path stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stays {
+    /// What the turn did and what is there do not come to one.
+    Clash(Clash),
+    /// It seems to be what the turn left by another name: this caller of the log renamed it, or nobody was seen to.
+    Renamed(Option<usize>),
 }
 
 impl<'a> Revert<'a> {
@@ -220,7 +229,8 @@ impl Revert<'_> {
                 PathOutcome { deeds, now: change.after, wanted: Ok(wanted), is_marked }
             }
             Err(clash) => {
-                PathOutcome { deeds, now: change.after, wanted: Err(clash), is_marked: false }
+                let wanted = Err(Stays::Clash(clash));
+                PathOutcome { deeds, now: change.after, wanted, is_marked: false }
             }
         }
     }
@@ -258,12 +268,16 @@ impl Revert<'_> {
         let now = outcome.now;
         let change = Change { path: path.clone(), before: then, after: now };
         let wanted = match &outcome.wanted {
-            Err(clash) => {
-                let kept = match clash {
-                    Clash::Touches => KeepReason::BuiltOn,
-                    Clash::Unheld => KeepReason::AfterUnheld,
+            Err(stays) => {
+                let built_on = || self.built_on(path, &outcome.deeds);
+                let (kept, by) = match *stays {
+                    Stays::Clash(Clash::Touches) => (KeepReason::BuiltOn, built_on()),
+                    Stays::Clash(Clash::Unheld) => (KeepReason::AfterUnheld, built_on()),
+                    Stays::Renamed(by) => {
+                        (KeepReason::Renamed, by.map(|by| self.log.callers[by].clone()))
+                    }
                 };
-                reverted.keep(&change, kept, self.built_on(path, &outcome.deeds));
+                reverted.keep(&change, kept, by);
                 return Ok(());
             }
             Ok(wanted) => wanted,
@@ -325,9 +339,10 @@ impl Revert<'_> {
     fn built_on(&self, path: &RelPath, deeds: &[Deed]) -> Option<Caller> {
         let clashes = |there: &Version| self.take_back(path, deeds, there, false).is_err();
         let sights = self.log.sights.get(path)?;
-        let last = sights.iter().rposition(|sight| sight.by == Doer::Turn)?;
-        let first =
-            sights[last + 1..].iter().find(|sight| clashes(&VersionEntry::seen(&sight.there)))?;
+        let last = sights.iter().rposition(|sight| sight.by == Doer::Turn);
+        let first = sights[last.map_or(0, |last| last + 1)..]
+            .iter()
+            .find(|sight| clashes(&VersionEntry::seen(&sight.there)))?;
         let Doer::Call(Some(caller)) = first.by else { return None };
         let caller = &self.log.callers[caller];
         // What clashed before the call began is another author's, and was not seen.

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{PathOutcome, Revert, story::Deed};
+use super::{PathOutcome, Revert, Stays, story::Deed};
 use crate::{
-    attribution::PathSide,
+    attribution::{Doer, PathSide, Sight},
     model::{Kind, RelPath},
     plan::Change,
-    restore::version::{Clash, Version, VersionEntry},
+    restore::version::{COMPARED_MAX, Clash, Version, VersionEntry},
 };
 
 impl Revert<'_> {
@@ -65,20 +65,18 @@ impl Revert<'_> {
                     set(outcomes, &new, Ok(None), false);
                 }
                 // Both stay, or there would be two of it.
-                Err(clash) => set(outcomes, old, Err(clash), false),
+                Err(clash) => set(outcomes, old, Err(Stays::Clash(clash)), false),
             }
         }
     }
 
-    /// A file that the turn changed was renamed since.
+    /// A file that the turn left was renamed since.
     fn follow_later(&self, changes: &[Change], outcomes: &mut BTreeMap<RelPath, PathOutcome>) {
-        let is_file = |found: &Version| found.as_ref().is_some_and(|it| it.kind == Kind::File);
-        let lost: Vec<(RelPath, Deed)> = outcomes
+        let lost: Vec<(RelPath, Version, VersionEntry)> = outcomes
             .iter()
             .filter_map(|(path, outcome)| match (&outcome.deeds[..], outcome.now) {
-                // What the turn made may have been copied: another name of it is not the turn's.
-                ([only], None) if is_file(&only.before) && is_file(&only.after) => {
-                    Some((path.clone(), only.clone()))
+                ([Deed { before, after: Some(after) }], None) if after.kind == Kind::File => {
+                    Some((path.clone(), before.clone(), after.clone()))
                 }
                 _ => None,
             })
@@ -87,44 +85,153 @@ impl Revert<'_> {
             return;
         }
         let touched: BTreeSet<&RelPath> = self.log.touched().collect();
-        let is_new = |change: &&Change| {
-            change.before.is_none()
-                && change.after.is_some_and(|now| now.kind == Kind::File)
+        let is_others = |change: &&Change| {
+            change.after.is_some_and(|now| now.kind == Kind::File)
                 && !touched.contains(&change.path)
         };
-        let new: Vec<(RelPath, VersionEntry)> = changes
-            .iter()
-            .filter(is_new)
-            .filter_map(|change| Some((change.path.clone(), VersionEntry::here(change.after?))))
-            .collect();
-        for (old, Deed { before, after }) in lost {
-            let Some(after) = after else { continue };
-            let Some(at) = self.source.most_alike((&old, &after), &new) else { continue };
-            let (path, here) = &new[at];
-            if outcomes.contains_key(path) {
-                continue;
-            }
-            let Some(here) = self.source.apart(path, Some(here.clone())) else { continue };
-            let after = self.source.apart(&old, Some(after));
-            let sides = [&after, &Some(here), &before];
-            let now = changes.iter().find(|change| change.path == *path);
-            let now = now.and_then(|change| change.after);
-            // Where it does not fit, it may be another file.
-            let merged = self.source.three(&old, sides, self.markers);
-            let Ok((wanted, is_marked)) = merged.map(|(it, is_marked)| (Ok(it), is_marked)) else {
-                continue;
-            };
-            let deeds = vec![Deed { before: before.clone(), after: after.clone() }];
-            outcomes.remove(&old);
-            outcomes.insert(path.clone(), PathOutcome { deeds, now, wanted, is_marked });
+        let others = changes.iter().filter(is_others);
+        let others = others.map(|change| (change.path.clone(), change)).collect();
+        for (old, before, after) in lost {
+            self.follow_one(LostFile { old, before, after }, &others, outcomes);
         }
     }
+
+    /// The same for one file; the `others` are files that the turn did not touch and that have changed since.
+    fn follow_one(
+        &self,
+        LostFile { old, before, after }: LostFile,
+        others: &BTreeMap<RelPath, &Change>,
+        outcomes: &mut BTreeMap<RelPath, PathOutcome>,
+    ) -> Option<()> {
+        let renamed = self.renamed_by_call(&old);
+        let by = renamed.as_ref().map(|(_, by)| *by);
+        let found = || {
+            let new = new_files(others);
+            let equal = || self.equal_of(&old, &after, &new).filter(|_| before.is_none());
+            self.most_alike_of(&old, &after, &new).or_else(equal)
+        };
+        let path = renamed.map(|(path, _)| path).or_else(found)?;
+        let other = others.get(&path).filter(|_| !outcomes.contains_key(&path))?;
+        let now = other.after?;
+        // What was there before is gone for it.
+        let is_over_another = other.before.is_some();
+        let here = self.source.apart(&path, Some(VersionEntry::here(now)))?;
+        let after = self.source.apart(&old, Some(after));
+        let own = before.is_none().then(|| self.own_rename(&after, outcomes)).flatten();
+        let sides = [&after, &Some(here), &before];
+        let (wanted, is_marked) = match (&before, by) {
+            // Where it was before the turn, and where it is now, are two other places.
+            _ if own.is_some() || is_over_another => (Err(Stays::Renamed(by)), false),
+            // What the turn made may have been copied: another name of it is not the turn's.
+            (None, None) => (Err(Stays::Renamed(None)), false),
+            _ => match self.source.three(&old, sides, self.markers) {
+                Ok((wanted, is_marked)) => (Ok(wanted), is_marked),
+                Err(clash) if by.is_some() => (Err(Stays::Clash(clash)), false),
+                // It may be another file.
+                Err(_) => return None,
+            },
+        };
+        outcomes.remove(&old);
+        outcomes.retain(|path, _| Some(path) != own.as_ref());
+        let deeds = vec![Deed { before, after }];
+        outcomes.insert(path, PathOutcome { deeds, now: Some(now), wanted, is_marked });
+        Some(())
+    }
+
+    fn most_alike_of(
+        &self,
+        old: &RelPath,
+        after: &VersionEntry,
+        new: &[(RelPath, VersionEntry)],
+    ) -> Option<RelPath> {
+        let at = self.source.most_alike((old, after), new)?;
+        Some(new[at].0.clone())
+    }
+
+    /// The only one of some files that is the same. It may be so by chance.
+    fn equal_of(
+        &self,
+        old: &RelPath,
+        after: &VersionEntry,
+        new: &[(RelPath, VersionEntry)],
+    ) -> Option<RelPath> {
+        let bytes = self.source.read(old, after).filter(|bytes| !bytes.is_empty())?;
+        let is_equal = |(path, here): &&(RelPath, VersionEntry)| {
+            here.kind == after.kind && self.source.read(path, here).as_ref() == Some(&bytes)
+        };
+        let mut equal = new.iter().take(COMPARED_MAX).filter(is_equal);
+        let (path, _) = equal.next()?;
+        equal.next().is_none().then(|| path.clone())
+    }
+
+    /// Where the turn had renamed from what it left `after`, if it had: it would be put back there.
+    fn own_rename(
+        &self,
+        after: &Version,
+        outcomes: &BTreeMap<RelPath, PathOutcome>,
+    ) -> Option<RelPath> {
+        let after = after.as_ref()?;
+        let from = outcomes.iter().filter_map(|(path, outcome)| match &outcome.deeds[..] {
+            [Deed { before: Some(before), after: None }] if outcome.now.is_none() => {
+                Some((path.clone(), before.clone()))
+            }
+            _ => None,
+        });
+        let mut from: Vec<(RelPath, VersionEntry)> = from.collect();
+        let (first, _) = from.first()?.clone();
+        let at = self.source.most_alike((&first, after), &from)?;
+        Some(from.swap_remove(at).0)
+    }
+
+    /// Where later calls have renamed a file to, and the last of them.
+    fn renamed_by_call(&self, old: &RelPath) -> Option<(RelPath, usize)> {
+        /// Longer than any that people make.
+        const RENAMES_MAX: usize = 20;
+        let next = |(path, _): &(RelPath, usize)| self.renamed_once(path);
+        std::iter::successors(self.renamed_once(old), next).take(RENAMES_MAX).last()
+    }
+
+    /// The call that was the last one to leave nothing at a path, and where it left what had been there.
+    fn renamed_once(&self, old: &RelPath) -> Option<(RelPath, usize)> {
+        let sights = self.log.sights.get(old)?;
+        let gone = sights.iter().rposition(|sight| !sight.there.is_any())?;
+        let Doer::Call(Some(by)) = sights[gone].by else { return None };
+        let was = VersionEntry::seen(&sights[..gone].last()?.there);
+        // All empty files are the same.
+        if self.source.read(old, was.as_ref()?)?.is_empty() {
+            return None;
+        }
+        let is_it = |sight: &Sight| {
+            sight.by == Doer::Call(Some(by))
+                && self.source.is_same(old, &was, &VersionEntry::seen(&sight.there))
+        };
+        let sights = self.log.sights.iter();
+        let mut to = sights.filter(|(path, all)| *path != old && all.iter().any(is_it));
+        let (path, _) = to.next()?;
+        to.next().is_none().then(|| (path.clone(), by))
+    }
+}
+
+/// The files that are there and were not before the turn.
+fn new_files(others: &BTreeMap<RelPath, &Change>) -> Vec<(RelPath, VersionEntry)> {
+    let new = others.iter().filter(|(_, change)| change.before.is_none());
+    let here = |(path, change): (&RelPath, &&Change)| {
+        Some((path.clone(), VersionEntry::here(change.after?)))
+    };
+    new.filter_map(here).collect()
+}
+
+/// A file that the turn left, and that is not there any more.
+struct LostFile {
+    old: RelPath,
+    before: Version,
+    after: VersionEntry,
 }
 
 fn set(
     outcomes: &mut BTreeMap<RelPath, PathOutcome>,
     path: &RelPath,
-    wanted: Result<Version, Clash>,
+    wanted: Result<Version, Stays>,
     is_marked: bool,
 ) {
     if let Some(outcome) = outcomes.get_mut(path) {
