@@ -263,6 +263,8 @@ fn what_the_user_may_have_renamed_stays_and_is_named() {
         let kept = revert(&mut world, &["1"], 3).stdout;
         let why = "it seems to be what the turn left, renamed since";
         assert_eq!(kept_in(&kept), [("mine".to_owned(), why.to_owned())]);
+        let said = ours(&mut world, &["undo"], 1).stderr;
+        assert!(said.contains("of no turn and no restore is anything left to undo"), "{said}");
         assert_eq!(world.read("mine"), "made\nby the turn\n");
     }
 }

@@ -66,7 +66,9 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &UndoArgs) -> Result<Exit> {
     }
     say_elsewhere(process, &project);
     let target = target.ok_or_else(|| {
+        let was_skipped = plan::undo_target(&checkpoints, &[], session).is_some();
         let none = match session {
+            _ if was_skipped => "of no turn and no restore is anything left to undo".to_owned(),
             Some(session) => {
                 let session = ui::escape(session.as_bytes());
                 format!("there is no turn of a session `{session}…` to undo")
