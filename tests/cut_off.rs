@@ -1,4 +1,5 @@
-//! A call that was not seen to end, for it was refused or cut off, runs no more once its turn is over.
+//! When a call is over that was not seen to end: it was refused or cut off, or something of it goes on in the
+//! background.
 
 use serde_json::{Value, json};
 
@@ -89,4 +90,50 @@ fn the_end_of_a_call_may_come_after_that_of_its_turn() {
     ends(&mut world, "s/one", "make");
     world.write("a", "one\nONE\nmine\n");
     assert_eq!(writers(&mut world, "a"), ["before", "one", "you"]);
+}
+
+/// A call of which something goes on in the background, and what then is done beside it.
+fn goes_on(world: &mut World, command: &str, is_task: bool) {
+    let input = json!({ "command": command, "run_in_background": is_task });
+    event(world, "PreToolUse", "s/one", "Bash", &input, command);
+    event(world, "PostToolUse", "s/one", "Bash", &input, command);
+}
+
+/// The agent says which tasks of it go on when a turn ends.
+fn stops_with(world: &mut World, turn: &str, tasks: &Value) {
+    world.wait(1);
+    let (session, turn) = turn.split_once('/').unwrap();
+    let payload = json!({
+        "session_id": session, "cwd": world.root(), "hook_event_name": "Stop", "prompt_id": turn,
+        "background_tasks": tasks,
+    });
+    world.run_in(&world.root(), &["hook", "--agent", "claude-code"], &payload.to_string());
+}
+
+#[test]
+fn what_goes_on_in_the_background_may_write_as_the_user_may() {
+    for (command, is_task) in [("make", true), ("make &", false), ("touch b", true)] {
+        let mut world = project();
+        goes_on(&mut world, command, is_task);
+        let file = if command == "touch b" { "b" } else { "a" };
+        world.write(file, "one\nperhaps\n");
+        let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
+        assert!(!plan.contains("not by the agent"), "{command}: {plan}");
+        // Another turn's own edit is its own all the same.
+        writes(&mut world, "s/two", file, "one\nperhaps\nTWO\n");
+        let line = writers(&mut world, file);
+        assert_eq!(line[1..], ["unknown", "two"], "{command}");
+        stops_with(&mut world, "s/two", &json!([{ "id": "1" }]));
+        world.write(file, "one\nperhaps\nTWO\nperhaps\n");
+        assert_eq!(writers(&mut world, file)[3], "unknown", "{command}");
+        stops_with(&mut world, "s/two", &json!([]));
+        writes(&mut world, "t/three", "c", "C\n");
+        world.write(file, "one\nperhaps\nTWO\nperhaps\nlast\n");
+        let last = if is_task { "you" } else { "unknown" };
+        assert_eq!(writers(&mut world, file)[4], last, "{command}");
+        event(&mut world, "SessionEnd", "s/two", "", &json!({}), "");
+        writes(&mut world, "t/four", "d", "D\n");
+        world.write(file, "one\nperhaps\nTWO\nperhaps\nlast\nmine\n");
+        assert_eq!(writers(&mut world, file)[5], "you", "{command}");
+    }
 }

@@ -1,6 +1,7 @@
 //! The payload that Claude Code brought into the world, and that many others send too.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::input::Input;
 use super::payload::{self, Heard};
@@ -27,6 +28,9 @@ pub(super) struct ClaudePayload {
     pub(super) tool_name: Text,
     pub(super) tool_use_id: Text,
     pub(super) tool_input: Input,
+    pub(super) tool_response: Input,
+    /// What runs when a turn ends.
+    pub(super) background_tasks: Value,
 }
 
 impl ClaudePayload {
@@ -48,6 +52,8 @@ impl ClaudePayload {
             call: self.tool_use_id,
             tool: self.tool_name,
             input: self.tool_input,
+            in_background: self.tool_response.in_background(),
+            is_alone: self.background_tasks.as_array().is_some_and(Vec::is_empty),
             ..Heard::default()
         }
     }

@@ -44,6 +44,8 @@ pub(super) struct Input {
     whole: Option<String>,
     /// Every argument asked about, in order, from all depths.
     found: Vec<(String, ArgumentValue)>,
+    /// Whether an argument says that something goes on in the background.
+    in_background: bool,
 }
 
 /// What an argument says.
@@ -64,7 +66,7 @@ impl Input {
             Text::Is(text) => ArgumentValue::Text(text),
             Text::Absent | Text::Scalar(_) | Text::Odd => ArgumentValue::Odd,
         };
-        Self { whole: None, found: vec![(key.to_owned(), value)] }
+        Self { found: vec![(key.to_owned(), value)], ..Self::default() }
     }
 
     /// Replacing the files under these names.
@@ -93,6 +95,11 @@ impl Input {
         };
         let paths = texts.and_then(|texts| patch::paths(&texts.join("\n")));
         paths.map_or(Intent::Unknown, Intent::Edit)
+    }
+
+    /// Whether an argument asks for something to go on in the background, or a result names what does.
+    pub(super) fn in_background(&self) -> bool {
+        self.in_background
     }
 
     /// Whether there is any argument of that name.
@@ -169,7 +176,10 @@ impl Input {
         self.found.push((key.to_owned(), ArgumentValue::Nested));
         let inner = serde_json::Deserializer::from_str(raw).deserialize_any(Take(depth + 1));
         match inner {
-            Ok(input) => self.found.extend(input.found),
+            Ok(input) => {
+                self.in_background |= input.in_background;
+                self.found.extend(input.found);
+            }
             Err(_) => self.found.push((key.to_owned(), ArgumentValue::Odd)),
         }
     }
@@ -222,6 +232,12 @@ fn names_a_path(key: &str) -> bool {
     words(key).last().is_some_and(|word| PATH_WORDS.contains(&word.as_str()))
 }
 
+/// Whether an argument's name says that something goes on in the background: `run_in_background`, `is_background`
+/// or `background`, and in Claude Code's results `backgroundTaskId`.
+fn names_background(key: &str) -> bool {
+    key.ends_with("background") || key.starts_with("background")
+}
+
 /// The words of a name, lowercase: `filePath`, `file_path` and `file-path` have the same.
 pub(super) fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
@@ -260,6 +276,9 @@ impl<'de> Visitor<'de> for Take {
         while let Some(key) = map.next_key::<String>()? {
             if ASKED.contains(&key.as_str()) || names_a_path(&key) {
                 input.keep(&key, map.next_value::<&RawValue>()?.get(), self.0);
+            } else if names_background(&key) {
+                let raw = map.next_value::<&RawValue>()?.get();
+                input.in_background |= !matches!(raw, "false" | "null" | "\"\"");
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -275,7 +294,7 @@ impl<'de> Visitor<'de> for Take {
                 return Ok(input);
             }
         }
-        Ok(Input { whole: Some(text.to_owned()), found: Vec::new() })
+        Ok(Input { whole: Some(text.to_owned()), ..Input::default() })
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Input, A::Error> {

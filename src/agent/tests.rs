@@ -267,6 +267,23 @@ fn where_the_agent_is_silent_the_environment_speaks() {
 }
 
 #[test]
+fn what_goes_on_in_the_background_is_told() {
+    let claude = by_name("claude-code").unwrap();
+    let goes_on = |input: &str, response: &str| {
+        let payload = format!(
+            r#"{{"hook_event_name":"PostToolUse","session_id":"s","tool_name":"Bash",
+                "tool_input":{input},"tool_response":{response}}}"#
+        );
+        let event = claude.parse(payload.as_bytes(), &Markers::default()).unwrap();
+        matches!(event, Event::ToolGoesOn(_))
+    };
+    assert!(goes_on(r#"{"command":"make","run_in_background":true}"#, "null"));
+    assert!(goes_on(r#"{"command":"make"}"#, r#"{"stdout":"","backgroundTaskId":"b1"}"#));
+    assert!(!goes_on(r#"{"command":"make","run_in_background":false}"#, r#"{"stdout":"x"}"#));
+    assert!(!goes_on(r#"{"command":"make"}"#, r#"{"backgroundTaskId":null}"#));
+}
+
+#[test]
 fn a_command_is_meant_from_where_it_says() {
     let gemini = by_name("gemini-cli").unwrap();
     let payload = br#"{"hook_event_name":"BeforeTool","cwd":"/p","tool_name":"run_shell_command",

@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    ChangeSummary, LogEvent, LogLine, PathSide, SinceCheckpoint, after_edit, after_shell, append,
-    append_again, at, author, state_before, until,
+    ChangeSummary, InBackground, LogEvent, LogLine, PathSide, SinceCheckpoint, after_edit,
+    after_shell, append, append_again, at, author, state_before, until,
 };
 use crate::{
     error::Result,
@@ -212,23 +212,23 @@ fn above_while(paths: &[PathBuf], is_missing: impl Fn(&PathBuf) -> bool) -> Vec<
 }
 
 /// Notes what a call left in a root, and counts what a command did. Adds to `held` what an edit left and
-/// is held for the steps of its turn.
+/// is held for the steps of its turn. What it started may go on `beside`.
 ///
 /// # Errors
 ///
 /// Fails if the root cannot be read, or the log not written.
 pub fn ended(
     since: SinceCheckpoint<'_, '_>,
-    call: &ToolCall,
-    effect: &Effect,
+    (call, effect): (&ToolCall, &Effect),
     cwd: &Path,
+    beside: Option<InBackground>,
     held: &mut Vec<HeldWrite>,
 ) -> Result<Option<ChangeSummary>> {
     let (name, paths) = (name(call), paths(effect, since.root, cwd));
     if paths.as_ref().is_some_and(Vec::is_empty) {
         return Ok(None);
     }
-    let ended = LogEvent::Ended { call: name.clone() };
+    let ended = LogEvent::Ended { call: name.clone(), beside };
     let line = LogLine { at: at(since.process), by: since.by.to_owned(), what: ended };
     append(&since.state.root(since.root), &[line])?;
     match paths {

@@ -2,7 +2,7 @@
 //! more.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     path::PathBuf,
     time::Instant,
 };
@@ -10,7 +10,8 @@ use std::{
 use memchr::memmem;
 
 use super::{
-    ChangeSummary, LogEvent, LogLine, PathSide, PathState, SinceCheckpoint, append, at,
+    ChangeSummary, InBackground, LogEvent, LogLine, PathSide, PathState, SinceCheckpoint, append,
+    at,
     log::{read, unparsed},
     look::{self, state_of},
 };
@@ -22,17 +23,25 @@ struct UnfinishedCall {
     of: CheckpointId,
     /// What it can change; `None` for anything.
     paths: Option<Vec<String>>,
+    /// What goes on of it in the background, if that is all.
+    beside: Option<InBackground>,
 }
 
-/// Notes of each unfinished call of a session that it runs no more, and whether it left nothing. Counts
+/// Notes of each unfinished call of a session that it runs no more, and whether it left nothing; of those that
+/// go on in the background, if `are_over` says so. Counts
 /// what was done meanwhile if one of them is a command. `began` is when the turn did, in nanoseconds since 1970.
 ///
 /// # Errors
 ///
 /// Fails if the root or its store cannot be read, or the log not written.
-pub fn cut_off(since: SinceCheckpoint<'_, '_>, began: i64) -> Result<Option<ChangeSummary>> {
+pub fn cut_off(
+    since: SinceCheckpoint<'_, '_>,
+    began: i64,
+    are_over: impl Fn(InBackground) -> bool,
+) -> Result<Option<ChangeSummary>> {
     let place = since.state.root(since.root);
-    let calls = unfinished(&place, since.by, began);
+    let mut calls = unfinished(&place, since.by, began);
+    calls.retain(|call| call.beside.is_none_or(&are_over));
     if calls.is_empty() {
         return Ok(None);
     }
@@ -67,7 +76,8 @@ pub fn cut_off(since: SinceCheckpoint<'_, '_>, began: i64) -> Result<Option<Chan
 fn unfinished(place: &RootState, by: &str, since: i64) -> Vec<UnfinishedCall> {
     let by = format!("\"by\":\"{by}\",");
     let left = format!("{by}\"left\":");
-    let (bytes, mut ended, mut calls) = (unparsed(place), HashSet::new(), BTreeMap::new());
+    let (bytes, mut calls) = (unparsed(place), BTreeMap::new());
+    let (mut ended, mut running) = (HashSet::new(), HashMap::new());
     let has = |line: &[u8], text: &str| memmem::find(line, text.as_bytes()).is_some();
     let its = bytes.rsplit(|&byte| byte == b'\n').filter(|line| has(line, &by));
     for line in its.filter(|line| !has(line, &left)) {
@@ -80,9 +90,14 @@ fn unfinished(place: &RootState, by: &str, since: i64) -> Vec<UnfinishedCall> {
         match what {
             LogEvent::Began { call, of, paths, .. } if !ended.contains(&call) => {
                 let Some(of) = CheckpointId::parse(&of) else { continue };
-                calls.insert((at, call.clone()), UnfinishedCall { name: call, of, paths });
+                let beside = running.get(&call).copied();
+                let found = UnfinishedCall { name: call.clone(), of, paths, beside };
+                calls.insert((at, call), found);
             }
-            LogEvent::Ended { call } | LogEvent::Done { call } | LogEvent::CutOff { call, .. } => {
+            LogEvent::Ended { call, beside: Some(beside) } => {
+                running.insert(call, beside);
+            }
+            LogEvent::Ended { call, .. } | LogEvent::CutOff { call, .. } => {
                 ended.insert(call);
             }
             _ => (),

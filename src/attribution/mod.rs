@@ -128,6 +128,9 @@ pub enum LogEvent {
     Ended {
         /// The call.
         call: String,
+        /// What goes on of it in the background.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        beside: Option<InBackground>,
     },
     /// Everything a call left has been noted.
     Done {
@@ -184,6 +187,16 @@ pub enum LogEvent {
         /// The SHA-256 of the bytes.
         sha: String,
     },
+}
+
+/// What goes on when a call has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InBackground {
+    /// A task of the agent's, which may say at the end of a turn that none runs.
+    Task,
+    /// A process that a command line does not wait for. Nobody says when it ends.
+    Process,
 }
 
 /// What is at a path.

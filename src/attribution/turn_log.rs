@@ -75,6 +75,8 @@ pub struct Caller {
     pub ended: Option<usize>,
     /// When its turn was over although it was not seen to end.
     pub cut_off: Option<usize>,
+    /// Until where something that it started may have gone on in the background after its end.
+    pub beside: Option<usize>,
     /// Whether the whole root was compared with the checkpoint right before it.
     pub compared: bool,
     /// The tool; empty if it was not noted.
@@ -167,6 +169,8 @@ pub struct LoggedCall {
     pub done: Option<usize>,
     /// What it could change; `None` for anything.
     pub paths: Option<Vec<RelPath>>,
+    /// Whether something that it started may have gone on in the background.
+    pub in_background: bool,
 }
 
 /// A checkpoint among what was seen.
@@ -292,7 +296,7 @@ impl TurnLog {
 
     /// The calls of which it is not known what they left.
     pub fn unseen(&self) -> impl Iterator<Item = &LoggedCall> {
-        self.calls.iter().filter(|call| call.done.is_none())
+        self.calls.iter().filter(|call| call.done.is_none() || call.in_background)
     }
 }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use super::{judged::JudgedCall, site::EventSite};
 use crate::{
     agent::Dialect,
-    attribution::{self, ChangeSummary, SinceCheckpoint},
+    attribution::{self, ChangeSummary, InBackground, SinceCheckpoint},
     error::Result,
     journal::LineKind,
     ledger::{HeldWrite, Ledger},
@@ -20,6 +20,7 @@ pub(super) fn on_done(
     process: &Process<'_>,
     dialect: &'static Dialect,
     call: &ToolCall,
+    task: Option<InBackground>,
 ) -> Decision {
     if call.intent == Intent::Read {
         return Decision::NEUTRAL;
@@ -29,13 +30,21 @@ pub(super) fn on_done(
         Some(paths) => Effect::Touches(paths.to_vec()),
         None => JudgedCall::of(&site, call).effect,
     };
-    if effect == Effect::None { Decision::NEUTRAL } else { on_effect(&site, call, &effect) }
+    match effect {
+        Effect::None => Decision::NEUTRAL,
+        effect => on_effect(&site, call, &effect, task),
+    }
 }
 
 /// The same for a call of which it is known what it could change.
-pub(super) fn on_effect(site: &EventSite<'_, '_>, call: &ToolCall, effect: &Effect) -> Decision {
+pub(super) fn on_effect(
+    site: &EventSite<'_, '_>,
+    call: &ToolCall,
+    effect: &Effect,
+    task: Option<InBackground>,
+) -> Decision {
     let mut blasts = Vec::new();
-    let noted = note_left(site, call, effect, &mut blasts);
+    let noted = note_left(site, call, (effect, task.or_else(|| started(effect))), &mut blasts);
     // What names all that it changes is no surprise.
     let touches = matches!(effect, Effect::Touches(_));
     let told = if touches { None } else { notice(site, &blasts) };
@@ -47,7 +56,7 @@ pub(super) fn on_effect(site: &EventSite<'_, '_>, call: &ToolCall, effect: &Effe
 fn note_left(
     site: &EventSite<'_, '_>,
     call: &ToolCall,
-    effect: &Effect,
+    (effect, beside): (&Effect, Option<InBackground>),
     blasts: &mut Vec<(CheckpointId, ChangeSummary)>,
 ) -> Result<()> {
     // A stamp is as trustworthy as it is old by then.
@@ -59,16 +68,29 @@ fn note_left(
         let is_edit = matches!(effect, Effect::Touches(_));
         let known = if is_edit { ledger.known() } else { BTreeMap::new() };
         covered = known.into_iter().chain(ledger.ends(&attribution::name(call))).collect();
+        if beside.is_some() {
+            ledger.goes_on_beside();
+        }
     })?;
     let mut held = Vec::new();
     for (root, of) in &covered {
         let blast = since(site, root, *of, |since| {
-            attribution::ended(since, call, effect, &site.cwd, &mut held)
+            attribution::ended(since, (call, effect), &site.cwd, beside, &mut held)
         })?;
         blasts.extend(blast.map(|blast| (*of, blast)));
     }
     // Only now is what the agent left held, and only what is held need not be held again.
     wrote(site, call, &held, now_ns)
+}
+
+/// What a command line started and does not wait for.
+fn started(effect: &Effect) -> Option<InBackground> {
+    match effect {
+        Effect::Destroys(finding) | Effect::Unknown(finding) => {
+            finding.in_background.then_some(InBackground::Process)
+        }
+        Effect::None | Effect::Touches(_) => None,
+    }
 }
 
 /// Notes in the ledger what a call left at the files that it names.

@@ -35,7 +35,7 @@ use self::{
 };
 use crate::{
     agent::{self, Dialect, EventKind, HookAnswer, Markers},
-    attribution::Begins,
+    attribution::{Begins, InBackground},
     error::{Error, Result},
     ledger::Ledger,
     model::{Decision, Effect, Event, Intent, Reach, ScanScope, ToolCall},
@@ -110,18 +110,26 @@ fn on_event(
     let site = |context| EventSite::of(process, dialect, context);
     match event {
         Event::ToolCall(call) => on_call(process, dialect, markers, &placed(&call)),
-        Event::ToolDone(call) => after_call::on_done(process, dialect, &placed(&call)),
+        Event::ToolDone(call) => after_call::on_done(process, dialect, &placed(&call), None),
+        Event::ToolGoesOn(call) => {
+            after_call::on_done(process, dialect, &placed(&call), Some(InBackground::Task))
+        }
         Event::TurnBegins { context, prompt } => {
             turn_boundary::turn_begins(&site(&context), prompt.as_deref())
         }
         Event::TurnEnds(context) => {
             let site = site(&context);
             turn_boundary::start_maintenance(&site);
-            turn_boundary::turn_ends(&site)
+            turn_boundary::turn_ends(&site, |_| false)
+        }
+        Event::TurnEndsAlone(context) => {
+            let site = site(&context);
+            turn_boundary::start_maintenance(&site);
+            turn_boundary::turn_ends(&site, |beside| beside == InBackground::Task)
         }
         Event::SessionEnds(context) => {
             let site = site(&context);
-            let decision = turn_boundary::turn_ends(&site);
+            let decision = turn_boundary::turn_ends(&site, |_| true);
             turn_boundary::on_session_end(&site);
             decision
         }

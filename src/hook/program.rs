@@ -58,9 +58,9 @@ pub fn program_begins(
 pub fn program_ended(process: &Process<'_>, call: &ToolCall) -> Decision {
     let dialect = agent::by_agent(call.context.agent);
     let site = EventSite::of(process, dialect, &call.context);
-    let told = after_call::on_effect(&site, call, &judged(&site, call).effect);
+    let told = after_call::on_effect(&site, call, &judged(&site, call).effect, None);
     // Nothing is open any more, but for what could not be looked at.
-    turn_boundary::turn_ends(&site);
+    turn_boundary::turn_ends(&site, |_| false);
     turn_boundary::start_maintenance(&site);
     told
 }

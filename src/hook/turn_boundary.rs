@@ -14,7 +14,7 @@ use super::{
     site::EventSite,
 };
 use crate::{
-    attribution::{self, ChangeSummary, SinceCheckpoint},
+    attribution::{self, ChangeSummary, InBackground, SinceCheckpoint},
     error::Result,
     fs::read_small,
     install,
@@ -63,7 +63,7 @@ pub(super) fn turn_begins(site: &EventSite<'_, '_>, prompt: Option<&str>) -> Dec
         warm(site, root, Edge::Begins);
     }
     let blasts = if before.tells_ends {
-        before.cut_off(site)
+        before.cut_off(site, |_| false)
     } else {
         look(site, &open, |since, _| attribution::seen_late(since))
     };
@@ -98,8 +98,12 @@ fn kept_prompt(site: &EventSite<'_, '_>) -> Option<String> {
     kept.get("prompt")?.as_str().map(str::to_owned)
 }
 
-/// The agent has finished: what its commands left that were not seen to end is its own.
-pub(super) fn turn_ends(site: &EventSite<'_, '_>) -> Decision {
+/// The agent has finished: what its commands left that were not seen to end is its own. Of what goes on in the
+/// background, this is over that `are_over` says.
+pub(super) fn turn_ends(
+    site: &EventSite<'_, '_>,
+    are_over: impl Fn(InBackground) -> bool,
+) -> Decision {
     // A sub-agent's end is not the end of what runs beside it.
     if site.context.subagent.is_some() {
         return Decision::NEUTRAL;
@@ -111,7 +115,7 @@ pub(super) fn turn_ends(site: &EventSite<'_, '_>) -> Decision {
     });
     let quiet = site.quiet(ended);
     let blasts = if turn.tells_ends {
-        turn.cut_off(site)
+        turn.cut_off(site, are_over)
     } else {
         look(site, &open, attribution::turn_ended)
     };
@@ -125,7 +129,8 @@ pub(super) fn turn_ends(site: &EventSite<'_, '_>) -> Decision {
 struct LastTurn {
     /// The roots that it has a checkpoint of.
     roots: BTreeMap<PathBuf, CheckpointId>,
-    /// When it first used one, in nanoseconds since 1970.
+    /// When it first used one, in nanoseconds since 1970; 0 if something of an earlier one may go on in the
+    /// background.
     began: i64,
     /// Whether its agent says when a call ends.
     tells_ends: bool,
@@ -133,15 +138,24 @@ struct LastTurn {
 
 impl LastTurn {
     fn of(ledger: &Ledger) -> Self {
+        let tells_ends = ledger.tells_ends();
+        if ledger.runs_beside() {
+            return Self { roots: ledger.known(), began: 0, tells_ends };
+        }
         let began = ledger.turn_began().and_then(|at| at.timestamp_nanos_opt());
-        Self { roots: ledger.covered(), began: began.unwrap_or(0), tells_ends: ledger.tells_ends() }
+        Self { roots: ledger.covered(), began: began.unwrap_or(0), tells_ends }
     }
 
     /// Sees to calls of it that were not seen to end. They were refused or cut off, and a person may have
     /// worked since.
-    fn cut_off(&self, site: &EventSite<'_, '_>) -> Vec<(CheckpointId, ChangeSummary)> {
+    fn cut_off(
+        &self,
+        site: &EventSite<'_, '_>,
+        are_over: impl Fn(InBackground) -> bool,
+    ) -> Vec<(CheckpointId, ChangeSummary)> {
         let seen = |(root, of): (&PathBuf, &CheckpointId)| {
-            let seen = since(site, root, *of, |since| attribution::cut_off(since, self.began));
+            let seen =
+                since(site, root, *of, |since| attribution::cut_off(since, self.began, &are_over));
             // What cannot be looked at has no known author, and that is all.
             Some((*of, seen.ok().flatten()?))
         };

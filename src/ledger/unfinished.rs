@@ -85,6 +85,17 @@ impl Ledger {
         ended.filter_map(|it| Some((it.root.to_path()?, CheckpointId::parse(&it.of)?))).collect()
     }
 
+    /// Notes that something goes on in the background after its call.
+    pub fn goes_on_beside(&mut self) {
+        self.changed |= !self.wire.beside;
+        self.wire.beside = true;
+    }
+
+    /// Whether something may go on in the background.
+    pub fn runs_beside(&self) -> bool {
+        self.wire.beside
+    }
+
     /// Notes that this agent says when a call is done.
     pub fn expect_ends(&mut self) {
         self.changed |= !self.wire.tells_ends;

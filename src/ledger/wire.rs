@@ -57,6 +57,9 @@ pub(super) struct LedgerWire {
     /// Whether this agent says when a call of this session is done.
     #[serde(default)]
     pub(super) tells_ends: bool,
+    /// Whether something was started that may go on in the background.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) beside: bool,
     /// What the model is to be told with the next prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) tell: Option<String>,

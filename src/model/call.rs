@@ -96,8 +96,12 @@ pub enum Event {
     ToolCall(ToolCall),
     /// The agent has used a tool, whatever came of it.
     ToolDone(ToolCall),
+    /// The same of a tool that has only started something: it goes on in the background.
+    ToolGoesOn(ToolCall),
     /// The agent has finished its work on the turn, or a sub-agent its part of it.
     TurnEnds(CallContext),
+    /// The same, and none of the agent's tasks goes on in the background.
+    TurnEndsAlone(CallContext),
     /// The conversation is over.
     SessionEnds(CallContext),
     /// Something we were told about and do not act on.
@@ -196,6 +200,8 @@ pub struct Finding {
     /// Whether a shell that goes on may read later lines otherwise after it: a name stands for
     /// something else, or an output goes elsewhere.
     pub changes_shell: bool,
+    /// Whether something of it may go on when the line has ended.
+    pub in_background: bool,
 }
 
 /// How bad a command can be, from harmless to unknowable. The order is what "worst" means.

@@ -155,18 +155,20 @@ fn walked(line: &str, scope: &ShellContext) -> (Finding, Vec<ScriptFile>) {
         walk = walk.again();
         walk.script(line);
     }
-    let (is_guess, changes_shell) = (walk.has_followed(), walk.changes_shell);
+    let (is_guess, changes_shell, in_background) =
+        (walk.has_followed(), walk.changes_shell, walk.in_background);
     let (mut proof, scripts) = (walk.unbelieving(), walk.take_scripts());
     let commands = walk.into_found();
     let level = walk::worst(&commands);
     if level > Level::Creates || !is_guess {
-        return (Finding { level, commands, changes_shell }, scripts);
+        return (Finding { level, commands, changes_shell, in_background }, scripts);
     }
     // What a variable holds when it is used is a guess: it may have been set in a branch that did
     // not run, or again by a trap. A guess finds targets, and proves nothing harmless.
     proof.script(line);
     let level = level.max(walk::worst(&proof.found));
-    (Finding { level, commands, changes_shell: changes_shell || proof.changes_shell }, scripts)
+    let changes_shell = changes_shell || proof.changes_shell;
+    (Finding { level, commands, changes_shell, in_background }, scripts)
 }
 
 /// Whether a line is words without any meaning to the shell, so that no parser is needed. A first
@@ -199,6 +201,7 @@ fn foreign(line: &str, scope: &ShellContext) -> Finding {
             level: Level::ReadOnly,
             commands: vec![simple(line, Level::ReadOnly, "only looks")],
             changes_shell: false,
+            in_background: false,
         };
     }
     unknown(line, "a command in a language we do not read", scope)
@@ -207,7 +210,12 @@ fn foreign(line: &str, scope: &ShellContext) -> Finding {
 fn unknown(line: &str, reason: &str, scope: &ShellContext) -> Finding {
     let targets = walk::mentions::of_text(line, scope.home.as_deref());
     let simple = Simple { targets, ..simple(line, Level::Unknown, reason) };
-    Finding { level: Level::Unknown, commands: vec![simple], changes_shell: true }
+    Finding {
+        level: Level::Unknown,
+        commands: vec![simple],
+        changes_shell: true,
+        in_background: false,
+    }
 }
 
 fn simple(line: &str, level: Level, reason: &str) -> Simple {

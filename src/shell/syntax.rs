@@ -78,8 +78,10 @@ pub(super) struct Assign {
 pub(super) enum BlockKind {
     /// `{ …; }`: as if written without the braces.
     Plain,
-    /// `( … )` and `… &`: changes nothing outside.
+    /// `( … )`: changes nothing outside.
     Subshell,
+    /// `… &`: the same, and nothing waits for it.
+    Background,
     /// `if`, `case`, `for`, `while`: may run never, once, or often.
     Branch,
 }

@@ -48,6 +48,8 @@ struct OpenCall {
     paths: Option<Vec<RelPath>>,
     /// Whether the agent said that it was done.
     is_done: bool,
+    /// Whether something that it started goes on in the background.
+    goes_on: bool,
 }
 
 /// What was at a path at some time.
@@ -155,7 +157,7 @@ impl AgentHistory {
                 let named = self.paths(paths.as_deref().unwrap_or(names));
                 self.begun.insert(key(call), (line.at, named));
             }
-            LogEvent::Ended { call } => drop(self.ending.insert(line.by.clone(), call.clone())),
+            LogEvent::Ended { call, .. } => drop(self.ending.insert(line.by.clone(), call.clone())),
             LogEvent::Done { call } => {
                 self.ending.remove(&line.by);
                 self.begun.remove(&key(call));
@@ -206,17 +208,20 @@ impl AgentHistory {
                     self.begins_after_unseen(of, since);
                 }
                 let paths = paths.as_deref().map(|paths| self.paths(paths));
-                let open = OpenCall { of: of.clone(), paths, is_done: false };
+                let open = OpenCall { of: of.clone(), paths, is_done: false, goes_on: false };
                 self.open.insert(call.clone(), open);
             }
-            LogEvent::Ended { call } if ours => {
+            LogEvent::Ended { call, beside } if ours => {
                 if let Some(open) = self.open.get_mut(call) {
-                    open.is_done = true;
+                    (open.is_done, open.goes_on) = (beside.is_none(), beside.is_some());
                 }
             }
-            LogEvent::Done { call } | LogEvent::CutOff { call, left_nothing: true } if ours => {
-                drop(self.open.remove(call));
+            LogEvent::Done { call } if ours => {
+                if self.open.get(call).is_none_or(|open| !open.goes_on) {
+                    self.open.remove(call);
+                }
             }
+            LogEvent::CutOff { call, left_nothing: true } if ours => drop(self.open.remove(call)),
             LogEvent::Lost { until } => self.is_lost |= *until >= self.since,
             LogEvent::Began { .. }
             | LogEvent::Ended { .. }

@@ -76,6 +76,8 @@ struct LogReader<'a> {
     log: TurnLog,
     /// By session and call.
     running: HashMap<(&'a str, &'a str), RunningCall>,
+    /// Those that have ended, but for what goes on in the background.
+    beside: HashMap<(&'a str, &'a str), CallIndex>,
     /// Who made the last call of each session. A change belongs to it if the beginning of its own call is
     /// not in the log.
     last: HashMap<&'a str, Doer>,
@@ -93,6 +95,7 @@ pub(super) fn read(lines: &[LogLine], turn: Option<TurnOfSession<'_>>, side: Pat
         side,
         log: TurnLog { tells, times, ..TurnLog::default() },
         running: HashMap::new(),
+        beside: HashMap::new(),
         last: HashMap::new(),
         commands: Vec::new(),
         command_sights: Vec::new(),
@@ -109,7 +112,9 @@ impl<'a> LogReader<'a> {
         match &self.lines[order].what {
             LogEvent::Began { .. } => self.call_begins(order),
             LogEvent::Left { path, state } => self.call_left(order, path, state.as_ref()),
-            LogEvent::Ended { call } => self.agent_says_ended(order, call),
+            LogEvent::Ended { call, beside } => {
+                self.agent_says_ended(order, call, beside.is_some());
+            }
             LogEvent::Done { call } => self.call_is_done(order, call),
             LogEvent::CutOff { call, left_nothing } => {
                 self.call_cut_off(order, call, *left_nothing);
@@ -170,7 +175,7 @@ impl<'a> LogReader<'a> {
         of: CheckpointId,
         paths: Option<Vec<RelPath>>,
     ) -> CallIndex {
-        self.log.calls.push(LoggedCall { of, began, done: None, paths });
+        self.log.calls.push(LoggedCall { of, began, done: None, paths, in_background: false });
         CallIndex::Turn(self.log.calls.len() - 1)
     }
 
@@ -200,6 +205,7 @@ impl<'a> LogReader<'a> {
             done: None,
             ended: None,
             cut_off: None,
+            beside: None,
             compared,
             tool,
             summary,
@@ -233,17 +239,27 @@ impl<'a> LogReader<'a> {
         self.log.see(path, Sight::new(order, AtPath::of(state), doer));
     }
 
-    fn agent_says_ended(&mut self, order: usize, call: &str) {
+    fn agent_says_ended(&mut self, order: usize, call: &str, in_background: bool) {
         let running = self.running.get(&(self.lines[order].by.as_str(), call));
-        if let Some(CallIndex::Caller(at)) = running.map(|it| it.index) {
-            self.log.callers[at].ended = Some(order);
+        match running.map(|it| it.index) {
+            Some(CallIndex::Turn(at)) => self.log.calls[at].in_background = in_background,
+            Some(CallIndex::Caller(at)) => {
+                let caller = &mut self.log.callers[at];
+                caller.ended = Some(order);
+                caller.beside = in_background.then_some(usize::MAX);
+            }
+            Some(CallIndex::Unknown) | None => (),
         }
     }
 
     /// Everything that a call left has been noted.
     fn call_is_done(&mut self, order: usize, call: &'a str) {
         let by = self.lines[order].by.as_str();
-        let Some(call) = self.running.remove(&(by, call)) else { return };
+        let key = (by, call);
+        let Some(call) = self.running.remove(&key) else { return };
+        if self.goes_on(call.index) {
+            self.beside.insert(key, call.index);
+        }
         match call.index {
             CallIndex::Turn(at) => self.log.calls[at].done = Some(order),
             CallIndex::Caller(at) => self.log.callers[at].done = Some(order),
@@ -260,16 +276,29 @@ impl<'a> LogReader<'a> {
     }
 
     /// The turn of a call is over. Its own end may still come.
-    fn call_cut_off(&mut self, order: usize, call: &str, left_nothing: bool) {
-        let running = self.running.get(&(self.lines[order].by.as_str(), call));
+    fn call_cut_off(&mut self, order: usize, call: &'a str, left_nothing: bool) {
+        let key = (self.lines[order].by.as_str(), call);
         let done = left_nothing.then_some(order);
-        match running.map(|it| it.index) {
-            Some(CallIndex::Turn(at)) => self.log.calls[at].done = done,
-            Some(CallIndex::Caller(at)) => {
+        match (self.beside.remove(&key), self.running.get(&key).map(|it| it.index)) {
+            (Some(CallIndex::Turn(at)), _) => self.log.calls[at].in_background &= !left_nothing,
+            (Some(CallIndex::Caller(at)), _) => {
+                self.log.callers[at].beside = (!left_nothing).then_some(order);
+            }
+            (None, Some(CallIndex::Turn(at))) => self.log.calls[at].done = done,
+            (None, Some(CallIndex::Caller(at))) => {
                 let caller = &mut self.log.callers[at];
                 (caller.cut_off, caller.done) = (Some(order), done);
             }
-            Some(CallIndex::Unknown) | None => (),
+            (Some(CallIndex::Unknown), _) | (None, Some(CallIndex::Unknown) | None) => (),
+        }
+    }
+
+    /// Whether something that a call started goes on in the background.
+    fn goes_on(&self, call: CallIndex) -> bool {
+        match call {
+            CallIndex::Turn(at) => self.log.calls[at].in_background,
+            CallIndex::Caller(at) => self.log.callers[at].beside.is_some(),
+            CallIndex::Unknown => false,
         }
     }
 

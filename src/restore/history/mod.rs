@@ -125,6 +125,8 @@ struct PastCall {
     began: usize,
     /// Where it was over.
     over: usize,
+    /// Until where something that it started may have gone on in the background.
+    beside: Option<usize>,
     /// Its place among the callers of the log; `None` for one that the log does not have.
     caller: Option<usize>,
     /// The checkpoint that covers it.
@@ -213,6 +215,7 @@ impl<'a> FileHistory<'a> {
                 turn,
                 began: caller.began,
                 over,
+                beside: caller.beside,
                 caller: Some(at),
                 of: caller.of,
             });
@@ -245,7 +248,7 @@ impl<'a> FileHistory<'a> {
                 ran.began >= began && ran.turn != turn && caller == name.as_ref()
             };
             let over = self.calls.iter().find(is_next).map_or(usize::MAX, |next| next.began);
-            self.calls.push(PastCall { turn, began, over, caller: None, of: one.id });
+            self.calls.push(PastCall { turn, began, over, beside: None, caller: None, of: one.id });
         }
         self.checkpoints = checkpoints;
     }

@@ -76,7 +76,8 @@ impl Revert<'_> {
     /// The first checkpoint that was taken after a call began.
     pub(super) fn first_look_after(&self, call: &LoggedCall) -> Option<SeenCheckpoint> {
         let mut looks = self.since.iter().map(|checkpoint| self.log.look(checkpoint));
-        looks.find(|look| look.order > call.began)
+        let since = call.done.unwrap_or(call.began);
+        looks.find(|look| look.order > since)
     }
 
     /// What the turn did at a path that is not as it was.

@@ -56,7 +56,7 @@ fn list(list: &ast::CompoundList) -> Vec<ShellNode> {
         nodes.push(match separator {
             ast::SeparatorOperator::Sequence => node,
             ast::SeparatorOperator::Async => {
-                ShellNode::Block(empty(BlockKind::Subshell, vec![node]))
+                ShellNode::Block(empty(BlockKind::Background, vec![node]))
             }
         });
     }

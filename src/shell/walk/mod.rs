@@ -83,6 +83,8 @@ pub(super) struct ShellWalk<'scope> {
     others: Vec<PathBase>,
     /// Whether a later line in the same shell may mean something else.
     pub(super) changes_shell: bool,
+    /// Whether the line starts something that it does not wait for.
+    pub(super) in_background: bool,
     /// Whether the line ends with the first command that fails.
     pub(super) ends_early: bool,
     previous: PathBase,
@@ -129,6 +131,7 @@ impl<'scope> ShellWalk<'scope> {
             base: PathBase::Known(String::new()),
             others: Vec::new(),
             changes_shell: false,
+            in_background: false,
             ends_early: false,
             previous: PathBase::Dynamic,
             stack: Vec::new(),
@@ -334,6 +337,10 @@ impl<'scope> ShellWalk<'scope> {
         match block.kind {
             BlockKind::Plain => self.fed(&block.body, &stdin),
             BlockKind::Subshell => self.apart(|walk| walk.fed(&block.body, &stdin)),
+            BlockKind::Background => {
+                self.in_background = true;
+                self.apart(|walk| walk.fed(&block.body, &stdin));
+            }
             BlockKind::Branch => self.branch(block, &stdin),
         }
     }
