@@ -163,7 +163,7 @@ fn a_redo_takes_away_again_what_is_excluded_and_an_undo_brought_back() {
         write(&world.settings(), "deadline = \"60s\"\nexclude = [\"*.excl\"]\n");
         world.write("x.excl", "excluded");
         world.write("d/y.excl", "excluded");
-        run(&mut world, "one", "rm -r x.excl d", |world| {
+        run(&mut world, "one", "rm -r x.excl d; make", |world| {
             world.write("a", "the agent's");
             fs::remove_file(world.root().join("x.excl")).unwrap();
             beforehand::fs::remove_tree(&world.root().join("d")).unwrap();
@@ -288,7 +288,7 @@ fn a_persons_file_of_mid_turn_comes_back_with_the_directories_on_the_way() {
         let mut world = project();
         run(&mut world, "one", "make", |world| world.write("made/by/x", "the agent's"));
         world.write("made/by/notes", "mine");
-        run(&mut world, "one", "rm -r made", |world| {
+        run(&mut world, "one", "rm -r made; make", |world| {
             beforehand::fs::remove_tree(&world.root().join("made")).unwrap();
             world.write("a", "the agent's");
         });

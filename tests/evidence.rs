@@ -5,10 +5,13 @@ use std::{fs, os::unix::fs::PermissionsExt};
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    real::git,
-    temp::{noise, on_disk, write},
-    world::{Output, World},
+use crate::{
+    blame::writers,
+    support::{
+        real::git,
+        temp::{noise, on_disk, write},
+        world::{Output, World},
+    },
 };
 
 /// A project in which the session `s` is known to say when a call is done.
@@ -388,4 +391,29 @@ fn who_put_a_file_there_and_who_removed_it_is_said_truly() {
     ours(&mut world, &["undo", "--yes"], 0);
     let plan = ours(&mut world, &["redo", "--dry-run"], 0).stdout;
     assert!(plan.contains("remove    b           put there by a restore; held first"), "{plan}");
+}
+
+/// A command whose words name all that it changes did not change another file meanwhile.
+#[test]
+fn an_edit_of_another_file_while_a_command_runs_is_not_the_commands_for_certain() {
+    for (line, is_alone) in [("rm a", true), ("mv a d/a", true), ("rm a && make", false)] {
+        let mut world = World::with_git();
+        write(&world.settings(), "deadline = \"60s\"\n");
+        world.write("a", "first");
+        world.write("b", "first\n");
+        run(&mut world, "zero", "make nothing", |_| ());
+        run(&mut world, "one", line, |world| {
+            fs::remove_file(world.root().join("a")).unwrap();
+            world.write("b", "first\nmine\n");
+        });
+        let writer = if is_alone { "unknown" } else { "one" };
+        assert_eq!(writers(&mut world, "b"), ["before", writer], "{line}");
+        ours(&mut world, &["undo", "--yes"], if is_alone { 3 } else { 0 });
+        assert_eq!(world.read("a"), "first", "{line}");
+        let kept = if is_alone { "first\nmine\n" } else { "first\n" };
+        assert_eq!(world.read("b"), kept, "{line}");
+        ours(&mut world, &["redo", "--yes"], 0);
+        ours(&mut world, &["revert", "1", "--yes"], if is_alone { 3 } else { 0 });
+        assert_eq!(world.read("b"), kept, "{line}");
+    }
 }

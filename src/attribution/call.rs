@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -11,10 +12,10 @@ use super::{
 };
 use crate::{
     error::Result,
-    fs::{PATH_MAX_BYTES, stat_path, without_dots},
+    fs::{PATH_MAX_BYTES, link_count, stat_path, without_dots},
     ledger::HeldWrite,
     model::{
-        Certainty, CheckpointId, Effect, Intent, Kind, Reach, Root, ScanScope, Target,
+        Certainty, CheckpointId, Effect, Intent, Kind, Level, Reach, Root, ScanScope, Target,
         TargetAction, ToolCall,
     },
     process::Process,
@@ -86,6 +87,7 @@ impl Begins<'_> {
             call: name(call),
             paths: named.as_deref().map(|paths| texts(root, paths)),
             names: texts(root, &targets(effect, root, cwd)),
+            names_all: names_all(effect, cwd),
             makes: texts(root, &makes),
             absent: texts(root, &absent),
             tells,
@@ -123,6 +125,7 @@ pub fn tells(
         call,
         paths: None,
         names,
+        names_all: false,
         makes,
         absent,
         tells: true,
@@ -154,6 +157,31 @@ fn targets(effect: &Effect, root: &Root, cwd: &Path) -> Vec<PathBuf> {
         .targets()
         .filter(|it| it.certainty == Certainty::Exact && it.action != TargetAction::Git);
     exact.take(NAMES_MAX).filter_map(|it| physical(&cwd.join(&it.path), root)).collect()
+}
+
+/// Whether a command changes no more than what it names. What leads to a file by another name, or into a
+/// directory, may change others.
+fn names_all(effect: &Effect, cwd: &Path) -> bool {
+    let Effect::Destroys(finding) = effect else { return false };
+    let can_change = finding.commands.iter().filter(|simple| simple.level != Level::ReadOnly);
+    let is_alone = |target: &Target| match stat_path(&cwd.join(&target.path)) {
+        Err(err) => err.kind() == io::ErrorKind::NotFound,
+        Ok(stamp) => match stamp.kind() {
+            Some(Kind::File) => link_count(&cwd.join(&target.path)) == Some(1),
+            Some(Kind::Directory) => {
+                matches!(target.action, TargetAction::Delete | TargetAction::Move)
+            }
+            _ => matches!(target.action, TargetAction::Delete | TargetAction::Move),
+        },
+    };
+    let is_exact = |target: &Target| {
+        target.certainty == Certainty::Exact && target.action != TargetAction::Git
+    };
+    finding.level == Level::Destroys
+        && !finding.in_background
+        && can_change.clone().all(|simple| !simple.targets.is_empty())
+        && finding.targets().count() <= NAMES_MAX
+        && finding.targets().all(|target| is_exact(target) && is_alone(target))
 }
 
 /// Of more missing paths outside the root, the rest has no author of record and is kept.

@@ -97,6 +97,9 @@ pub enum LogEvent {
         /// What a command that can change anything names, path by path.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         names: Vec<String>,
+        /// Whether it is known to change nothing else.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        names_all: bool,
         /// The directories on the way to them that are not there yet.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         makes: Vec<String>,

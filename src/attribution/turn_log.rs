@@ -83,6 +83,8 @@ pub struct Caller {
     pub tool: String,
     /// The beginning of its command line, if it has one.
     pub summary: String,
+    /// What a command names, if it is known to change nothing else.
+    pub names: Option<Vec<RelPath>>,
 }
 
 /// The first call that a checkpoint covers.
@@ -101,7 +103,8 @@ pub struct Sight {
     pub there: AtPath,
     /// Who left it.
     pub by: Doer,
-    /// Whether a command of the turn and one of another session ran at once, and it may be of either.
+    /// Whether it may be another's: a command of another session ran at once, or the command names all that it
+    /// changes, and not this.
     pub is_shared: bool,
 }
 
@@ -189,10 +192,16 @@ impl Caller {
     pub fn reaches(&self, path: &RelPath) -> bool {
         reaches(self.paths.as_deref(), path)
     }
+
+    /// Whether what changed at a path while it ran may be another's: its words name all that it changes, and
+    /// not this.
+    pub fn may_be_anothers(&self, path: &RelPath) -> bool {
+        !reaches(self.names.as_deref(), path)
+    }
 }
 
 /// Whether a call that can change `paths`, or anything, can have changed what is at `path`.
-fn reaches(paths: Option<&[RelPath]>, path: &RelPath) -> bool {
+pub(super) fn reaches(paths: Option<&[RelPath]>, path: &RelPath) -> bool {
     paths.is_none_or(|paths| {
         paths.iter().any(|named| path.is_within(named) || named.is_within(path))
     })

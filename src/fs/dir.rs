@@ -245,6 +245,11 @@ pub fn stat_path(path: &Path) -> io::Result<Stamp> {
     Ok(stamp(&statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?))
 }
 
+/// How many names the file at `path` has; `None` if that cannot be told. A symlink is not followed.
+pub fn link_count(path: &Path) -> Option<u64> {
+    Some(statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?.st_nlink)
+}
+
 /// The names in the directory at `path`; none where it is no directory, or is one by a symlink.
 pub fn names_in(path: &Path) -> Vec<OsString> {
     let mut names = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{AtPath, LogEvent, LogLine, PathSide, PathState};
+use super::{AtPath, LogEvent, LogLine, PathSide, PathState, turn_log};
 use crate::{
     model::{Checkpoint, CheckpointId, RelPath},
     plan::{Author, SessionTag},
@@ -26,8 +26,8 @@ pub struct AgentHistory {
     open: HashMap<String, OpenCall>,
     /// The directories on the way to what calls name that were not there, by session and call.
     makes: HashMap<(String, String), Vec<RelPath>>,
-    /// When each call began, and what it names, by session and call.
-    begun: HashMap<(String, String), (i64, Vec<RelPath>)>,
+    /// The calls that have begun, by session and call.
+    begun: HashMap<(String, String), BegunCall>,
     /// The call of each session that is being looked at after its end.
     ending: HashMap<String, String>,
     /// Those of them that had ended when a later call began.
@@ -38,6 +38,14 @@ pub struct AgentHistory {
     absent: BTreeSet<RelPath>,
     /// The newest checkpoint that was taken when calls before it had ended unseen.
     pub likely: Option<CheckpointId>,
+}
+
+#[derive(Debug)]
+struct BegunCall {
+    at: i64,
+    names: Vec<RelPath>,
+    /// Whether it changes nothing else.
+    names_all: bool,
 }
 
 #[derive(Debug)]
@@ -69,6 +77,8 @@ struct Claim {
     began: i64,
     /// Whether its own words name the path.
     is_named: bool,
+    /// Whether its words name all that it changes, and not the path.
+    is_anothers: bool,
 }
 
 impl Observation {
@@ -86,6 +96,8 @@ enum Actor {
     Session(SessionTag),
     /// It was there before a call.
     Others,
+    /// It came about while a call ran whose words name all that it changes, and not this.
+    Unclear,
     /// A restore put it back as it was at that time.
     Restore(i64),
 }
@@ -153,9 +165,10 @@ impl AgentHistory {
     fn add_times(&mut self, line: &LogLine) {
         let key = |call: &String| (line.by.clone(), call.clone());
         match &line.what {
-            LogEvent::Began { call, paths, names, .. } => {
-                let named = self.paths(paths.as_deref().unwrap_or(names));
-                self.begun.insert(key(call), (line.at, named));
+            LogEvent::Began { call, paths, names, names_all, .. } => {
+                let names = self.paths(paths.as_deref().unwrap_or(names));
+                let begun = BegunCall { at: line.at, names, names_all: *names_all };
+                self.begun.insert(key(call), begun);
             }
             LogEvent::Ended { call, .. } => drop(self.ending.insert(line.by.clone(), call.clone())),
             LogEvent::Done { call } => {
@@ -170,11 +183,13 @@ impl AgentHistory {
     fn call_at(&self, line: &LogLine, path: &str) -> Option<Claim> {
         let call = self.ending.get(&line.by)?;
         // Unknown, it began before the checkpoint.
-        let Some((began, named)) = self.begun.get(&(line.by.clone(), call.clone())) else {
-            return Some(Claim { began: self.since, is_named: false });
+        let Some(begun) = self.begun.get(&(line.by.clone(), call.clone())) else {
+            return Some(Claim { began: self.since, is_named: false, is_anothers: false });
         };
-        let is_named = self.side.path(path).is_some_and(|path| named.contains(&path));
-        Some(Claim { began: *began, is_named })
+        let path = self.side.path(path)?;
+        let is_named = begun.names.contains(&path);
+        let is_anothers = begun.names_all && !turn_log::reaches(Some(&begun.names), &path);
+        Some(Claim { began: begun.at, is_named, is_anothers })
     }
 
     fn add(&mut self, line: &LogLine, ours: bool, since: &str) {
@@ -190,6 +205,8 @@ impl AgentHistory {
             LogEvent::Left { .. } if line.by.is_empty() && !self.tells => (),
             LogEvent::Left { path, state } => {
                 let after = self.call_at(line, path);
+                let is_anothers = after.is_some_and(|call| call.is_anothers);
+                let by = if is_anothers { Actor::Unclear } else { by };
                 self.see(
                     path,
                     Observation { at: line.at, there: AtPath::of(state.as_ref()), by, after },
@@ -334,6 +351,7 @@ impl AgentHistory {
             }
             Actor::Session(session) => Author::Session(session),
             Actor::Others => Author::Other,
+            Actor::Unclear => Author::Unclear,
             // Back as it was before the checkpoint: that is the restore's doing.
             Actor::Restore(_) => Author::Restore,
         })
@@ -363,7 +381,11 @@ impl AgentHistory {
                 Actor::Restore(then) if then > self.since => {
                     seen = &seen[..seen[..first].partition_point(|seen| seen.at <= then)];
                 }
-                Actor::Agent | Actor::Session(_) | Actor::Others | Actor::Restore(_) => {
+                Actor::Agent
+                | Actor::Session(_)
+                | Actor::Others
+                | Actor::Unclear
+                | Actor::Restore(_) => {
                     return seen.get(first..);
                 }
             }
@@ -401,7 +423,9 @@ impl AgentHistory {
             None if may_be_agents || !self.active => None,
             None | Some((true, _)) => Some(Author::Other),
             Some((false, Actor::Session(session))) => Some(Author::Session(session)),
-            Some((false, Actor::Agent | Actor::Others | Actor::Restore(_))) => None,
+            Some((false, Actor::Agent | Actor::Others | Actor::Unclear | Actor::Restore(_))) => {
+                None
+            }
         }
     }
 

@@ -48,6 +48,7 @@ fn began(by: &str, call: &str, of: u64, paths: Option<&[&str]>) -> LogLine {
             absent,
             tells: false,
             compared: false,
+            names_all: false,
             tool: String::new(),
             summary: String::new(),
         },

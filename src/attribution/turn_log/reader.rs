@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{AtPath, Caller, Doer, First, LoggedCall, Sight, TurnCalls, TurnLog};
+use super::{AtPath, Caller, Doer, First, LoggedCall, Sight, TurnCalls, TurnLog, reaches};
 use crate::{
     attribution::{LogEvent, LogLine, PathSide, PathState, look::PATHS_MAX},
     model::{CheckpointId, RelPath},
@@ -28,6 +28,8 @@ struct RunningCall {
     of: Option<CheckpointId>,
     /// The directories that it has to make.
     makes: Vec<RelPath>,
+    /// What it names, if it is known to change nothing else.
+    names: Option<Vec<RelPath>>,
 }
 
 /// Where a call stands in the [`TurnLog`].
@@ -133,7 +135,9 @@ impl<'a> LogReader<'a> {
     /// A call begins, or a call that has begun is noted again because it can change more.
     fn call_begins(&mut self, order: usize) {
         let LogLine { at, by, what } = &self.lines[order];
-        let LogEvent::Began { of, call, paths, makes, absent, .. } = what else { return };
+        let LogEvent::Began { of, call, paths, makes, absent, names, names_all, .. } = what else {
+            return;
+        };
         let of = CheckpointId::parse(of);
         let is_session = self.turn.is_some_and(|turn| turn.name == by);
         if let Some(of) = of {
@@ -164,7 +168,8 @@ impl<'a> LogReader<'a> {
         }
         self.last.insert(by, index.doer());
         let (is_command, makes) = (paths.is_none(), self.paths(makes));
-        let call_running = RunningCall { index, began: order, is_command, of, makes };
+        let only = names_all.then(|| self.paths(names));
+        let call_running = RunningCall { index, began: order, is_command, of, makes, names: only };
         self.running.insert((by, call), call_running);
     }
 
@@ -187,9 +192,10 @@ impl<'a> LogReader<'a> {
         paths: Option<Vec<RelPath>>,
     ) -> CallIndex {
         let LogLine { by, at, what } = &self.lines[began];
-        let (compared, tool, summary) = match what {
-            LogEvent::Began { compared, tool, summary, .. } => {
-                (*compared, tool.clone(), summary.clone())
+        let (compared, tool, summary, names) = match what {
+            LogEvent::Began { compared, tool, summary, names, names_all, .. } => {
+                let names = names_all.then(|| self.paths(names));
+                (*compared, tool.clone(), summary.clone(), names)
             }
             _ => Default::default(),
         };
@@ -209,6 +215,7 @@ impl<'a> LogReader<'a> {
             compared,
             tool,
             summary,
+            names,
         });
         CallIndex::Caller(self.log.callers.len() - 1)
     }
@@ -236,7 +243,9 @@ impl<'a> LogReader<'a> {
             let (path, is_turns) = (path.clone(), doer == Doer::Turn);
             self.command_sights.push(CommandSight { path, order, by, is_turns });
         }
-        self.log.see(path, Sight::new(order, AtPath::of(state), doer));
+        let names = call.and_then(|call| call.names.as_deref());
+        let is_shared = doer == Doer::Turn && !reaches(names, &path);
+        self.log.see(path, Sight { is_shared, ..Sight::new(order, AtPath::of(state), doer) });
     }
 
     fn agent_says_ended(&mut self, order: usize, call: &str, in_background: bool) {

@@ -31,6 +31,7 @@ fn began(at: i64, by: &str, call: &str, of: u64) -> LogLine {
             absent,
             tells: true,
             compared: false,
+            names_all: false,
             tool: String::new(),
             summary: String::new(),
         },

@@ -261,6 +261,14 @@ impl FileHistory<'_> {
                 it.before.as_ref().is_some_and(|then| self.source.is_same(path, then, &it.after))
             };
             changes.retain(|it| !is_same(it) && !it.is_of_directory());
+            let is_known = |(_, by): &(usize, usize)| !self.log.callers[*by].may_be_anothers(path);
+            let its = calls
+                .iter()
+                .filter(|(_, by)| sights.iter().any(|sight| sight.by == Doer::Call(Some(*by))));
+            if !changes.is_empty() && !its.clone().all(is_known) {
+                found.unknown.push(path.clone());
+                continue;
+            }
             for CallsChange { before, after } in changes {
                 let mut entry = |there: &Version| self.entry(path, there, &mut found.contents);
                 match before.as_ref().map(&mut entry).zip(Some(entry(&after))) {

@@ -105,7 +105,8 @@ impl FileHistory<'_> {
         match how {
             SeenWhen::After(Some(caller)) => {
                 // Whether it is known what was there right before the call.
-                candidates.user = known < self.log.callers[caller].first_before;
+                let caller = &self.log.callers[caller];
+                candidates.user = known < caller.first_before || caller.may_be_anothers(path);
             }
             SeenWhen::After(None) => candidates.any = true,
             SeenWhen::Back => {
