@@ -267,7 +267,8 @@ impl Run {
         };
         let shown = run(self, with(&["--dry-run", "--json"]));
         let before = self.now.clone();
-        if shown.exit.code() == 1 && shown.stderr.contains("there is no turn") {
+        let nothing = ["there is no turn", "is anything left to undo"];
+        if shown.exit.code() == 1 && nothing.iter().any(|why| shown.stderr.contains(why)) {
             return Ok(());
         }
         if let Some(id) = shown.stderr.split("was not there at ").nth(1).and_then(|it| it.get(..16))
