@@ -10,10 +10,10 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
-    evidence::{run, writes},
+    evidence::{event, run, writes},
     support::{
         dice::Dice,
         real::{self, git},
@@ -113,6 +113,26 @@ fn what_no_turn_broke_is_said_of_none() {
         bisect(&world, &["--good", "1", "--", "sh", "-c", "! grep -q worse b"]);
     assert_eq!(code, 0, "{told}{said}");
     assert!(told.starts_with("broken by no turn, but by what else was done "), "{told}");
+}
+
+/// What a turn left is held when it has ended.
+#[test]
+fn what_the_user_broke_between_two_turns_is_no_turns() {
+    for is_git in [false, true] {
+        let mut world = project(is_git, 2);
+        world.write("b", "good\n");
+        writes(&mut world, "turn 3", "a", "3\n");
+        drop(world.started());
+        event(&mut world, "Stop", "turn 3", "", &json!({}), "");
+        world.run_started();
+        world.write("b", "broken\n");
+        writes(&mut world, "turn 4", "a", "4\n");
+        let (code, told, said) = bisect(&world, &["--good", "2", "--", "grep", "-q", "good", "b"]);
+        assert_eq!(code, 0, "{told}{said}");
+        assert!(said.contains("(between turns): good\n"), "{said}");
+        assert!(told.starts_with("broken by no turn, but by what else was done "), "{told}");
+        assert!(told.lines().next().unwrap().ends_with(" until turn 1 began"), "{told}");
+    }
 }
 
 #[test]

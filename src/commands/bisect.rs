@@ -76,8 +76,10 @@ pub(crate) fn run(process: &mut Process<'_>, args: &BisectArgs) -> Result<Exit> 
 /// A state of the project between two turns.
 struct StateBetween {
     checkpoint: Checkpoint,
-    /// The turn that began with it, and its number in the list; `None` for what is there now.
+    /// The turn that began with it, and its number in the list; `None` for what was there between turns, and
+    /// for what is there now.
     row: Option<(usize, TurnRow)>,
+    is_now: bool,
 }
 
 /// The rows of the list, and the states from the good one to the bad one, oldest first.
@@ -97,8 +99,12 @@ fn states(
     let state = |(at, row): (usize, TurnRow)| StateBetween {
         checkpoint: row.steps[0].clone(),
         row: Some((at + 1, row)),
+        is_now: false,
     };
     let mut states: Vec<StateBetween> = rows.iter().cloned().enumerate().map(state).collect();
+    let oldest = states.iter().map(|state| state.checkpoint.sequence).min();
+    let beside = between(project, oldest.unwrap_or_default())?;
+    states.extend(beside.filter(|it| now.as_ref().is_none_or(|now| now.id != it.checkpoint.id)));
     // Turns at the same time are listed by what they did last.
     states.sort_by_key(|state| Reverse(state.checkpoint.sequence));
     if let Some(good) = good {
@@ -110,8 +116,21 @@ fn states(
         states.drain(..at);
     }
     states.reverse();
-    states.extend(now.map(|checkpoint| StateBetween { checkpoint, row: None }));
+    states.extend(now.map(|checkpoint| StateBetween { checkpoint, row: None, is_now: true }));
     if states.len() < 2 { Err(not_before()) } else { Ok((rows, states)) }
+}
+
+/// The states that are held between turns, since a checkpoint: what the turn before left, or what a restore began
+/// with.
+fn between(project: &Project, since: u64) -> Result<impl Iterator<Item = StateBetween>> {
+    let mut all = project.store.list()?;
+    ledger::adopt(&mut all, &ledger::uses(&project.state));
+    let is_between = move |one: &Checkpoint| {
+        let is_of_none = matches!(one.cause.reason, Reason::Net | Reason::BeforeRestore);
+        is_of_none && one.sequence > since && !one.partial
+    };
+    let states = all.into_iter().filter(is_between);
+    Ok(states.map(|checkpoint| StateBetween { checkpoint, row: None, is_now: false }))
 }
 
 /// The checkpoint before a turn that the user names.
@@ -279,10 +298,12 @@ impl BisectSearch<'_> {
 
     /// Which state it is, in words.
     fn name(&self, at: usize) -> String {
-        match &self.states[at].row {
+        let state = &self.states[at];
+        match &state.row {
             Some((number, row)) if row.label(0).by.is_some() => format!("before turn {number}"),
             Some((number, _)) => format!("at checkpoint {number}"),
-            None => "now".to_owned(),
+            None if state.is_now => "now".to_owned(),
+            None => format!("at checkpoint {} (between turns)", state.checkpoint.id.short()),
         }
     }
 
@@ -296,10 +317,8 @@ impl BisectSearch<'_> {
             print_text(process, &format!("{}\n", self.words(found, &suspects)))?;
             diff::in_full(process, &comparison)?;
             let from = from.id.short();
-            let to = match self.states[found.bad].row {
-                Some(_) => format!(" {}", to.id.short()),
-                None => String::new(),
-            };
+            let is_now = self.states[found.bad].is_now;
+            let to = if is_now { String::new() } else { format!(" {}", to.id.short()) };
             say(process, &format!("see it again with: beforehand diff {from}{to}"));
         }
         Ok(if suspects.rows.len() <= 1 { Exit::Ok } else { Exit::Failed })
@@ -314,7 +333,7 @@ impl BisectSearch<'_> {
         let [from, to] = [found.good, found.bad].map(|at| &self.states[at]);
         let history = FileHistory::of(self.project)?;
         let paths = comparison.found.iter().filter_map(Differing::below);
-        let until = to.row.as_ref().map(|_| &to.checkpoint);
+        let until = (!to.is_now).then_some(&to.checkpoint);
         let by = history.changed_by(paths, &from.checkpoint, until);
         let is_elsewhere = comparison.found.iter().any(|one| one.below().is_none());
         let is_unsure = by.any || is_elsewhere || !comparison.unheld.is_empty();
@@ -338,9 +357,11 @@ impl BisectSearch<'_> {
 
     fn words(&self, found: &FoundBetween, suspects: &BisectSuspects) -> String {
         let lines: Vec<String> = suspects.rows.iter().map(suspect).collect();
-        let until = match &self.states[found.bad].row {
+        let bad = &self.states[found.bad];
+        let until = match &bad.row {
             Some((number, _)) => format!("until turn {number} began"),
-            None => "until now".to_owned(),
+            None if bad.is_now => "until now".to_owned(),
+            None => format!("until checkpoint {}", bad.checkpoint.id.short()),
         };
         match (&lines[..], suspects.others) {
             ([], _) => {

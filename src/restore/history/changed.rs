@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{FileHistory, LineWriter, StepCause, WriterCandidates};
+use super::{FileHistory, HistoryStep, LineWriter, StepCause, WriterCandidates};
 use crate::model::{Checkpoint, RelPath};
 
 /// Those who changed files between two states.
@@ -25,11 +25,19 @@ impl FileHistory<'_> {
         until: Option<&Checkpoint>,
     ) -> ChangedBy {
         let place = |one: &Checkpoint| self.log.look(one).order;
-        let (from, until) = (place(from), until.map_or(usize::MAX, place));
+        let (from, last) = (place(from), until);
+        let until = until.map_or(usize::MAX, place);
         let mut found = ChangedBy::default();
         for path in paths {
             let steps = self.steps(path);
-            let between = steps.iter().filter(|it| from < it.order && it.order <= until);
+            // Between turns a state may have come about before it was seen.
+            let is_so_early = |it: &HistoryStep| {
+                let held = last.and_then(|last| self.held(last, path));
+                it.known < until
+                    && held.is_none_or(|held| self.source.is_same(path, &held, &it.there))
+            };
+            let between =
+                steps.iter().filter(|it| from < it.order && (it.order <= until || is_so_early(it)));
             let count = between.map(|step| found.add(&step.made)).count();
             // What is not seen to change was changed by someone.
             found.any |= count == 0;
