@@ -71,6 +71,27 @@ fn what_a_restore_brings_back_has_the_writer_it_had() {
     }
 }
 
+/// Of two names that it had, it came from the last one; of two files that are the same, from either.
+#[test]
+fn a_file_that_is_renamed_twice_in_a_turn_keeps_its_writers() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", "one\nONE\ntwo\n");
+        writes(&mut world, "two", "same", "one\nONE\ntwo\n");
+        let root = world.root();
+        for (from, to) in [("a", "b"), ("b", "c")] {
+            run(&mut world, "three", "make", |_| {
+                fs::rename(root.join(from), root.join(to)).unwrap();
+            });
+        }
+        assert_eq!(writers(&mut world, "c"), ["before", "one", "before"]);
+        run(&mut world, "four", "make", |_| {
+            fs::rename(root.join("c"), root.join("d")).unwrap();
+            fs::remove_file(root.join("same")).unwrap();
+        });
+        assert_eq!(writers(&mut world, "d"), ["unknown"; 3]);
+    }
+}
+
 #[test]
 fn what_several_may_have_written_is_nobodys_and_they_are_named() {
     for mut world in projects() {

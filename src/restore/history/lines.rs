@@ -131,14 +131,13 @@ impl FileHistory<'_> {
                 StepCause::By(writer) => {
                     let is_new = !was_there && unread.is_none();
                     let writer = unread.map_or(writer.clone(), |unread| unread.or(writer));
-                    let old = if is_new { self.renamed(name, step, &lines, names) } else { None };
-                    let before = old.as_ref().or(known.last());
-                    let text = changed(before, lines, &path, (&writer, step));
-                    if old.is_some() {
-                        text
-                    } else {
-                        self.doubted(name, (step, text), before, names)
-                    }
+                    let old =
+                        if is_new { self.renamed(name, step, &lines, names) } else { Vec::new() };
+                    let of = |before| changed(before, lines.clone(), &path, (&writer, step));
+                    let of_each = old.iter().map(|old| of(Some(old))).reduce(either);
+                    of_each.unwrap_or_else(|| {
+                        self.doubted(name, (step, of(known.last())), known.last(), names)
+                    })
                 }
                 StepCause::Restored => restored(&known, lines, &path, step),
             };
@@ -224,6 +223,14 @@ fn changed(
         text.origins[new] = before.origins[old].clone();
     }
     text
+}
+
+/// Lines of which each was written by one or the other.
+fn either(mut one: WrittenText, other: WrittenText) -> WrittenText {
+    for (origin, other) in one.origins.iter_mut().zip(other.origins) {
+        origin.writer = origin.writer.or(&other.writer);
+    }
+    one
 }
 
 /// Lines that a restore put there: they have the writers that they had when they were there before. Where

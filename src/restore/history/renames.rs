@@ -14,7 +14,7 @@ use super::{
     lines::WrittenText,
 };
 use crate::{
-    attribution::{AtPath, Doer, Sight},
+    attribution::{AtPath, Caller, Doer, Sight},
     fs::stat_path,
     model::{Checkpoint, Entry, Kind, RelPath, Tree},
     store::{self, ContentSource},
@@ -32,37 +32,52 @@ struct LeftFile {
     steps: Vec<HistoryStep>,
     /// What the last one had.
     bytes: Vec<u8>,
+    /// Where it was seen to be gone, or another.
+    left: usize,
 }
 
 impl FileHistory<'_> {
-    /// The lines of the file that became one that was made, if that is one, as they were before.
+    /// The lines of the file that became one that was made, as they were before: of several that may be it,
+    /// those of each.
     pub(super) fn renamed(
         &self,
         path: &RelPath,
         step: &HistoryStep,
         lines: &[Vec<u8>],
         names: &[&RelPath],
-    ) -> Option<WrittenText> {
+    ) -> Vec<WrittenText> {
         let StepCause::By(writer @ (LineWriter::Turn(_) | LineWriter::User)) = &step.made else {
-            return None;
+            return Vec::new();
         };
         if names.len() >= NAMES_MAX {
-            return None;
+            return Vec::new();
         }
         let bytes = lines.concat();
-        let left = self.left_meanwhile(path, (writer, step), names, Leaving::Gone)?;
+        let left = self.left_meanwhile(path, (writer, step), names, Leaving::Gone);
         // However short it is, one that is gone and one that is made of the same bytes are one file.
         let is_moved = |before: &[u8]| !bytes.is_empty() && bytes == before;
-        let alike = |LeftFile { path, steps, bytes: before }: LeftFile| {
-            let alike = if is_moved(&before) { 100 } else { similarity(&bytes, &before) };
-            (alike, path, steps)
+        let alike = |file: LeftFile| {
+            let is_moved = is_moved(&file.bytes);
+            (if is_moved { 100 } else { similarity(&bytes, &file.bytes) }, file)
         };
-        let mut found: Vec<(usize, RelPath, Vec<HistoryStep>)> =
-            left.into_iter().map(alike).collect();
-        let most = found.iter().map(|(alike, ..)| *alike).max().filter(|it| *it >= ALIKE_MIN)?;
-        found.retain(|(alike, ..)| *alike == most);
-        let [(_, old, steps)] = &found[..] else { return None };
-        Some(self.text(old, steps, &[names, &[path]].concat()))
+        let mut found: Vec<(usize, LeftFile)> =
+            left.unwrap_or_default().into_iter().map(alike).collect();
+        let most = found.iter().map(|(alike, _)| *alike).max().filter(|it| *it >= ALIKE_MIN);
+        found.retain(|(alike, _)| Some(*alike) == most);
+        // One that went in the very call that made this one: the others had gone before, or went later.
+        let is_in_call = |(_, file): &(usize, LeftFile)| self.is_in_one_call(file.left, step.order);
+        if found.iter().any(is_in_call) {
+            found.retain(is_in_call);
+        }
+        let names = [names, &[path]].concat();
+        found.iter().map(|(_, old)| self.text(&old.path, &old.steps, &names)).collect()
+    }
+
+    /// Whether there is a call that was running at both places, or ended there.
+    fn is_in_one_call(&self, one: usize, other: usize) -> bool {
+        let during =
+            |caller: &Caller, at| caller.began < at && caller.done.is_some_and(|done| at <= done);
+        self.log.callers.iter().any(|caller| during(caller, one) && during(caller, other))
     }
 
     /// The lines that a change may have taken from another file, which the same writer removed or replaced, each
@@ -111,22 +126,22 @@ impl FileHistory<'_> {
         }
         let mut left = Vec::new();
         for old in paths {
-            let Some(steps) = self.until_left(&old, made, leaving) else { continue };
+            let Some((steps, at)) = self.until_left(&old, made, leaving) else { continue };
             let there = steps.last().and_then(|last| last.there.as_ref());
             let Some(there) = there.filter(|there| there.kind == Kind::File) else { continue };
             let Some(before) = self.source.read(&old, there) else { continue };
-            left.push(LeftFile { path: old, steps, bytes: before });
+            left.push(LeftFile { path: old, steps, bytes: before, left: at });
         }
         Some(left)
     }
 
-    /// The states of a file until the writer of a step removed or replaced it.
+    /// The states of a file until the writer of a step removed or replaced it, and where that was seen.
     fn until_left(
         &self,
         path: &RelPath,
         made: &HistoryStep,
         leaving: Leaving,
-    ) -> Option<Vec<HistoryStep>> {
+    ) -> Option<(Vec<HistoryStep>, usize)> {
         let mut steps = self.steps(path);
         let is_users = made.made == StepCause::By(LineWriter::User);
         let is_end = |step: &HistoryStep| {
@@ -135,8 +150,9 @@ impl FileHistory<'_> {
             is_left && step.made == made.made && is_then
         };
         let end = steps.iter().position(is_end)?;
+        let left = steps[end].order;
         steps.truncate(end);
-        Some(steps)
+        Some((steps, left))
     }
 
     /// The files that a writer may have removed or changed when it made another one.
