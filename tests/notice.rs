@@ -100,7 +100,10 @@ fn an_interrupted_command_is_told_when_the_user_speaks_again() {
     remove(&world, &["draft"]);
     world.write("by-hand", "a person's");
     let said = event(&mut world, "claude-code", "UserPromptSubmit", "");
-    assert!(said.contains("deleted 1 file, which git does not track: beforehand undo"), "{said}");
+    assert!(
+        said.contains("deleted 1 file, which git did not track before: beforehand undo"),
+        "{said}"
+    );
     let plan = world.run(&["restore", "1", "--dry-run"]).stdout;
     assert!(plan.contains("by-hand   made since, perhaps by an interrupted"), "{plan}");
 }
@@ -112,7 +115,10 @@ fn the_end_of_a_turn_says_whose_it_was() {
     remove(&world, &["draft"]);
     world.write("gen", "made");
     let said = event(&mut world, "claude-code", "Stop", "");
-    assert!(said.contains("deleted 1 file, which git does not track: beforehand undo"), "{said}");
+    assert!(
+        said.contains("deleted 1 file, which git did not track before: beforehand undo"),
+        "{said}"
+    );
     world.write("by-hand", "a person's");
     let plan = world.run(&["restore", "1", "--dry-run"]).stdout;
     assert!(plan.contains("gen       made by the agent"), "{plan}");
@@ -125,7 +131,10 @@ fn an_agent_that_never_says_done_is_counted_at_its_next_call() {
     event(&mut world, "claude-code", "PreToolUse", "make clean");
     remove(&world, &["draft"]);
     let said = event(&mut world, "claude-code", "PreToolUse", "make more");
-    assert!(said.contains("deleted 1 file, which git does not track: beforehand undo"), "{said}");
+    assert!(
+        said.contains("deleted 1 file, which git did not track before: beforehand undo"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -152,5 +161,5 @@ fn a_pipe_with_another_name_is_not_gone() {
     event(&mut world, "claude-code", "PreToolUse", "make more");
     fs::remove_file(world.root().join("q/pipe")).unwrap();
     let said = event(&mut world, "claude-code", "PostToolUse", "make more");
-    assert!(said.contains("deleted 1 file, which git does not track"), "{said}");
+    assert!(said.contains("deleted 1 file, which git did not track before"), "{said}");
 }

@@ -458,9 +458,11 @@ fn a_restore_of_another_project_says_where_it_can_be_undone() {
     fs::create_dir(&elsewhere).unwrap();
     let root = world.root();
     let root = root.to_str().unwrap();
-    let told = world.run_in(&elsewhere, &["restore", "latest", "--root", root, "--yes"], "").stdout;
-    assert!(
-        told.contains("undo with: cd ") && told.contains("shop && beforehand undo\n"),
-        "{told}"
-    );
+    world.write("a", "mine");
+    writes(&mut world, "one", "a", "the agent's, again");
+    let told = world.run_in(&elsewhere, &["restore", "1", "--root", root, "--yes"], "").stdout;
+    let there = format!("cd {root} && beforehand");
+    assert!(told.contains(&format!("undo with: {there} undo\n")), "{told}");
+    let further = format!("`{there} restore ");
+    assert!(told.contains(&further) && told.contains("goes all the way)\n"), "{told}");
 }

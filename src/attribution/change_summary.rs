@@ -70,8 +70,8 @@ impl ChangeSummary {
         }
         let untracked = match (self.untracked, self.deleted) {
             (0, _) => String::new(),
-            (1, 1) => ", which git does not track".to_owned(),
-            (some, all) if some == all => ", none of them tracked by git".to_owned(),
+            (1, 1) => ", which git did not track before".to_owned(),
+            (some, all) if some == all => ", none of them tracked by git before".to_owned(),
             (some, _) => format!(", {} of them untracked", ui::number(some)),
         };
         let deeds = deeds.join(" and ");
@@ -193,10 +193,10 @@ mod tests {
         assert_eq!(said(60, 0, 0), "that command changed 60 files: beforehand undo");
         assert_eq!(
             said(1, 1, 1),
-            "that command changed 1 file and deleted 1 file, which git does not track: beforehand \
-             undo"
+            "that command changed 1 file and deleted 1 file, which git did not track before: \
+             beforehand undo"
         );
-        assert!(said(0, 2, 2).contains("2 files, none of them tracked by git:"));
+        assert!(said(0, 2, 2).contains("2 files, none of them tracked by git before:"));
     }
 
     #[test]

@@ -437,7 +437,8 @@ impl<'a> Comparison<'a> {
             };
             return Ok(if self.is_now {
                 let id = self.from.short();
-                format!("{name}: {what}; `beforehand restore {id}` brings {back}\n")
+                let way_there = self.project.way_there();
+                format!("{name}: {what}; `{way_there}beforehand restore {id}` brings {back}\n")
             } else {
                 format!("{name}: {what}\n")
             });

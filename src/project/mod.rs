@@ -140,7 +140,16 @@ impl Project {
         })
     }
 
-    /// The same, with bytes by their SHA-256 that its store opens as well.
+    /// What leads a shell to the project, before a command that it is told: nothing where it is there already.
+    pub(crate) fn way_there(&self) -> String {
+        let root = self.root.path();
+        if self.cwd.as_deref().is_some_and(|cwd| cwd.starts_with(root)) {
+            return String::new();
+        }
+        format!("cd {} && ", ui::quote(root.as_os_str().as_bytes()))
+    }
+
+    /// The project, with bytes by their SHA-256 that its store opens as well.
     #[must_use]
     pub(crate) fn holding(self, contents: BTreeMap<ContentId, Vec<u8>>) -> Self {
         if contents.is_empty() {

@@ -393,7 +393,8 @@ fn refuse_unseen(project: &Project, plan: &RestorePlan, request: &RestoreRequest
     Err(Error::other(
         format!("cannot look at what is at `{path}` now"),
         format!(
-            "nothing was changed; run this again, or `beforehand restore {id}` for the rest of it"
+            "nothing was changed; run this again, or `{}beforehand restore {id}` for the rest of it",
+            project.way_there()
         ),
     ))
 }

@@ -2,11 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{enter, planned::PlannedRestore, unchanged::first};
+use super::{planned::PlannedRestore, unchanged::first};
 use crate::{
     model::{Entry, Kind},
     plan::Step,
-    process::Process,
     restore::{Brings, StaysInFork},
     store::repository::Losing,
     ui,
@@ -86,11 +85,6 @@ impl<'a> PlannedRestore<'a> {
             "stays": stays.collect::<Vec<_>>(),
             "commits": commits.collect::<Vec<_>>(),
         })
-    }
-
-    /// What leads to the project, before the command that takes a restore back: where it runs elsewhere.
-    pub(super) fn way_there(self, process: &Process<'_>) -> String {
-        enter(process, self.restore.project)
     }
 }
 

@@ -57,8 +57,9 @@ pub(super) fn nested_words(
             )
         }
         HeadSince::Lost => format!(
-            "{name}: HEAD was at {id} then, which is not below it now; `beforehand restore {} \
-             --repository -- {}` takes it back",
+            "{name}: HEAD was at {id} then, which is not below it now; `{}beforehand \
+             restore {} --repository -- {}` takes it back",
+            project.way_there(),
             checkpoint.id.short(),
             project.argument(&below(place))
         ),

@@ -29,7 +29,6 @@ use crate::{
     model::{Checkpoint, RelPath, Selector, Skipped},
     plan::{Options, Pick, Picked},
     process::{Exit, Process},
-    project::real_cwd,
     restore::{NamedState, Prepared, Restore, RestoreRequest, RestoreSource, Toward},
     restore_log, ui,
 };
@@ -331,19 +330,9 @@ pub(crate) fn with_conversation(
     })?;
     print_text(
         process,
-        &format!("{}\n", talk.words(made.as_deref(), &enter(process, restore.project))),
+        &format!("{}\n", talk.words(made.as_deref(), &restore.project.way_there())),
     )?;
     Ok(carried.exit)
-}
-
-/// What leads a shell to the project, where the command runs elsewhere: an agent looks for a conversation in the
-/// directory it is in.
-pub(crate) fn enter(process: &Process<'_>, project: &Project) -> String {
-    let root = project.root.path();
-    if real_cwd(process).is_some_and(|cwd| cwd.starts_with(root)) {
-        return String::new();
-    }
-    format!("cd {} && ", ui::quote(root.as_os_str().as_encoded_bytes()))
 }
 
 /// Forks the conversation of a turn and leaves the files alone. Nothing is overwritten, so nothing is
@@ -356,7 +345,7 @@ fn conversation_alone(
 ) -> Result<Exit> {
     let talk = conversation::prepare(process, project, checkpoint)?;
     let made = if dry_run { None } else { Some(talk.make()?) };
-    print_text(process, &format!("{}\n", talk.words(made.as_deref(), &enter(process, project))))?;
+    print_text(process, &format!("{}\n", talk.words(made.as_deref(), &project.way_there())))?;
     Ok(Exit::Ok)
 }
 

@@ -40,7 +40,7 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
         let value = came_json(&came, index_said.as_deref());
         print_json(process, "restore", value)?;
     } else {
-        let way_there = came.shown.way_there(process);
+        let way_there = came.shown.restore.project.way_there();
         print_text(process, &came_text(&came, index_said.as_deref(), &way_there))?;
     }
     missed(process, project, &came.report.outcome);
@@ -248,7 +248,8 @@ fn forced_text(came: &Came<'_>, conflicts: &[PathBuf]) -> String {
     let Restore { project, checkpoint, .. } = came.shown.restore;
     let picked = arguments(project, conflicts.iter().map(PathBuf::as_path));
     let id = checkpoint.id.short();
-    format!("to restore what was kept: beforehand restore {id} --force -- {picked}\n")
+    let way_there = project.way_there();
+    format!("to restore what was kept: {way_there}beforehand restore {id} --force -- {picked}\n")
 }
 
 /// What stays because another author changed it.
@@ -288,7 +289,7 @@ fn kept_text(came: &Came<'_>) -> String {
         let named = first(marked.iter().map(|path| ui::escape(path.as_bytes())));
         text.push_str(&format!("conflicts marked in: {named}\n"));
     }
-    let Restore { checkpoint, request, .. } = came.shown.restore;
+    let Restore { project, checkpoint, request, .. } = came.shown.restore;
     let is_new = |step: &Step| step.action == Action::Keep(KeepReason::New);
     let is_outside = plan.outside.steps.iter().any(is_new);
     let outside = if is_outside { " --outside" } else { "" };
@@ -298,7 +299,8 @@ fn kept_text(came: &Came<'_>) -> String {
         (false, true) => " (--exact removes them)".to_owned(),
         (false, false) => {
             let id = checkpoint.id.short();
-            format!(" (`beforehand restore {id} --exact{outside}` removes them)")
+            let way_there = project.way_there();
+            format!(" (`{way_there}beforehand restore {id} --exact{outside}` removes them)")
         }
     };
     for (paths, thing, why, how) in [

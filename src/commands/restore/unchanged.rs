@@ -31,6 +31,7 @@ pub(super) fn remaining(shown: PlannedRestore<'_>) -> Vec<String> {
 /// The same without the repositories made since, for which a plan has rows.
 pub(super) fn unchanged(shown: PlannedRestore<'_>) -> Vec<String> {
     let PlannedRestore { restore: Restore { project, .. }, prepared, .. } = shown;
+    let way_there = &project.way_there();
     let inner = prepared.inner_roots.iter().map(|path| {
         let (path, quoted) = (ui::escape(path.as_bytes()), project.argument(path.as_path()));
         format!(
@@ -42,8 +43,8 @@ pub(super) fn unchanged(shown: PlannedRestore<'_>) -> Vec<String> {
         let id = prepared.plan.of.short();
         let (named, quoted) = (ui::path(place, project.home.as_deref()), project.argument(place));
         format!(
-            "left: {named}, a repository that is gone or another one since; `beforehand restore {id} \
-             -- {quoted}` brings it back"
+            "left: {named}, a repository that is gone or another one since; `{way_there}beforehand \
+             restore {id} -- {quoted}` brings it back"
         )
     });
     let unheld = unheld_lines(project, &prepared.plan.not_covered, &prepared.moved).into_iter();
@@ -79,11 +80,12 @@ fn others_versions_line(shown: PlannedRestore<'_>) -> Option<String> {
         return None;
     }
     let named = first(paths.iter().map(|path| ui::escape(path.as_bytes())));
-    let picked = arguments(shown.restore.project, paths.iter().map(|path| path.as_path()));
-    let id = prepared.plan.of.short();
+    let project = shown.restore.project;
+    let picked = arguments(project, paths.iter().map(|path| path.as_path()));
+    let (id, way_there) = (prepared.plan.of.short(), project.way_there());
     Some(format!(
         "not further back than to the work of others since: {named} \
-         (`beforehand restore {id} --force -- {picked}` goes all the way)"
+         (`{way_there}beforehand restore {id} --force -- {picked}` goes all the way)"
     ))
 }
 
@@ -93,13 +95,15 @@ fn others_left_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
     for (path, id) in &prepared.others_left {
         by_step.entry(*id).or_default().push(path);
     }
+    let way_there = &project.way_there();
     let line = |(id, paths): (CheckpointId, Vec<&RelPath>)| {
         let id = id.to_string();
         let id = id.get(..ID_DIGITS).unwrap_or(&id);
         let picked = arguments(project, paths.iter().map(|path| path.as_path()));
         let named = first(paths.iter().map(|path| ui::escape(path.as_bytes())));
         format!(
-            "what others made of it since is not restored, and is held: {named}; `beforehand restore {id} -- {picked}`"
+            "what others made of it since is not restored, and is held: {named}; \
+             `{way_there}beforehand restore {id} -- {picked}`"
         )
     };
     by_step.into_iter().map(line).collect()
@@ -127,7 +131,9 @@ fn lost_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
     for lost in &prepared.lost {
         let option = if lost.place.starts_with(root) { "" } else { " --outside" };
         let id = prepared.plan.of.short();
-        let back = format!("`beforehand restore {id} --repository{option}` brings it back");
+        let way_there = project.way_there();
+        let back =
+            format!("`{way_there}beforehand restore {id} --repository{option}` brings it back");
         let gone = lost_names(lost);
         let is_own = lost.place == root.join(".git");
         let from = if is_own { String::new() } else { format!(" from {}", named(&lost.place)) };

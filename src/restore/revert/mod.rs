@@ -60,7 +60,10 @@ pub(super) fn revert(
         let id = restore.checkpoint.id.short();
         return Err(Error::other(
             "what the turn did is not known: no call of it is in the log",
-            format!("`beforehand restore {id}` goes back to before it"),
+            format!(
+                "`{}beforehand restore {id}` goes back to before it",
+                restore.project.way_there()
+            ),
         ));
     }
     revert.all(changes)
