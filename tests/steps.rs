@@ -234,6 +234,11 @@ fn a_file_of_up_to_a_megabyte_is_held_between_steps_and_a_larger_one_is_named() 
                 "path": "huge", "why": "what it was is not held",
             })
         );
+        assert_eq!([&told[3]["changed"], &told[3]["added"]], [&json!(1), &Value::Null]);
+        let told = ours(&mut world, &["diff", "1.4", "--step"], 0);
+        assert_eq!(told.stderr, "note: huge: changed, and not held\n");
+        let told = ours(&mut world, &["diff", "1.4", "--step", "--json"], 0).stdout;
+        assert!(told.contains(r#""change": "not-held""#), "{told}");
         ours(&mut world, &["restore", "1.4", "--yes"], 3);
         assert_eq!([world.read("large"), world.read("huge")], ["small", "small"]);
     }

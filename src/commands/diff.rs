@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    model::Tree,
+    model::{RelPath, Tree},
     plan::Picked,
     process::{Exit, Process},
     restore::{NamedState, StepChanges, TurnSteps, step_named},
@@ -74,7 +74,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &DiffArgs) -> Result<Exit> {
         _ => Comparison::state_until_now(&project, process, sides[0])?,
     };
     comparison.pick(&picked);
-    let exit = show(process, &comparison, args)?;
+    let exit = show(process, &comparison, args, &[])?;
     if args.json {
         return Ok(exit);
     }
@@ -120,19 +120,26 @@ fn of_step(
     let project = project.holding(contents);
     let mut comparison = Comparison::of_changes(&project, of, changes);
     comparison.pick(picked);
-    let exit = show(process, &comparison, args)?;
-    for path in unknown.iter().filter(|path| picked.has(path)) {
+    let unknown: Vec<RelPath> = unknown.into_iter().filter(|path| picked.has(path)).collect();
+    let exit = show(process, &comparison, args, &unknown)?;
+    for path in &unknown {
         let path = ui::escape(path.as_bytes());
         say(process, &format!("note: {path}: changed, and not held"));
     }
     Ok(exit)
 }
 
-fn show(process: &mut Process<'_>, comparison: &Comparison<'_>, args: &DiffArgs) -> Result<Exit> {
+/// Shows what differs. Of the `unknown` paths it is only known that they do.
+fn show(
+    process: &mut Process<'_>,
+    comparison: &Comparison<'_>,
+    args: &DiffArgs,
+    unknown: &[RelPath],
+) -> Result<Exit> {
     if args.json {
-        return as_json(process, comparison);
+        return as_json(process, comparison, unknown);
     }
-    if comparison.found.is_empty() && comparison.unheld.is_empty() {
+    if comparison.found.is_empty() && comparison.unheld.is_empty() && unknown.is_empty() {
         let what = match (args.step, &args.to) {
             (true, _) => "by that step",
             (false, Some(_)) => "between the two",
@@ -199,13 +206,19 @@ fn counted(found: &[Differing]) -> String {
     if told.is_empty() { ui::count(0, "file") } else { told.join(", ") }
 }
 
-fn as_json(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<Exit> {
-    print_json(process, "diff", files_json(comparison)?)?;
+fn as_json(
+    process: &mut Process<'_>,
+    comparison: &Comparison<'_>,
+    unknown: &[RelPath],
+) -> Result<Exit> {
+    let mut files = files_json(comparison)?;
+    files.extend(unknown.iter().map(|path| not_held(path.as_bytes())));
+    print_json(process, "diff", files.into())?;
     Ok(Exit::Ok)
 }
 
 /// What differs, for scripts.
-pub(super) fn files_json(comparison: &Comparison<'_>) -> Result<Value> {
+pub(super) fn files_json(comparison: &Comparison<'_>) -> Result<Vec<Value>> {
     let mut files = Vec::new();
     for differing in &comparison.found {
         let lines = lines(comparison, differing)?;
@@ -216,9 +229,11 @@ pub(super) fn files_json(comparison: &Comparison<'_>) -> Result<Value> {
             "removed": lines.map(|lines| lines.removed),
         }));
     }
-    files.extend(comparison.unheld.iter().map(|out| {
-        let path = String::from_utf8_lossy(&out.path);
-        json!({ "path": path, "change": "not-held", "added": null, "removed": null })
-    }));
-    Ok(files.into())
+    files.extend(comparison.unheld.iter().map(|out| not_held(&out.path)));
+    Ok(files)
+}
+
+fn not_held(path: &[u8]) -> Value {
+    let path = String::from_utf8_lossy(path);
+    json!({ "path": path, "change": "not-held", "added": null, "removed": null })
 }

@@ -99,6 +99,9 @@ impl StepRow {
 
     pub(super) fn json(&self, turn: usize, counts: Option<Counts>) -> Value {
         let step = &self.step;
+        // Of what is not held, no lines are known.
+        let is_known = self.changes.as_ref().is_some_and(|found| found.unknown.is_empty());
+        let lines = counts.filter(|_| is_known).map(|counts| counts.lines);
         json!({
             "number": number(turn, step),
             "time": step.at.to_rfc3339_opts(SecondsFormat::Secs, true),
@@ -107,8 +110,8 @@ impl StepRow {
             "summary": step.summary,
             "done": step.is_done,
             "changed": counts.map(|counts| counts.files),
-            "added": counts.map(|counts| counts.lines.added),
-            "removed": counts.map(|counts| counts.lines.removed),
+            "added": lines.map(|lines| lines.added),
+            "removed": lines.map(|lines| lines.removed),
             "held": self.state.as_ref().is_ok_and(|state| state.gaps.is_empty()),
             "not_held": self.state.as_ref().map(gaps_json).unwrap_or_default(),
             "why": self.state.as_ref().err().map(ToString::to_string),
