@@ -12,7 +12,7 @@ use memchr::memmem;
 use super::{
     ChangeSummary, InBackground, LogEvent, LogLine, PathSide, PathState, SinceCheckpoint, append,
     at,
-    log::{read, unparsed},
+    log::{read, unparsed_since},
     look::{self, state_of},
 };
 use crate::{error::Result, model::CheckpointId, state::RootState, store};
@@ -76,7 +76,7 @@ pub fn cut_off(
 fn unfinished(place: &RootState, by: &str, since: i64) -> Vec<UnfinishedCall> {
     let by = format!("\"by\":\"{by}\",");
     let left = format!("{by}\"left\":");
-    let (bytes, mut calls) = (unparsed(place), BTreeMap::new());
+    let (bytes, mut calls) = (unparsed_since(place, since), BTreeMap::new());
     let (mut ended, mut running) = (HashSet::new(), HashMap::new());
     let has = |line: &[u8], text: &str| memmem::find(line, text.as_bytes()).is_some();
     let its = bytes.rsplit(|&byte| byte == b'\n').filter(|line| has(line, &by));

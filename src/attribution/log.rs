@@ -109,7 +109,7 @@ pub fn read(place: &RootState) -> Vec<LogLine> {
 }
 
 /// The same as the files have it.
-pub(super) fn unparsed(place: &RootState) -> Vec<u8> {
+fn unparsed(place: &RootState) -> Vec<u8> {
     let mut bytes = Vec::new();
     for path in files(place) {
         match read_small(&path, READ_MAX_BYTES) {
@@ -250,15 +250,66 @@ pub(super) fn recent_bytes(place: &RootState) -> Vec<u8> {
     if is_all { bytes } else { [tail(&older).unwrap_or_default(), b"\n".to_vec(), bytes].concat() }
 }
 
-/// The last bytes of a file.
+/// The lines since a time (nanoseconds since 1970), and some before it, unparsed: no more is read than is needed for that.
+pub(super) fn unparsed_since(place: &RootState, time: i64) -> Vec<u8> {
+    let [_, newer] = files(place);
+    let is_before = |line: &[u8]| {
+        let line = serde_json::from_slice::<LogLine>(line);
+        line.is_ok_and(|line| line.at < time)
+    };
+    let mut length = RECENT_BYTES;
+    while length.unsigned_abs() < LOG_MAX_BYTES {
+        let bytes = last_bytes(&newer, length).unwrap_or_default();
+        // The first line may be cut.
+        if bytes
+            .split(|&byte| byte == b'\n')
+            .skip(1)
+            .find(|it| !is_blank(it))
+            .is_some_and(is_before)
+        {
+            return bytes;
+        }
+        length *= 8;
+    }
+    unparsed(place)
+}
+
 fn tail(path: &Path) -> io::Result<Vec<u8>> {
+    last_bytes(path, RECENT_BYTES)
+}
+
+/// The last bytes of a file.
+fn last_bytes(path: &Path, length: i64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut file = open_options().read(true).open(path)?;
-    let _from_the_start_if_short = file.seek(SeekFrom::End(-RECENT_BYTES));
-    file.take(RECENT_BYTES.unsigned_abs()).read_to_end(&mut bytes)?;
+    let _from_the_start_if_short = file.seek(SeekFrom::End(-length));
+    file.take(length.unsigned_abs()).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 fn log(place: &RootState) -> PathBuf {
     place.attribution().join("log")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::StateDir;
+
+    #[test]
+    fn no_more_is_read_than_is_asked_for_and_no_less() {
+        let dir = std::env::temp_dir().join(format!("beforehand-log-{}", std::process::id()));
+        let place = StateDir::new(dir.clone()).root_at(Path::new("/project"));
+        let what = |at: i64| LogEvent::Done { call: format!("{at:0>90}") };
+        let line = |at: i64| LogLine { at, by: "s".to_owned(), what: what(at) };
+        append(&place, &(0..5_000).map(line).collect::<Vec<_>>()).unwrap();
+        for since in [-1, 0, 1, 2_500, 4_900, 4_999, 5_000] {
+            let bytes = unparsed_since(&place, since);
+            let found: Vec<i64> = parse(&bytes).iter().map(|line| line.at).collect();
+            let wanted: Vec<i64> = (since.max(0)..5_000).collect();
+            assert!(found.ends_with(&wanted), "{since}");
+            assert_eq!(since > 4_600, bytes.len() <= 64 << 10, "{since}: {}", bytes.len());
+        }
+        let _gone = fs::remove_dir_all(&dir);
+    }
 }
