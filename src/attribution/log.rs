@@ -310,6 +310,6 @@ mod tests {
             assert!(found.ends_with(&wanted), "{since}");
             assert_eq!(since > 4_600, bytes.len() <= 64 << 10, "{since}: {}", bytes.len());
         }
-        let _gone = fs::remove_dir_all(&dir);
+        let _gone = crate::fs::remove_tree(&dir);
     }
 }

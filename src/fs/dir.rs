@@ -246,8 +246,14 @@ pub fn stat_path(path: &Path) -> io::Result<Stamp> {
 }
 
 /// How many names the file at `path` has; `None` if that cannot be told. A symlink is not followed.
+#[expect(clippy::allow_attributes, reason = "which casts are needless depends on the platform")]
+#[allow(
+    clippy::unnecessary_cast,
+    clippy::cast_lossless,
+    reason = "the fields of a stat have other widths elsewhere"
+)]
 pub fn link_count(path: &Path) -> Option<u64> {
-    Some(statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?.st_nlink)
+    Some(statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?.st_nlink as u64)
 }
 
 /// The names in the directory at `path`; none where it is no directory, or is one by a symlink.

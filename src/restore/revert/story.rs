@@ -114,13 +114,35 @@ impl Revert<'_> {
 
     /// Whether a restore has put back what was there before the turn, and none since what the turn made.
     fn is_taken_back(&self, path: &RelPath, deeds: &[Deed]) -> bool {
+        let Some((first, last)) = deeds.first().zip(deeds.last()) else { return false };
         let sights = self.log.sights.get(path).map(Vec::as_slice).unwrap_or_default();
         let since = sights.iter().rposition(|sight| sight.by == Doer::Turn).map_or(0, |at| at + 1);
-        let back = sights[since..].iter().rfind(|sight| sight.by == Doer::Restore);
-        let is_before = |deed: &Deed, sight: &Sight| {
-            self.source.is_same(path, &deed.before, &VersionEntry::seen(&sight.there))
-        };
-        deeds.first().zip(back).is_some_and(|(first, sight)| is_before(first, sight))
+        let is = |a: &Version, b: &Version| self.source.is_same(path, a, b);
+        let mut was_taken_back = false;
+        let mut known: Vec<(Version, bool)> = Vec::new();
+        for sight in &sights[since..] {
+            let there = VersionEntry::seen(&sight.there);
+            if sight.by == Doer::Restore {
+                let earlier = known.iter().rfind(|(earlier, _)| is(earlier, &there));
+                was_taken_back = match earlier {
+                    _ if is(&there, &first.before) => true,
+                    _ if is(&there, &last.after) => false,
+                    Some((_, was_taken_back)) => *was_taken_back,
+                    // The revert of another turn says nothing of this one.
+                    None => was_taken_back && self.is_by_revert(sight),
+                };
+            }
+            known.push((there, was_taken_back));
+        }
+        was_taken_back
+    }
+
+    /// Whether a revert put something there.
+    fn is_by_revert(&self, sight: &Sight) -> bool {
+        let began = |held: &&Checkpoint| self.log.look(held).order;
+        let is_restore = |held: &&Checkpoint| held.cause.reason == Reason::BeforeRestore;
+        let before = self.since.iter().filter(is_restore).filter(|held| began(held) <= sight.order);
+        before.max_by_key(began).is_some_and(|held| held.cause.tool.as_deref() == Some("revert"))
     }
 
     /// What was seen at a path until its turn was over, oldest first.
