@@ -71,6 +71,27 @@ fn what_a_restore_brings_back_has_the_writer_it_had() {
     }
 }
 
+/// What a merge left is held until the next checkpoint has it, and what a revert renames back keeps its writers.
+#[test]
+fn what_a_restore_merged_or_renamed_has_the_writers_it_had() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", "one\nONE\ntwo\nthree\n");
+        writes(&mut world, "two", "a", "one\nONE\ntwo\nthree\nTWO\n");
+        ours(&mut world, &["revert", "2", "--yes"], 0);
+        world.write("a", "mine\none\ntwo\nthree\nTWO\n");
+        let expected = ["you", "before", "before", "before", "two"];
+        assert_eq!(writers(&mut world, "a"), expected);
+        let root = world.root();
+        run(&mut world, "three", "mv a b", |_| {
+            fs::rename(root.join("a"), root.join("b")).unwrap();
+        });
+        writes(&mut world, "four", "b", "mine\none\ntwo\nthree\nTWO\nFOUR\n");
+        ours(&mut world, &["revert", "2", "--yes"], 0);
+        assert_eq!(world.read("a"), "mine\none\ntwo\nthree\nTWO\nFOUR\n");
+        assert_eq!(writers(&mut world, "a"), [&expected[..], &["four"]].concat());
+    }
+}
+
 /// Of two names that it had, it came from the last one; of two files that are the same, from either.
 #[test]
 fn a_file_that_is_renamed_twice_in_a_turn_keeps_its_writers() {

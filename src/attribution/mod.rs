@@ -49,7 +49,8 @@ use look::{after_edit, after_shell, state_before, until};
 pub use moved::moved;
 pub use outside::Outside;
 pub use texts::{
-    LeftContents, damaged_contents, drop_contents, files as content_files, repair_contents, text,
+    LeftContents, damaged_contents, drop_contents, files as content_files, keep_merged,
+    repair_contents, text,
 };
 pub use turn_log::{AtPath, Caller, Doer, LoggedCall, SeenCheckpoint, Sight, TurnCalls, TurnLog};
 

@@ -93,6 +93,24 @@ impl CallTexts {
     }
 }
 
+/// Keeps what a restore merged: otherwise nothing has it once it is changed. `held` is the before-restore
+/// checkpoint.
+///
+/// # Errors
+///
+/// Fails if it cannot be written; what was stored before stays.
+pub fn keep_merged<'b>(
+    place: &RootState,
+    held: CheckpointId,
+    contents: impl Iterator<Item = &'b [u8]>,
+) -> Result<()> {
+    let mut texts = CallTexts::new(place, held);
+    for bytes in contents {
+        texts.add(bytes);
+    }
+    texts.store()
+}
+
 /// Everything that calls of a root left and that is still stored.
 #[derive(Default)]
 pub struct LeftContents {

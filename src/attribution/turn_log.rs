@@ -286,6 +286,12 @@ impl TurnLog {
         SeenCheckpoint { order, id, is_of_session: false }
     }
 
+    /// The before-restore checkpoint of the last restore that had begun to put things back at a place.
+    pub fn restore_at(&self, place: usize) -> Option<CheckpointId> {
+        let begun = self.restores.iter().filter(|(_, began)| **began <= place);
+        begun.max_by_key(|(_, began)| **began).map(|(held, _)| *held)
+    }
+
     /// Whether a checkpoint stands right before a call, where all of the root was looked at.
     pub fn is_before_call(&self, checkpoint: &Checkpoint) -> bool {
         self.first_calls.contains_key(&checkpoint.id)

@@ -127,7 +127,7 @@ impl Restore<'_> {
         note_back(project, ends, &outcome, below.chain(outside))?;
         let files = plan.merges.iter().chain(&prepared.of_step);
         note_dated(project, &self.dated(prepared), files, (held, &outcome))?;
-        note_merged(project, &merged(prepared), held)?;
+        note_merged(project, &merged(prepared), held, &plan.merges)?;
         crash::point("restore-end");
         // What failed can be tried again, or all of it taken back, while the log is there. What was
         // changed in this very moment is not ours to change.
@@ -352,11 +352,12 @@ pub(super) fn note_dated<'a>(
     }
 }
 
-/// Notes what was merged, so that undoing it knows its own.
+/// Notes what was merged, so that undoing it knows its own. `files` has the contents.
 pub(super) fn note_merged(
     project: &Project,
     merged: &[(RelPath, String)],
     held: CheckpointId,
+    files: &BTreeMap<RelPath, Merged>,
 ) -> Result<()> {
     let line = |(path, sha): &(RelPath, String)| LogLine {
         at: now_ns(),
@@ -369,10 +370,12 @@ pub(super) fn note_merged(
     };
     let lines: Vec<LogLine> = merged.iter().map(line).collect();
     if lines.is_empty() {
-        Ok(())
-    } else {
-        attribution::append(&project.state.root(&project.root), &lines)
+        return Ok(());
     }
+    let place = project.state.root(&project.root);
+    // Without them it is only not known what they were.
+    let _not_kept = attribution::keep_merged(&place, held, files.values().map(|it| &it.bytes[..]));
+    attribution::append(&place, &lines)
 }
 
 /// Refuses an undo or redo that would have to leave something for a reason that may pass.

@@ -239,7 +239,7 @@ fn settle(
         let files = log.merges.iter().filter(|(path, _)| !kept.contains(path));
         let files = files.map(|(path, merged)| (path, merged));
         note_dated(project, &log.dated, files, (log.held, &outcome))?;
-        note_merged(project, &log.merged, log.held)?;
+        note_merged(project, &log.merged, log.held, &plan.merges)?;
     }
     let is_over = is_settled(&outcome);
     Ok(Settled { plan, outcome, index, is_over })

@@ -139,7 +139,10 @@ impl FileHistory<'_> {
                         self.doubted(name, (step, of(known.last())), known.last(), names)
                     })
                 }
-                StepCause::Restored => restored(&known, lines, &path, step),
+                StepCause::Restored => {
+                    let moved = self.moved_by_restore(name, step, names);
+                    restored((&known, &moved), lines, &path, step)
+                }
             };
             unread = None;
             was_there = step.there.is_some();
@@ -234,9 +237,9 @@ fn either(mut one: WrittenText, other: WrittenText) -> WrittenText {
 }
 
 /// Lines that a restore put there: they have the writers that they had when they were there before. Where
-/// they had several, or never were, it cannot be told.
+/// they had several, or never were, it cannot be told. Others may have been `moved` there from another name.
 fn restored(
-    known: &[WrittenText],
+    (known, moved): (&[WrittenText], &[WrittenText]),
     lines: Vec<Vec<u8>>,
     path: &Rc<RelPath>,
     step: &HistoryStep,
@@ -249,6 +252,14 @@ fn restored(
     for before in &from {
         for (old, new) in shared(&before.lines, &text.lines) {
             origins[new].push(&before.origins[old]);
+        }
+    }
+    for before in moved {
+        for (old, new) in shared(&before.lines, &text.lines) {
+            // What was here before has not come from there.
+            if !from.iter().any(|it| it.lines.contains(&text.lines[new])) {
+                origins[new].push(&before.origins[old]);
+            }
         }
     }
     for (line, found) in origins.into_iter().enumerate() {

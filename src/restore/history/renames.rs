@@ -80,6 +80,37 @@ impl FileHistory<'_> {
         self.log.callers.iter().any(|caller| during(caller, one) && during(caller, other))
     }
 
+    /// The lines of the files that a restore removed when it made a state of a path: a revert gives a file its old
+    /// name back.
+    pub(super) fn moved_by_restore(
+        &self,
+        path: &RelPath,
+        step: &HistoryStep,
+        names: &[&RelPath],
+    ) -> Vec<WrittenText> {
+        if names.len() >= NAMES_MAX {
+            return Vec::new();
+        }
+        let Some(restore) = self.log.restore_at(step.order) else { return Vec::new() };
+        let is_removal = |sight: &Sight| {
+            let is_its = self.log.restore_at(sight.order) == Some(restore);
+            sight.by == Doer::Restore && !sight.there.is_any() && is_its
+        };
+        let removed = self.log.sights.iter().filter(|(old, sights)| {
+            *old != path && !names.contains(old) && sights.iter().any(is_removal)
+        });
+        let names_since = [names, &[path]].concat();
+        let text = |old: &RelPath| {
+            let mut steps = self.steps(old);
+            let end = steps.iter().position(|it| {
+                it.there.is_none() && self.log.restore_at(it.order) == Some(restore)
+            })?;
+            steps.truncate(end);
+            Some(self.text(old, &steps, &names_since))
+        };
+        removed.take(COMPARED_MAX).filter_map(|(old, _)| text(old)).collect()
+    }
+
     /// The lines that a change may have taken from another file, which the same writer removed or replaced, each
     /// with who may have written it there. `None` if there are too many such files.
     pub(super) fn taken_lines(

@@ -139,10 +139,9 @@ impl Revert<'_> {
 
     /// Whether a revert put something there.
     fn is_by_revert(&self, sight: &Sight) -> bool {
-        let began = |held: &&Checkpoint| self.log.look(held).order;
-        let is_restore = |held: &&Checkpoint| held.cause.reason == Reason::BeforeRestore;
-        let before = self.since.iter().filter(is_restore).filter(|held| began(held) <= sight.order);
-        before.max_by_key(began).is_some_and(|held| held.cause.tool.as_deref() == Some("revert"))
+        let restore = self.log.restore_at(sight.order);
+        let held = self.since.iter().find(|one| Some(one.id) == restore);
+        held.is_some_and(|held| held.cause.tool.as_deref() == Some("revert"))
     }
 
     /// What was seen at a path until its turn was over, oldest first.
