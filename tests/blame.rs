@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     evidence::{begins, ends, event, ours, run, writes},
     support::{
+        real::git,
         temp::{link, noise, write},
         world::World,
     },
@@ -305,6 +306,37 @@ fn blame_is_read_by_what_reads_gits() {
     let said = world.see(&["blame", "src/cart.ts", "--porcelain"]);
     let id = regex::Regex::new("[a-f][0-9a-f]{15}0{24}").unwrap();
     insta::assert_snapshot!(id.replace_all(&said, "ID-WITH-24-ZEROS"));
+}
+
+/// The first word of each line; ids by the order in which they come, with their numbers.
+fn porcelain_shape(said: &str) -> Vec<String> {
+    let mut ids: Vec<&str> = Vec::new();
+    let shape = said.lines().map(|line| match line.split_once(' ') {
+        _ if line.starts_with('\t') => line.to_owned(),
+        Some((id, numbers)) if id.len() == 40 => {
+            let known = ids.iter().position(|it| *it == id);
+            let at = known.unwrap_or_else(|| {
+                ids.push(id);
+                ids.len() - 1
+            });
+            format!("{at}: {numbers}")
+        }
+        Some((name, _)) => name.to_owned(),
+        None => line.to_owned(),
+    });
+    shape.filter(|line| line != "previous").collect()
+}
+
+#[test]
+fn porcelain_has_the_shape_of_gits() {
+    let [_, mut world] = projects();
+    let root = world.root();
+    git(&world, &root, "git add a && git commit -qm zero");
+    writes(&mut world, "one", "a", "one\nONE\ntwo\nthree\nfour\nfive\n");
+    git(&world, &root, "git commit -qam one");
+    let gits = git(&world, &root, "git blame --porcelain a");
+    let ours = ours(&mut world, &["blame", "a", "--porcelain"], 0).stdout;
+    assert_eq!(porcelain_shape(&ours), porcelain_shape(&gits), "{ours}\n{gits}");
 }
 
 /// Takes the checkpoint that a hook has one taken in the background.

@@ -1,6 +1,7 @@
 //! `beforehand blame`: who wrote each line of a file, as far as that is known for certain.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     path::{Path, PathBuf},
 };
@@ -287,32 +288,37 @@ impl BlameView<'_> {
         })
     }
 
-    /// As `git blame --line-porcelain`. A turn has its checkpoint's id with zeros behind; you have none
-    /// but zeros, as what is not committed has in git.
+    /// As `git blame --porcelain`: what is known of a writer is not said again with its next lines. A turn has its
+    /// checkpoint's id with zeros behind; you have none but zeros, as what is not committed has in git.
     fn porcelain(&self, lines: &[(usize, &BlamedLine)]) -> String {
+        let lines: Vec<_> = lines.iter().map(|(at, line)| self.porcelain_line(*at, line)).collect();
+        let mut paths: BTreeMap<&str, BTreeSet<&RelPath>> = BTreeMap::new();
+        for line in &lines {
+            paths.entry(&line.id).or_default().insert(&line.of.path);
+        }
+        let mut told: BTreeMap<&str, &str> = BTreeMap::new();
         let mut text = String::new();
-        let mut at = 0;
-        while at < lines.len() {
-            let first = lines[at].1;
-            let is_next = |n: &usize| {
-                let line = lines[at + n].1;
-                line.writer == first.writer
-                    && line.path == first.path
-                    && line.number == first.number + n
-            };
-            let count = (0..lines.len() - at).take_while(is_next).count();
-            for (n, (number, line)) in lines[at..at + count].iter().enumerate() {
-                let count = if n == 0 { format!(" {count}") } else { String::new() };
-                let id = self.porcelain_id(&line.writer);
-                let _infallible = writeln!(text, "{id} {} {number}{count}", line.number);
-                text.push_str(&self.porcelain_head(line));
-                // Raw bytes would end the line elsewhere, or the terminal's good sense.
-                let code = String::from_utf8_lossy(&line.text);
-                let _infallible = writeln!(text, "\t{}", ui::escape_text(&code));
+        for group in lines.chunk_by(|line, next| line.goes_on(next)) {
+            let first = &group[0];
+            // Of what nobody is known to have written, or only you, more can be known at one line than at another.
+            let is_new = told.insert(&first.id, &first.about) != Some(&first.about);
+            let about = if is_new { &*first.about } else { "" };
+            let is_named = is_new || paths[&*first.id].len() > 1;
+            let name = format!("filename {}\n", ui::escape(first.of.path.as_bytes()));
+            let name = if is_named { &*name } else { "" };
+            let count = group.len();
+            let head = format!("{} {count}\n{about}{name}{}", first.numbers(), first.code());
+            text.push_str(&head);
+            for line in &group[1..] {
+                let _infallible = write!(text, "{}\n{}", line.numbers(), line.code());
             }
-            at += count;
         }
         text
+    }
+
+    fn porcelain_line<'l>(&self, number: usize, of: &'l BlamedLine) -> PorcelainLine<'l> {
+        let (id, about) = (self.porcelain_id(&of.writer), self.porcelain_about(of));
+        PorcelainLine { number, id, about, of }
     }
 
     fn porcelain_id(&self, writer: &LineWriter) -> String {
@@ -324,7 +330,8 @@ impl BlameView<'_> {
         }
     }
 
-    fn porcelain_head(&self, line: &BlamedLine) -> String {
+    /// What is known of who wrote a line.
+    fn porcelain_about(&self, line: &BlamedLine) -> String {
         // When it was written is not known, only when it was there.
         let until = line.until.unwrap_or(self.now);
         let (author, at, summary) = match &line.writer {
@@ -352,8 +359,34 @@ impl BlameView<'_> {
         if line.writer == LineWriter::Before {
             text.push_str("boundary\n");
         }
-        let _infallible = writeln!(text, "filename {}", ui::escape(line.path.as_bytes()));
         text
+    }
+}
+
+/// A line as `--porcelain` tells it.
+struct PorcelainLine<'a> {
+    /// Its number in the file, from 1.
+    number: usize,
+    id: String,
+    /// What is known of who wrote it.
+    about: String,
+    of: &'a BlamedLine,
+}
+
+impl PorcelainLine<'_> {
+    /// Whether the next line of the file belongs to the same group.
+    fn goes_on(&self, next: &Self) -> bool {
+        let is_same = |next: &Self| self.id == next.id && self.about == next.about;
+        is_same(next) && self.of.path == next.of.path && self.of.number + 1 == next.of.number
+    }
+
+    fn numbers(&self) -> String {
+        format!("{} {} {}", self.id, self.of.number, self.number)
+    }
+
+    fn code(&self) -> String {
+        // Raw bytes would end the line elsewhere, or the terminal's good sense.
+        format!("\t{}\n", ui::escape_text(&String::from_utf8_lossy(&self.of.text)))
     }
 }
 
