@@ -38,7 +38,7 @@ pub(crate) struct BlameArgs {
     /// Print an object with an array of the lines
     #[arg(long, conflicts_with = "porcelain")]
     json: bool,
-    /// Print in the format of `git blame --line-porcelain`
+    /// Print in the format of `git blame --porcelain`
     #[arg(long)]
     porcelain: bool,
 }
