@@ -466,3 +466,21 @@ fn a_restore_of_another_project_says_where_it_can_be_undone() {
     let further = format!("`{there} restore ");
     assert!(told.contains(&further) && told.contains("goes all the way)\n"), "{told}");
 }
+
+#[test]
+fn a_restore_says_the_same_number_of_paths_to_people_and_to_scripts() {
+    let mut world = project();
+    writes(&mut world, "one", "d/e/new", "the agent's");
+    writes(&mut world, "one", "a", "the agent's");
+    for args in [["restore", "1"].as_slice(), &["undo"], &["redo"]] {
+        let way = |last| [args, &["--yes", last]].concat();
+        let is_undo = args[0] == "undo";
+        let there_and_back = if is_undo { "redo" } else { "undo" };
+        let text = ours(&mut world, &way("--yes")[..args.len() + 1], 0).stdout;
+        assert!(text.starts_with("restored 2 paths"), "{args:?}: {text}");
+        ours(&mut world, &[there_and_back, "--yes"], 0);
+        let done = ours(&mut world, &way("--json"), 0).stdout;
+        let done: serde_json::Value = serde_json::from_str(&done).unwrap();
+        assert_eq!(done["done"], 2, "{args:?}: {done}");
+    }
+}

@@ -287,7 +287,7 @@ impl Run {
         if deed["steps"] != plan["steps"] && without_lines(&deed) != without_lines(&plan) {
             return Err(told(format!("another plan was shown: {plan}")));
         }
-        let count = announced(&plan).len() + plan["repositories"].as_array().unwrap().len();
+        let count = listed(&plan) + plan["repositories"].as_array().unwrap().len();
         if deed["done"] != count {
             return Err(told(format!("{count} paths were announced, {} done", deed["done"])));
         }
@@ -421,6 +421,19 @@ fn announced(plan: &Value) -> BTreeSet<Vec<u8>> {
     let steps = plan["steps"].as_array().unwrap().iter();
     let deeds = steps.filter(|step| step["action"] != "keep" && step["action"] != "leave");
     deeds.map(|step| step["path"].as_str().unwrap().as_bytes().to_vec()).collect()
+}
+
+/// How many of them a text lists: a directory that comes or goes only with what is in it is not among them.
+fn listed(plan: &Value) -> usize {
+    let steps = plan["steps"].as_array().unwrap();
+    let is_implied = |(step, next): (&Value, &Value)| {
+        let within = format!("{}/", step["path"].as_str().unwrap());
+        (step["action"] == "recreate" || step["action"] == "remove")
+            && next["action"] == step["action"]
+            && next["path"].as_str().unwrap().starts_with(&within)
+    };
+    let implied = steps.iter().zip(&steps[1.min(steps.len())..]).filter(|pair| is_implied(*pair));
+    announced(plan).len() - implied.count()
 }
 
 /// What changes is what was said to.

@@ -85,7 +85,7 @@ fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
     let outcome = &came.report.outcome;
     let mut value = plan_json(came.shown, &BTreeMap::new());
     value["is_plan"] = json!(false);
-    value["done"] = json!(outcome.done + back(came).count());
+    value["done"] = json!(done(came));
     value["missed"] = missed_json(outcome);
     let linked = outcome.had_names.iter();
     value["had_other_names"] = linked.map(|path| path.to_string_lossy().into_owned()).collect();
@@ -93,6 +93,13 @@ fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
     value["held_in"] = json!(came.report.held.map(|id| id.to_string()));
     value["index"] = json!(index);
     value
+}
+
+/// How many paths were changed, as a list names them.
+fn done(came: &Came<'_>) -> usize {
+    let PlannedRestore { restore, prepared, .. } = came.shown;
+    let missed = came.report.outcome.missed.iter().map(|missed| missed.path.as_path()).collect();
+    prepared.count_but(&missed, restore.project.root.path())
 }
 
 /// What was not done, and why, for scripts.
@@ -113,8 +120,7 @@ fn came_text(came: &Came<'_>, index: Option<&str>, way_there: &str) -> String {
     let conflicts = conflicts(plan);
     let is_whole = came.report.outcome.missed.is_empty() && barred(plan).is_empty();
     let is_same = conflicts.is_empty() && is_whole;
-    let missed = came.report.outcome.missed.iter().map(|missed| missed.path.as_path()).collect();
-    let done = prepared.count_but(&missed, project.root.path());
+    let done = done(came);
     let mut text = headline(came.shown, done, is_same);
     if !conflicts.is_empty() {
         let count = ui::count(conflicts.len() as u64, "conflict");
