@@ -93,6 +93,35 @@ fn what_a_restore_merged_or_renamed_has_the_writers_it_had() {
     }
 }
 
+/// What another session may have changed, or an undo brought back, was there before it had its new name.
+#[test]
+fn who_renames_a_file_has_not_written_its_lines_whoever_else_may_have_had_a_part() {
+    for mut world in projects() {
+        let root = world.root();
+        let renames = |from: &str, to: &str| fs::rename(root.join(from), root.join(to)).unwrap();
+        let input = json!({ "file_path": root.join("a"), "content": "" });
+        event(&mut world, "PreToolUse", "t/open", "Edit", &input, "open");
+        run(&mut world, "one", "mv a b", |_| renames("a", "b"));
+        assert_eq!(writers(&mut world, "b"), ["unknown"; 3]);
+        begins(&mut world, "t/open", "make");
+        run(&mut world, "two", "mv b c", |_| renames("b", "c"));
+        assert_eq!(writers(&mut world, "c"), ["unknown"; 3]);
+        let told = ours(&mut world, &["blame", "c", "--json"], 0).stdout;
+        let told: Value = serde_json::from_str(&told).unwrap();
+        let candidates = told["lines"][0]["candidates"].as_array().unwrap();
+        assert!(candidates.len() > 1, "{told}");
+    }
+    for mut world in projects() {
+        let root = world.root();
+        let renames = |from: &str, to: &str| fs::rename(root.join(from), root.join(to)).unwrap();
+        writes(&mut world, "one", "other", "ONE\n");
+        renames("a", "mine");
+        ours(&mut world, &["undo", "--yes"], 0);
+        run(&mut world, "two", "make", |_| renames("mine", "b"));
+        assert_eq!(writers(&mut world, "b"), ["before"; 3]);
+    }
+}
+
 /// Of two names that it had, it came from the last one; of two files that are the same, from either.
 #[test]
 fn a_file_that_is_renamed_twice_in_a_turn_keeps_its_writers() {

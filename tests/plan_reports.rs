@@ -476,7 +476,7 @@ fn a_restore_says_the_same_number_of_paths_to_people_and_to_scripts() {
         let way = |last| [args, &["--yes", last]].concat();
         let is_undo = args[0] == "undo";
         let there_and_back = if is_undo { "redo" } else { "undo" };
-        let text = ours(&mut world, &way("--yes")[..args.len() + 1], 0).stdout;
+        let text = ours(&mut world, &way("--yes")[..=args.len()], 0).stdout;
         assert!(text.starts_with("restored 2 paths"), "{args:?}: {text}");
         ours(&mut world, &[there_and_back, "--yes"], 0);
         let done = ours(&mut world, &way("--json"), 0).stdout;

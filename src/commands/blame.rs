@@ -298,7 +298,7 @@ impl BlameView<'_> {
         }
         let mut told: BTreeMap<&str, &str> = BTreeMap::new();
         let mut text = String::new();
-        for group in lines.chunk_by(|line, next| line.goes_on(next)) {
+        for group in lines.chunk_by(PorcelainLine::goes_on) {
             let first = &group[0];
             // Of what nobody is known to have written, or only you, more can be known at one line than at another.
             let is_new = told.insert(&first.id, &first.about) != Some(&first.about);

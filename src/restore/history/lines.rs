@@ -59,6 +59,15 @@ pub(super) struct WrittenText {
     origins: Vec<LineOrigin>,
 }
 
+/// What a file was that was made, before it had its name.
+#[derive(Default)]
+pub(super) struct RenamedText {
+    /// Its lines; of several files that may be it, those of each.
+    pub(super) texts: Vec<WrittenText>,
+    /// Whether it is one of them for certain.
+    pub(super) is_certain: bool,
+}
+
 impl WrittenText {
     /// Its lines, each with who wrote it.
     pub(super) fn into_writers(self) -> impl Iterator<Item = (Vec<u8>, LineWriter)> {
@@ -131,10 +140,15 @@ impl FileHistory<'_> {
                 StepCause::By(writer) => {
                     let is_new = !was_there && unread.is_none();
                     let writer = unread.map_or(writer.clone(), |unread| unread.or(writer));
-                    let old =
-                        if is_new { self.renamed(name, step, &lines, names) } else { Vec::new() };
+                    let old = if is_new {
+                        self.renamed(name, step, &lines, names)
+                    } else {
+                        RenamedText::default()
+                    };
                     let of = |before| changed(before, lines.clone(), &path, (&writer, step));
-                    let of_each = old.iter().map(|old| of(Some(old))).reduce(either);
+                    let as_made = (!old.is_certain && !old.texts.is_empty()).then(|| of(None));
+                    let as_renamed = old.texts.iter().map(|old| of(Some(old)));
+                    let of_each = as_renamed.chain(as_made).reduce(either);
                     of_each.unwrap_or_else(|| {
                         self.doubted(name, (step, of(known.last())), known.last(), names)
                     })

@@ -1,9 +1,6 @@
 //! A file that was renamed keeps the writers of its lines: by the same measure by which a revert follows it.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     super::{
@@ -11,7 +8,7 @@ use super::{
         version::{ALIKE_MIN, COMPARED_MAX, similarity},
     },
     FileHistory, HistoryStep, Leaving, LineWriter, StepCause,
-    lines::WrittenText,
+    lines::{RenamedText, WrittenText},
 };
 use crate::{
     attribution::{AtPath, Caller, Doer, Sight},
@@ -34,23 +31,22 @@ struct LeftFile {
     bytes: Vec<u8>,
     /// Where it was seen to be gone, or another.
     left: usize,
+    /// Whether the same writer is known to have removed or replaced it.
+    is_certain: bool,
 }
 
 impl FileHistory<'_> {
-    /// The lines of the file that became one that was made, as they were before: of several that may be it,
-    /// those of each.
+    /// The file that became one that was made, as it was before.
     pub(super) fn renamed(
         &self,
         path: &RelPath,
         step: &HistoryStep,
         lines: &[Vec<u8>],
         names: &[&RelPath],
-    ) -> Vec<WrittenText> {
-        let StepCause::By(writer @ (LineWriter::Turn(_) | LineWriter::User)) = &step.made else {
-            return Vec::new();
-        };
+    ) -> RenamedText {
+        let StepCause::By(writer) = &step.made else { return RenamedText::default() };
         if names.len() >= NAMES_MAX {
-            return Vec::new();
+            return RenamedText::default();
         }
         let bytes = lines.concat();
         let left = self.left_meanwhile(path, (writer, step), names, Leaving::Gone);
@@ -70,7 +66,11 @@ impl FileHistory<'_> {
             found.retain(is_in_call);
         }
         let names = [names, &[path]].concat();
-        found.iter().map(|(_, old)| self.text(&old.path, &old.steps, &names)).collect()
+        let text = |old: &LeftFile| self.text(&old.path, &old.steps, &names);
+        RenamedText {
+            texts: found.iter().map(|(_, old)| text(old)).collect(),
+            is_certain: found.iter().all(|(_, old)| old.is_certain),
+        }
     }
 
     /// Whether there is a call that was running at both places, or ended there.
@@ -121,9 +121,7 @@ impl FileHistory<'_> {
         leaving: Leaving,
     ) -> Option<BTreeMap<Vec<u8>, LineWriter>> {
         let mut taken: BTreeMap<Vec<u8>, LineWriter> = BTreeMap::new();
-        let StepCause::By(writer @ (LineWriter::Turn(_) | LineWriter::User)) = &step.made else {
-            return Some(taken);
-        };
+        let StepCause::By(writer) = &step.made else { return Some(taken) };
         if names.len() >= NAMES_MAX {
             return None;
         }
@@ -157,31 +155,34 @@ impl FileHistory<'_> {
         }
         let mut left = Vec::new();
         for old in paths {
-            let Some((steps, at)) = self.until_left(&old, made, leaving) else { continue };
+            let Some((steps, end)) = self.until_left(&old, made, leaving) else { continue };
             let there = steps.last().and_then(|last| last.there.as_ref());
             let Some(there) = there.filter(|there| there.kind == Kind::File) else { continue };
             let Some(before) = self.source.read(&old, there) else { continue };
-            left.push(LeftFile { path: old, steps, bytes: before, left: at });
+            let is_known = matches!(writer, LineWriter::Turn(_) | LineWriter::User);
+            let is_certain = is_known && end.made == made.made;
+            left.push(LeftFile { path: old, steps, bytes: before, left: end.order, is_certain });
         }
         Some(left)
     }
 
-    /// The states of a file until the writer of a step removed or replaced it, and where that was seen.
+    /// The states of a file until the writer of a step removed or replaced it, or may have, and the one that it left.
     fn until_left(
         &self,
         path: &RelPath,
         made: &HistoryStep,
         leaving: Leaving,
-    ) -> Option<(Vec<HistoryStep>, usize)> {
+    ) -> Option<(Vec<HistoryStep>, HistoryStep)> {
         let mut steps = self.steps(path);
-        let is_users = made.made == StepCause::By(LineWriter::User);
+        let is_turns = matches!(made.made, StepCause::By(LineWriter::Turn(_)));
         let is_end = |step: &HistoryStep| {
-            let is_then = !is_users || step.known <= made.order && made.known <= step.order;
+            let is_then = is_turns && step.made == made.made
+                || step.known <= made.order && made.known <= step.order;
             let is_left = step.there.is_none() || leaving == Leaving::Changed;
-            is_left && step.made == made.made && is_then
+            is_left && is_then && made.made.may_be_one_with(&step.made)
         };
         let end = steps.iter().position(is_end)?;
-        let left = steps[end].order;
+        let left = steps[end].clone();
         steps.truncate(end);
         Some((steps, left))
     }
@@ -193,7 +194,14 @@ impl FileHistory<'_> {
             LineWriter::User => {
                 self.left_between((step.known, step.order), leaving).unwrap_or_default()
             }
-            LineWriter::Before | LineWriter::Unknown(_) => Vec::new(),
+            LineWriter::Unknown(candidates) => {
+                let by_turns =
+                    candidates.turns.iter().flat_map(|turn| self.left_by(*turn, leaving));
+                let between = self.left_between((step.known, step.order), leaving);
+                let all: BTreeSet<RelPath> = by_turns.chain(between.unwrap_or_default()).collect();
+                all.into_iter().collect()
+            }
+            LineWriter::Before => Vec::new(),
         }
     }
 
@@ -214,47 +222,71 @@ impl FileHistory<'_> {
         gone.map(|(path, _)| path.clone()).collect()
     }
 
-    /// The files that were there before one place and are not after another: those of the last checkpoint
-    /// before it, and those that calls left since. Without a checkpoint after it, those that are not there
-    /// now.
+    /// The files that were there before one place and were not, or were others, at some time until another: those of
+    /// the last checkpoint before it, and those that calls left since. Without a checkpoint after it, those that are
+    /// not there now.
     fn left_between(&self, (from, to): (usize, usize), leaving: Leaving) -> Option<Vec<RelPath>> {
         let order = |one: &&Checkpoint| self.log.look(one).order;
         let whole = || self.checkpoints.iter().filter(|one| !one.partial);
         let before = whole().filter(|one| order(one) <= from).max_by_key(order)?;
-        // Of those at one place, the others were taken before it, between two calls.
-        let newest_first = |one: &&Checkpoint| (order(one), Reverse(one.sequence));
-        let after = whole().filter(|one| order(one) >= to).min_by_key(newest_first);
-        let (store, then) = (self.project.store.as_ref(), self.source.tree(before.id)?);
+        let then = self.source.tree(before.id)?;
         let since = order(&before);
         let is_left = |sights: &[Sight]| {
             sights.iter().any(|it| (since..=to).contains(&it.order) && it.there != AtPath::Nothing)
         };
         let left = self.log.sights.iter().filter(|(_, sights)| is_left(sights));
-        let left = left.map(|(path, _)| path.clone());
-        let is_file = |entry: Option<Entry>| entry.is_some_and(|it| it.kind == Kind::File);
-        let gone: BTreeSet<RelPath> = if let Some(after) = after {
-            let later = self.source.tree(after.id)?;
-            let changes =
-                store::changes(store, &then, &later, ContentSource::Saved).ok()?.into_iter();
-            let gone = changes.filter(|change| {
-                let is_left = change.after.is_none() || leaving == Leaving::Changed;
-                is_left && is_file(change.before)
-            });
-            let is_gone = |path: &RelPath| {
-                store::entry_at(store, &later, path).is_ok_and(|entry| entry.is_none())
-            };
-            gone.map(|change| change.path).chain(left.filter(is_gone)).collect()
-        } else {
-            let files = store::manifest(store, &then).ok()?.into_iter();
-            let files = files.filter(|(_, entry)| is_file(Some(*entry))).map(|(path, _)| path);
-            let is_gone = |path: &RelPath| {
-                let found = stat_path(&self.project.root.join(path));
-                // It is compared with what is there when its states are.
-                found.is_err() || leaving == Leaving::Changed && self.is_other_now(&then, path)
-            };
-            files.chain(left).filter(is_gone).collect()
-        };
+        let left: Vec<&RelPath> = left.map(|(path, _)| path).collect();
+        // What was gone meanwhile, a restore may have brought back.
+        let next = whole().map(|one| order(&one)).filter(|order| *order >= to).min();
+        let mut gone = BTreeSet::new();
+        for one in whole() {
+            if from < order(&one) && order(&one) <= next.unwrap_or(to) {
+                let later = self.source.tree(one.id)?;
+                gone.extend(self.left_until((&then, &later), &left, leaving)?);
+            }
+        }
+        if next.is_none() {
+            gone.extend(self.left_until_now(&then, &left, leaving)?);
+        }
         Some(gone.into_iter().collect())
+    }
+
+    /// The files of one tree, and others that had been `left`, that are not in a later one, or are others there.
+    fn left_until(
+        &self,
+        (then, later): (&Tree, &Tree),
+        left: &[&RelPath],
+        leaving: Leaving,
+    ) -> Option<Vec<RelPath>> {
+        let store = self.project.store.as_ref();
+        let changes = store::changes(store, then, later, ContentSource::Saved).ok()?;
+        let gone = changes.into_iter().filter(|change| {
+            let is_left = change.after.is_none() || leaving == Leaving::Changed;
+            is_left && is_file(change.before)
+        });
+        let is_gone = |path: &&&RelPath| {
+            store::entry_at(store, later, path).is_ok_and(|entry| entry.is_none())
+        };
+        let left = left.iter().filter(is_gone).copied().cloned();
+        Some(gone.map(|change| change.path).chain(left).collect())
+    }
+
+    /// The same of what is there now.
+    fn left_until_now(
+        &self,
+        then: &Tree,
+        left: &[&RelPath],
+        leaving: Leaving,
+    ) -> Option<Vec<RelPath>> {
+        let files = store::manifest(self.project.store.as_ref(), then).ok()?.into_iter();
+        let files = files.filter(|(_, entry)| is_file(Some(*entry))).map(|(path, _)| path);
+        let is_gone = |path: &RelPath| {
+            let found = stat_path(&self.project.root.join(path));
+            // It is compared with what is there when its states are.
+            found.is_err() || leaving == Leaving::Changed && self.is_other_now(then, path)
+        };
+        let left = left.iter().copied().cloned();
+        Some(files.chain(left).filter(is_gone).collect())
     }
 
     /// Whether a file has another size now than a checkpoint has of it, or other bytes.
@@ -264,4 +296,8 @@ impl FileHistory<'_> {
         let now = small(self.project.root.path(), path, Kind::File);
         entry.and_then(|entry| bytes_then(self.project, &entry)) != now
     }
+}
+
+fn is_file(entry: Option<Entry>) -> bool {
+    entry.is_some_and(|it| it.kind == Kind::File)
 }

@@ -29,6 +29,18 @@ pub(super) enum StepCause {
     Restored,
 }
 
+impl StepCause {
+    /// Whether one writer may have made both.
+    pub(super) fn may_be_one_with(&self, other: &Self) -> bool {
+        let (Self::By(one), Self::By(other)) = (self, other) else { return false };
+        let [one, other] = [one, other].map(WriterCandidates::of);
+        one.turns.intersection(&other.turns).next().is_some()
+            || one.user && other.user
+            || one.any
+            || other.any
+    }
+}
+
 impl FileHistory<'_> {
     /// The states of a path since the oldest checkpoint that tells, oldest first.
     pub(super) fn steps(&self, path: &RelPath) -> Vec<HistoryStep> {
