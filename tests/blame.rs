@@ -122,6 +122,21 @@ fn who_renames_a_file_has_not_written_its_lines_whoever_else_may_have_had_a_part
     }
 }
 
+/// Lines that one call moved on, and put others in their place.
+#[test]
+fn lines_that_left_a_file_that_was_replaced_have_their_writers_or_none() {
+    for mut world in projects() {
+        world.write("a", "the first line\nthe second line\n");
+        writes(&mut world, "one", "other", "ONE\n");
+        run(&mut world, "two", "mv a b; printf new > a", |world| {
+            fs::rename(world.root().join("a"), world.root().join("b")).unwrap();
+            world.write("a", "new text\n");
+        });
+        assert_eq!(writers(&mut world, "b"), ["unknown"; 2]);
+        assert_eq!(writers(&mut world, "a"), ["two"]);
+    }
+}
+
 /// Of two names that it had, it came from the last one; of two files that are the same, from either.
 #[test]
 fn a_file_that_is_renamed_twice_in_a_turn_keeps_its_writers() {

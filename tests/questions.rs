@@ -325,3 +325,19 @@ fn that_max_files_is_reached_is_said_once() {
     let told = world.before_bash("t3", "make");
     assert!(!told.contains("max_files"), "{told}");
 }
+
+/// A directory outside the project that is held in part: what is in it and left out may be all there is of it.
+#[test]
+fn a_directory_of_which_not_all_is_held_is_asked_about() {
+    let world = project();
+    let many = world.root().join("../many");
+    fs::create_dir(&many).unwrap();
+    write(&world.settings(), "deadline = \"60s\"\n");
+    for n in 0..10_000 {
+        fs::File::create(many.join(format!("{n}"))).unwrap();
+    }
+    let (decision, why) = answer(&world, "", "rm -rf ../many");
+    assert!(decision == "ask" && why.contains("too much to hold"), "{decision}: {why}");
+    let of_less = answer(&world, "", "rm -rf ../many/1 ../many/2");
+    assert_eq!(of_less, Default::default(), "these are held");
+}

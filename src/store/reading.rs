@@ -166,10 +166,20 @@ pub fn skipped(scan: &Scan, changing: Vec<Skipped>) -> Vec<Skipped> {
             skipped.push(Skipped { path: victim_path(victim), reason, size });
         }
     }
+    let is_held = |victim: &&Victim| victim.found.is_held();
+    let (dirs, others): (HashSet<Vec<u8>>, HashSet<Vec<u8>>) = {
+        let (dirs, others): (Vec<&Victim>, Vec<&Victim>) = scan
+            .victims
+            .iter()
+            .filter(is_held)
+            .partition(|victim| victim.found.kind() == Some(Kind::Directory));
+        let paths = |of: Vec<&Victim>| of.into_iter().map(victim_path).collect();
+        (paths(dirs), paths(others))
+    };
+    skipped.retain(|skipped| !dirs.contains(&skipped.path));
+    // A directory that is held, and left out, is so without all that is in it.
     skipped.extend(scan.unheld.iter().filter(|skipped| is_told(skipped.reason)).cloned());
-    let held: HashSet<Vec<u8>> =
-        scan.victims.iter().filter(|victim| victim.found.is_held()).map(victim_path).collect();
-    skipped.retain(|skipped| !held.contains(&skipped.path));
+    skipped.retain(|skipped| !others.contains(&skipped.path));
     skipped.sort();
     skipped.dedup_by(|a, b| a.path == b.path);
     skipped

@@ -10,7 +10,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
 use super::{
     super::version::{ALIKE_MIN, Version, VersionEntry, similarity},
-    FileHistory, HistoryStep, Leaving, LineWriter, StepCause, WriterCandidates,
+    FileHistory, HistoryStep, LineWriter, StepCause, WriterCandidates,
 };
 use crate::{
     error::{Error, Result},
@@ -179,8 +179,7 @@ impl FileHistory<'_> {
         if is_replaced && similarity(&old, &text.lines.concat()) >= ALIKE_MIN {
             return text;
         }
-        let leaving = if is_replaced { Leaving::Changed } else { Leaving::Gone };
-        let taken = self.taken_lines(path, step, names, leaving);
+        let taken = self.taken_lines(path, step, names);
         let new = step_seen(step);
         for (line, origin) in text.lines.iter().zip(&mut text.origins) {
             let unknown = anything();

@@ -29,6 +29,8 @@ struct LeftFile {
     steps: Vec<HistoryStep>,
     /// What the last one had.
     bytes: Vec<u8>,
+    /// The lines that it has since.
+    still: BTreeSet<Vec<u8>>,
     /// Where it was seen to be gone, or another.
     left: usize,
     /// Whether the same writer is known to have removed or replaced it.
@@ -118,7 +120,6 @@ impl FileHistory<'_> {
         path: &RelPath,
         step: &HistoryStep,
         names: &[&RelPath],
-        leaving: Leaving,
     ) -> Option<BTreeMap<Vec<u8>, LineWriter>> {
         let mut taken: BTreeMap<Vec<u8>, LineWriter> = BTreeMap::new();
         let StepCause::By(writer) = &step.made else { return Some(taken) };
@@ -126,11 +127,10 @@ impl FileHistory<'_> {
             return None;
         }
         let names_since = [names, &[path]].concat();
-        for LeftFile { path, steps, .. } in
-            self.left_meanwhile(path, (writer, step), names, leaving)?
-        {
+        let left = self.left_meanwhile(path, (writer, step), names, Leaving::Changed)?;
+        for LeftFile { path, steps, still, .. } in left {
             for (line, writer) in self.text(&path, &steps, &names_since).into_writers() {
-                if line.trim_ascii().len() >= TELLING_BYTES {
+                if line.trim_ascii().len() >= TELLING_BYTES && !still.contains(&line) {
                     let known = taken.get(&line).map(|known| known.or(&writer));
                     taken.insert(line, known.unwrap_or(writer));
                 }
@@ -161,7 +161,18 @@ impl FileHistory<'_> {
             let Some(before) = self.source.read(&old, there) else { continue };
             let is_known = matches!(writer, LineWriter::Turn(_) | LineWriter::User);
             let is_certain = is_known && end.made == made.made;
-            left.push(LeftFile { path: old, steps, bytes: before, left: end.order, is_certain });
+            let still = end.there.as_ref().filter(|there| there.kind == Kind::File);
+            let still = still.and_then(|there| self.source.read(&old, there)).unwrap_or_default();
+            let still = still.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+            let left_at = end.order;
+            left.push(LeftFile {
+                path: old,
+                steps,
+                bytes: before,
+                still,
+                left: left_at,
+                is_certain,
+            });
         }
         Some(left)
     }
