@@ -53,7 +53,7 @@ impl ClaudePayload {
             tool: self.tool_name,
             input: self.tool_input,
             in_background: self.tool_response.in_background(),
-            is_alone: self.background_tasks.as_array().is_some_and(Vec::is_empty),
+            has_no_tasks: self.background_tasks.as_array().is_some_and(Vec::is_empty),
             ..Heard::default()
         }
     }

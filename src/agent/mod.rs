@@ -140,8 +140,8 @@ impl From<&Event> for EventKind {
             Event::SessionBegins(_) => Self::SessionBegins,
             Event::TurnBegins { .. } => Self::TurnBegins,
             Event::ToolCall(_) => Self::ToolCall,
-            Event::ToolDone(_) | Event::ToolGoesOn(_) => Self::ToolDone,
-            Event::TurnEnds(_) | Event::TurnEndsAlone(_) => Self::TurnEnds,
+            Event::ToolDone(_) | Event::ToolInBackground(_) => Self::ToolDone,
+            Event::TurnEnds(_) | Event::TurnEndsIdle(_) => Self::TurnEnds,
             Event::SessionEnds(_) => Self::SessionEnds,
             Event::Other => Self::Other,
         }

@@ -36,8 +36,8 @@ pub(super) struct Heard {
     pub(super) input: Input,
     /// Whether the tool has only started what goes on in the background.
     pub(super) in_background: bool,
-    /// Whether the agent says that no such thing runs.
-    pub(super) is_alone: bool,
+    /// Whether the agent says that none of its background tasks runs.
+    pub(super) has_no_tasks: bool,
 }
 
 /// How a dialect maps a tool and its arguments.
@@ -57,11 +57,11 @@ impl Heard {
             EventKind::TurnBegins => self.into_turn(agent, markers),
             EventKind::ToolCall => Event::ToolCall(self.into_call(agent, markers, intent)),
             EventKind::ToolDone if self.in_background || self.input.in_background() => {
-                Event::ToolGoesOn(self.into_call(agent, markers, intent))
+                Event::ToolInBackground(self.into_call(agent, markers, intent))
             }
             EventKind::ToolDone => Event::ToolDone(self.into_call(agent, markers, intent)),
-            EventKind::TurnEnds if self.is_alone => {
-                Event::TurnEndsAlone(self.context(agent, markers))
+            EventKind::TurnEnds if self.has_no_tasks => {
+                Event::TurnEndsIdle(self.context(agent, markers))
             }
             EventKind::TurnEnds => Event::TurnEnds(self.context(agent, markers)),
             EventKind::SessionEnds => Event::SessionEnds(self.context(agent, markers)),

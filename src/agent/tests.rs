@@ -275,7 +275,7 @@ fn what_goes_on_in_the_background_is_told() {
                 "tool_input":{input},"tool_response":{response}}}"#
         );
         let event = claude.parse(payload.as_bytes(), &Markers::default()).unwrap();
-        matches!(event, Event::ToolGoesOn(_))
+        matches!(event, Event::ToolInBackground(_))
     };
     assert!(goes_on(r#"{"command":"make","run_in_background":true}"#, "null"));
     assert!(goes_on(r#"{"command":"make"}"#, r#"{"stdout":"","backgroundTaskId":"b1"}"#));

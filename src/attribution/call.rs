@@ -164,7 +164,7 @@ fn targets(effect: &Effect, root: &Root, cwd: &Path) -> Vec<PathBuf> {
 fn names_all(effect: &Effect, cwd: &Path) -> bool {
     let Effect::Destroys(finding) = effect else { return false };
     let can_change = finding.commands.iter().filter(|simple| simple.level != Level::ReadOnly);
-    let is_alone = |target: &Target| match stat_path(&cwd.join(&target.path)) {
+    let changes_alone = |target: &Target| match stat_path(&cwd.join(&target.path)) {
         Err(err) => err.kind() == io::ErrorKind::NotFound,
         Ok(stamp) => match stamp.kind() {
             Some(Kind::File) => link_count(&cwd.join(&target.path)) == Some(1),
@@ -181,7 +181,7 @@ fn names_all(effect: &Effect, cwd: &Path) -> bool {
         && !finding.in_background
         && can_change.clone().all(|simple| !simple.targets.is_empty())
         && finding.targets().count() <= NAMES_MAX
-        && finding.targets().all(|target| is_exact(target) && is_alone(target))
+        && finding.targets().all(|target| is_exact(target) && changes_alone(target))
 }
 
 /// Of more missing paths outside the root, the rest has no author of record and is kept.
@@ -240,7 +240,7 @@ fn above_while(paths: &[PathBuf], is_missing: impl Fn(&PathBuf) -> bool) -> Vec<
 }
 
 /// Notes what a call left in a root, and counts what a command did. Adds to `held` what an edit left and
-/// is held for the steps of its turn. What it started may go on `beside`.
+/// is held for the steps of its turn. What it started may go on in the `background`.
 ///
 /// # Errors
 ///
@@ -249,14 +249,14 @@ pub fn ended(
     since: SinceCheckpoint<'_, '_>,
     (call, effect): (&ToolCall, &Effect),
     cwd: &Path,
-    beside: Option<InBackground>,
+    background: Option<InBackground>,
     held: &mut Vec<HeldWrite>,
 ) -> Result<Option<ChangeSummary>> {
     let (name, paths) = (name(call), paths(effect, since.root, cwd));
     if paths.as_ref().is_some_and(Vec::is_empty) {
         return Ok(None);
     }
-    let ended = LogEvent::Ended { call: name.clone(), beside };
+    let ended = LogEvent::Ended { call: name.clone(), background };
     let line = LogLine { at: at(since.process), by: since.by.to_owned(), what: ended };
     append(&since.state.root(since.root), &[line])?;
     match paths {

@@ -24,7 +24,7 @@ struct UnfinishedCall {
     /// What it can change; `None` for anything.
     paths: Option<Vec<String>>,
     /// What goes on of it in the background, if that is all.
-    beside: Option<InBackground>,
+    background: Option<InBackground>,
 }
 
 /// Notes of each unfinished call of a session that it runs no more, and whether it left nothing; of those that
@@ -41,7 +41,7 @@ pub fn cut_off(
 ) -> Result<Option<ChangeSummary>> {
     let place = since.state.root(since.root);
     let mut calls = unfinished(&place, since.by, began);
-    calls.retain(|call| call.beside.is_none_or(&are_over));
+    calls.retain(|call| call.background.is_none_or(&are_over));
     if calls.is_empty() {
         return Ok(None);
     }
@@ -90,12 +90,12 @@ fn unfinished(place: &RootState, by: &str, since: i64) -> Vec<UnfinishedCall> {
         match what {
             LogEvent::Began { call, of, paths, .. } if !ended.contains(&call) => {
                 let Some(of) = CheckpointId::parse(&of) else { continue };
-                let beside = running.get(&call).copied();
-                let found = UnfinishedCall { name: call.clone(), of, paths, beside };
+                let background = running.get(&call).copied();
+                let found = UnfinishedCall { name: call.clone(), of, paths, background };
                 calls.insert((at, call), found);
             }
-            LogEvent::Ended { call, beside: Some(beside) } => {
-                running.insert(call, beside);
+            LogEvent::Ended { call, background: Some(background) } => {
+                running.insert(call, background);
             }
             LogEvent::Ended { call, .. } | LogEvent::CutOff { call, .. } => {
                 ended.insert(call);

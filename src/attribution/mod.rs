@@ -134,7 +134,7 @@ pub enum LogEvent {
         call: String,
         /// What goes on of it in the background.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        beside: Option<InBackground>,
+        background: Option<InBackground>,
     },
     /// Everything a call left has been noted.
     Done {

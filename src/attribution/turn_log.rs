@@ -76,7 +76,7 @@ pub struct Caller {
     /// When its turn was over although it was not seen to end.
     pub cut_off: Option<usize>,
     /// Until where something that it started may have gone on in the background after its end.
-    pub beside: Option<usize>,
+    pub background_until: Option<usize>,
     /// Whether the whole root was compared with the checkpoint right before it.
     pub compared: bool,
     /// The tool; empty if it was not noted.

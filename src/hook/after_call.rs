@@ -56,7 +56,7 @@ pub(super) fn on_effect(
 fn note_left(
     site: &EventSite<'_, '_>,
     call: &ToolCall,
-    (effect, beside): (&Effect, Option<InBackground>),
+    (effect, background): (&Effect, Option<InBackground>),
     blasts: &mut Vec<(CheckpointId, ChangeSummary)>,
 ) -> Result<()> {
     // A stamp is as trustworthy as it is old by then.
@@ -68,14 +68,14 @@ fn note_left(
         let is_edit = matches!(effect, Effect::Touches(_));
         let known = if is_edit { ledger.known() } else { BTreeMap::new() };
         covered = known.into_iter().chain(ledger.ends(&attribution::name(call))).collect();
-        if beside.is_some() {
-            ledger.goes_on_beside();
+        if background.is_some() {
+            ledger.starts_in_background();
         }
     })?;
     let mut held = Vec::new();
     for (root, of) in &covered {
         let blast = since(site, root, *of, |since| {
-            attribution::ended(since, (call, effect), &site.cwd, beside, &mut held)
+            attribution::ended(since, (call, effect), &site.cwd, background, &mut held)
         })?;
         blasts.extend(blast.map(|blast| (*of, blast)));
     }

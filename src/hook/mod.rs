@@ -111,7 +111,7 @@ fn on_event(
     match event {
         Event::ToolCall(call) => on_call(process, dialect, markers, &placed(&call)),
         Event::ToolDone(call) => after_call::on_done(process, dialect, &placed(&call), None),
-        Event::ToolGoesOn(call) => {
+        Event::ToolInBackground(call) => {
             after_call::on_done(process, dialect, &placed(&call), Some(InBackground::Task))
         }
         Event::TurnBegins { context, prompt } => {
@@ -122,10 +122,10 @@ fn on_event(
             turn_boundary::start_maintenance(&site);
             turn_boundary::turn_ends(&site, |_| false)
         }
-        Event::TurnEndsAlone(context) => {
+        Event::TurnEndsIdle(context) => {
             let site = site(&context);
             turn_boundary::start_maintenance(&site);
-            turn_boundary::turn_ends(&site, |beside| beside == InBackground::Task)
+            turn_boundary::turn_ends(&site, |background| background == InBackground::Task)
         }
         Event::SessionEnds(context) => {
             let site = site(&context);

@@ -139,7 +139,7 @@ struct LastTurn {
 impl LastTurn {
     fn of(ledger: &Ledger) -> Self {
         let tells_ends = ledger.tells_ends();
-        if ledger.runs_beside() {
+        if ledger.has_background() {
             return Self { roots: ledger.known(), began: 0, tells_ends };
         }
         let began = ledger.turn_began().and_then(|at| at.timestamp_nanos_opt());

@@ -86,14 +86,14 @@ impl Ledger {
     }
 
     /// Notes that something goes on in the background after its call.
-    pub fn goes_on_beside(&mut self) {
-        self.changed |= !self.wire.beside;
-        self.wire.beside = true;
+    pub fn starts_in_background(&mut self) {
+        self.changed |= !self.wire.background;
+        self.wire.background = true;
     }
 
     /// Whether something may go on in the background.
-    pub fn runs_beside(&self) -> bool {
-        self.wire.beside
+    pub fn has_background(&self) -> bool {
+        self.wire.background
     }
 
     /// Notes that this agent says when a call is done.

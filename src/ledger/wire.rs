@@ -59,7 +59,7 @@ pub(super) struct LedgerWire {
     pub(super) tells_ends: bool,
     /// Whether something was started that may go on in the background.
     #[serde(default, skip_serializing_if = "is_false")]
-    pub(super) beside: bool,
+    pub(super) background: bool,
     /// What the model is to be told with the next prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) tell: Option<String>,

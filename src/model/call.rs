@@ -97,11 +97,11 @@ pub enum Event {
     /// The agent has used a tool, whatever came of it.
     ToolDone(ToolCall),
     /// The same of a tool that has only started something: it goes on in the background.
-    ToolGoesOn(ToolCall),
+    ToolInBackground(ToolCall),
     /// The agent has finished its work on the turn, or a sub-agent its part of it.
     TurnEnds(CallContext),
     /// The same, and none of the agent's tasks goes on in the background.
-    TurnEndsAlone(CallContext),
+    TurnEndsIdle(CallContext),
     /// The conversation is over.
     SessionEnds(CallContext),
     /// Something we were told about and do not act on.

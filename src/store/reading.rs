@@ -166,16 +166,12 @@ pub fn skipped(scan: &Scan, changing: Vec<Skipped>) -> Vec<Skipped> {
             skipped.push(Skipped { path: victim_path(victim), reason, size });
         }
     }
-    let is_held = |victim: &&Victim| victim.found.is_held();
-    let (dirs, others): (HashSet<Vec<u8>>, HashSet<Vec<u8>>) = {
-        let (dirs, others): (Vec<&Victim>, Vec<&Victim>) = scan
-            .victims
-            .iter()
-            .filter(is_held)
-            .partition(|victim| victim.found.kind() == Some(Kind::Directory));
-        let paths = |of: Vec<&Victim>| of.into_iter().map(victim_path).collect();
-        (paths(dirs), paths(others))
+    let held = |is_dir: bool| -> HashSet<Vec<u8>> {
+        let held = scan.victims.iter().filter(|victim| victim.found.is_held());
+        let is_such = |victim: &&Victim| (victim.found.kind() == Some(Kind::Directory)) == is_dir;
+        held.filter(is_such).map(victim_path).collect()
     };
+    let (dirs, others) = (held(true), held(false));
     skipped.retain(|skipped| !dirs.contains(&skipped.path));
     // A directory that is held, and left out, is so without all that is in it.
     skipped.extend(scan.unheld.iter().filter(|skipped| is_told(skipped.reason)).cloned());

@@ -57,7 +57,7 @@ struct OpenCall {
     /// Whether the agent said that it was done.
     is_done: bool,
     /// Whether something that it started goes on in the background.
-    goes_on: bool,
+    in_background: bool,
 }
 
 /// What was at a path at some time.
@@ -225,16 +225,17 @@ impl AgentHistory {
                     self.begins_after_unseen(of, since);
                 }
                 let paths = paths.as_deref().map(|paths| self.paths(paths));
-                let open = OpenCall { of: of.clone(), paths, is_done: false, goes_on: false };
+                let open = OpenCall { of: of.clone(), paths, is_done: false, in_background: false };
                 self.open.insert(call.clone(), open);
             }
-            LogEvent::Ended { call, beside } if ours => {
+            LogEvent::Ended { call, background } if ours => {
                 if let Some(open) = self.open.get_mut(call) {
-                    (open.is_done, open.goes_on) = (beside.is_none(), beside.is_some());
+                    (open.is_done, open.in_background) =
+                        (background.is_none(), background.is_some());
                 }
             }
             LogEvent::Done { call } if ours => {
-                if self.open.get(call).is_none_or(|open| !open.goes_on) {
+                if self.open.get(call).is_none_or(|open| !open.in_background) {
                     self.open.remove(call);
                 }
             }

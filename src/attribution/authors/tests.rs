@@ -75,7 +75,8 @@ fn whose_it_is() {
     let shell = vec![began("me", "1", 1, None)];
     let later = vec![began("me", "1", 1, None), began("me", "2", 2, None), done("me", "2")];
     let covered = vec![began("me", "1", 2, None), began("me", "2", 2, Some(&["a"]))];
-    let ended = |call: &str| line("me", LogEvent::Ended { call: call.to_owned(), beside: None });
+    let ended =
+        |call: &str| line("me", LogEvent::Ended { call: call.to_owned(), background: None });
     // The agent told of an end before; a call that it was cut off in was not told of.
     let cut = [&[ended("0")], &later[..], &[ended("2")]].concat();
     let cut_once = [&[ended("0")], &later[1..2]].concat();
@@ -159,8 +160,9 @@ fn at(at: i64, line: LogLine) -> LogLine {
 /// Two commands at once: a look after each shows what either of them did.
 #[test]
 fn what_two_sessions_may_have_made_at_once_is_unclear() {
-    let ended =
-        |by: &str, call: &str| line(by, LogEvent::Ended { call: call.to_owned(), beside: None });
+    let ended = |by: &str, call: &str| {
+        line(by, LogEvent::Ended { call: call.to_owned(), background: None })
+    };
     let done = |by: &str, call: &str| line(by, LogEvent::Done { call: call.to_owned() });
     // The other call began when: while the agent's ran, or after what it left was seen.
     for (began_at, paths, expected) in [
@@ -191,11 +193,11 @@ fn what_is_mixed_of_two_sessions_is_unclear() {
     for (seen_at, expected) in [(250, Author::Unclear), (205, Author::Agent)] {
         let lines = [
             at(seen_at.min(202), began("other", "2", 1, None)),
-            at(seen_at, line("other", LogEvent::Ended { call: "2".to_owned(), beside: None })),
+            at(seen_at, line("other", LogEvent::Ended { call: "2".to_owned(), background: None })),
             at(seen_at, left("other", "x", "theirs")),
             at(seen_at, done("other", "2")),
             at(210, began("agent", "1", 1, None)),
-            at(300, line("agent", LogEvent::Ended { call: "1".to_owned(), beside: None })),
+            at(300, line("agent", LogEvent::Ended { call: "1".to_owned(), background: None })),
             at(300, left("agent", "x", "both")),
             at(300, done("agent", "1")),
         ];
@@ -214,7 +216,7 @@ fn what_a_restore_removed_is_not_removed_by_a_call_that_ran() {
         began("agent", "1", 1, None),
         left("agent", "x", "made"),
         at(250, line("", back)),
-        at(300, line("agent", LogEvent::Ended { call: "1".to_owned(), beside: None })),
+        at(300, line("agent", LogEvent::Ended { call: "1".to_owned(), background: None })),
         at(300, line("agent", gone)),
         at(300, done("agent", "1")),
     ];

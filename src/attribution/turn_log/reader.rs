@@ -79,7 +79,7 @@ struct LogReader<'a> {
     /// By session and call.
     running: HashMap<(&'a str, &'a str), RunningCall>,
     /// Those that have ended, but for what goes on in the background.
-    beside: HashMap<(&'a str, &'a str), CallIndex>,
+    in_background: HashMap<(&'a str, &'a str), CallIndex>,
     /// Who made the last call of each session. A change belongs to it if the beginning of its own call is
     /// not in the log.
     last: HashMap<&'a str, Doer>,
@@ -97,7 +97,7 @@ pub(super) fn read(lines: &[LogLine], turn: Option<TurnOfSession<'_>>, side: Pat
         side,
         log: TurnLog { tells, times, ..TurnLog::default() },
         running: HashMap::new(),
-        beside: HashMap::new(),
+        in_background: HashMap::new(),
         last: HashMap::new(),
         commands: Vec::new(),
         command_sights: Vec::new(),
@@ -114,8 +114,8 @@ impl<'a> LogReader<'a> {
         match &self.lines[order].what {
             LogEvent::Began { .. } => self.call_begins(order),
             LogEvent::Left { path, state } => self.call_left(order, path, state.as_ref()),
-            LogEvent::Ended { call, beside } => {
-                self.agent_says_ended(order, call, beside.is_some());
+            LogEvent::Ended { call, background } => {
+                self.agent_says_ended(order, call, background.is_some());
             }
             LogEvent::Done { call } => self.call_is_done(order, call),
             LogEvent::CutOff { call, left_nothing } => {
@@ -211,7 +211,7 @@ impl<'a> LogReader<'a> {
             done: None,
             ended: None,
             cut_off: None,
-            beside: None,
+            background_until: None,
             compared,
             tool,
             summary,
@@ -255,7 +255,7 @@ impl<'a> LogReader<'a> {
             Some(CallIndex::Caller(at)) => {
                 let caller = &mut self.log.callers[at];
                 caller.ended = Some(order);
-                caller.beside = in_background.then_some(usize::MAX);
+                caller.background_until = in_background.then_some(usize::MAX);
             }
             Some(CallIndex::Unknown) | None => (),
         }
@@ -266,8 +266,8 @@ impl<'a> LogReader<'a> {
         let by = self.lines[order].by.as_str();
         let key = (by, call);
         let Some(call) = self.running.remove(&key) else { return };
-        if self.goes_on(call.index) {
-            self.beside.insert(key, call.index);
+        if self.is_in_background(call.index) {
+            self.in_background.insert(key, call.index);
         }
         match call.index {
             CallIndex::Turn(at) => self.log.calls[at].done = Some(order),
@@ -288,10 +288,10 @@ impl<'a> LogReader<'a> {
     fn call_cut_off(&mut self, order: usize, call: &'a str, left_nothing: bool) {
         let key = (self.lines[order].by.as_str(), call);
         let done = left_nothing.then_some(order);
-        match (self.beside.remove(&key), self.running.get(&key).map(|it| it.index)) {
+        match (self.in_background.remove(&key), self.running.get(&key).map(|it| it.index)) {
             (Some(CallIndex::Turn(at)), _) => self.log.calls[at].in_background &= !left_nothing,
             (Some(CallIndex::Caller(at)), _) => {
-                self.log.callers[at].beside = (!left_nothing).then_some(order);
+                self.log.callers[at].background_until = (!left_nothing).then_some(order);
             }
             (None, Some(CallIndex::Turn(at))) => self.log.calls[at].done = done,
             (None, Some(CallIndex::Caller(at))) => {
@@ -303,10 +303,10 @@ impl<'a> LogReader<'a> {
     }
 
     /// Whether something that a call started goes on in the background.
-    fn goes_on(&self, call: CallIndex) -> bool {
+    fn is_in_background(&self, call: CallIndex) -> bool {
         match call {
             CallIndex::Turn(at) => self.log.calls[at].in_background,
-            CallIndex::Caller(at) => self.log.callers[at].beside.is_some(),
+            CallIndex::Caller(at) => self.log.callers[at].background_until.is_some(),
             CallIndex::Unknown => false,
         }
     }

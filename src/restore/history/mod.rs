@@ -126,7 +126,7 @@ struct PastCall {
     /// Where it was over.
     over: usize,
     /// Until where something that it started may have gone on in the background.
-    beside: Option<usize>,
+    background_until: Option<usize>,
     /// Its place among the callers of the log; `None` for one that the log does not have.
     caller: Option<usize>,
     /// The checkpoint that covers it.
@@ -215,7 +215,7 @@ impl<'a> FileHistory<'a> {
                 turn,
                 began: caller.began,
                 over,
-                beside: caller.beside,
+                background_until: caller.background_until,
                 caller: Some(at),
                 of: caller.of,
             });
@@ -248,7 +248,14 @@ impl<'a> FileHistory<'a> {
                 ran.began >= began && ran.turn != turn && caller == name.as_ref()
             };
             let over = self.calls.iter().find(is_next).map_or(usize::MAX, |next| next.began);
-            self.calls.push(PastCall { turn, began, over, beside: None, caller: None, of: one.id });
+            self.calls.push(PastCall {
+                turn,
+                began,
+                over,
+                background_until: None,
+                caller: None,
+                of: one.id,
+            });
         }
         self.checkpoints = checkpoints;
     }

@@ -135,11 +135,12 @@ impl FileHistory<'_> {
         }
         if candidates.user {
             // What goes on in the background is seen as little as the user.
-            let beside = self.calls.iter().filter(|ran| {
-                let is_then = ran.over < order && ran.beside.is_some_and(|over| over > known);
+            let background = self.calls.iter().filter(|ran| {
+                let is_then =
+                    ran.over < order && ran.background_until.is_some_and(|over| over > known);
                 is_then && self.reaches(ran, path)
             });
-            candidates.turns.extend(beside.map(|ran| ran.turn));
+            candidates.turns.extend(background.map(|ran| ran.turn));
         }
         candidates.any |= candidates.user && !self.sees_all;
         StepCause::By(candidates.writer())
