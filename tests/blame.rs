@@ -9,7 +9,7 @@ use beforehand::{
 use serde_json::{Value, json};
 
 use crate::{
-    evidence::{begins, ends, event, ours, run, writes},
+    evidence::{begins, ends, event, ours, run, warm, writes},
     support::{
         real::git,
         temp::{link, noise, write},
@@ -381,13 +381,6 @@ fn porcelain_has_the_shape_of_gits() {
     let gits = git(&world, &root, "git blame --porcelain a");
     let ours = ours(&mut world, &["blame", "a", "--porcelain"], 0).stdout;
     assert_eq!(porcelain_shape(&ours), porcelain_shape(&gits), "{ours}\n{gits}");
-}
-
-/// Takes the checkpoint that a hook has one taken in the background.
-fn warm(world: &mut World, more: &[&str]) {
-    let dir = world.root().to_str().unwrap().to_owned();
-    let args = ["warm", "--agent", "claude-code", "--session", "s", "--dir", &dir];
-    ours(world, &[&args[..], more].concat(), 0);
 }
 
 #[test]

@@ -205,7 +205,7 @@ fn what_was_counted_once_is_counted_again_when_it_is_lost() {
     assert_eq!(world.see(&["list", "--json"]), first);
     // It is for display only, but it is believed.
     let text = fs::read_to_string(&path).unwrap();
-    write(&path, text.replace("[1,0,2,1]", "[9,0,9,9]"));
+    write(&path, text.replace("[1,0,[2,1]]", "[9,0,[9,9]]"));
     assert!(world.see(&["list"]).contains("9 files  +9 −9"));
 }
 

@@ -71,6 +71,13 @@ pub(crate) fn writes(world: &mut World, turn: &str, path: &str, text: &str) {
     event(world, "PostToolUse", turn, "Write", &input, path);
 }
 
+/// Takes the checkpoint that a hook has one taken in the background.
+pub(crate) fn warm(world: &mut World, more: &[&str]) {
+    let dir = world.root().to_str().unwrap().to_owned();
+    let args = ["warm", "--agent", "claude-code", "--session", "s", "--dir", &dir];
+    ours(world, &[&args[..], more].concat(), 0);
+}
+
 #[track_caller]
 pub(crate) fn ours(world: &mut World, args: &[&str], exit: u8) -> Output {
     world.wait(1);

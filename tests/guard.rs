@@ -120,6 +120,16 @@ fn a_whole_project_comes_back() {
     let line = format!("rm -rf {}", root.display());
     assert_eq!(world.before_bash("t1", &line).trim(), "{}");
     sh(&world, root.parent().unwrap(), &line);
+    let args = ["restore", "latest", "--dry-run", "--root", "shop", "--json"];
+    let planned = world.run_in(root.parent().unwrap(), &args, "");
+    let planned: serde_json::Value = serde_json::from_str(&planned.stdout).unwrap();
+    let steps = planned["steps"].as_array().unwrap();
+    assert!(steps.iter().all(|step| step["action"] == "recreate"), "{steps:?}");
+    let named =
+        |path: &[u8]| steps.iter().any(|step| step["path"].as_str().unwrap().as_bytes() == path);
+    assert!(before.keys().all(|path| path.is_empty() || named(path)), "{steps:?}");
+    assert_eq!(planned["repositories"].as_array().unwrap().len(), 1);
+    assert!(!root.exists());
     let args = ["restore", "latest", "--yes", "--root", "shop"];
     let output = world.run_in(root.parent().unwrap(), &args, "");
     assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);

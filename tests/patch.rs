@@ -236,6 +236,28 @@ fn undo_and_revert_take_back_the_chosen_part_of_a_turn() {
 }
 
 #[test]
+fn the_rest_of_a_turn_is_undone_after_a_part_of_it() {
+    for mut world in projects() {
+        let before = on_disk(&world.root());
+        asked(&mut world, &["undo", "-p"], "y\nn\nn\nn\n", Exit::Ok);
+        let told = ours(&mut world, &["list"], 0).stdout;
+        assert!(!told.contains("[undone]"), "{told}");
+        asked(&mut world, &["undo", "-p"], "y\nn\ny\n", Exit::Ok);
+        assert_eq!(world.read("a"), lines(&[]));
+        assert!(world.root().join("new").exists() && world.root().join("old").exists());
+        ours(&mut world, &["undo", "--yes"], 0);
+        assert!(!world.root().join("new").exists());
+        let told = ours(&mut world, &["list"], 0).stdout;
+        assert!(told.contains("[undone]"), "{told}");
+        for _ in 0..3 {
+            ours(&mut world, &["redo", "--yes"], 0);
+        }
+        assert!(on_disk(&world.root()) == before);
+        ours(&mut world, &["redo", "--yes"], 1);
+    }
+}
+
+#[test]
 fn a_part_of_a_reverted_turn_keeps_what_came_after_it() {
     for mut world in projects() {
         let text = lines(&[(3, "three"), (6, "six"), (20, "twenty"), (29, "later")]);

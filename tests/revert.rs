@@ -518,6 +518,21 @@ fn what_a_revert_cannot_take_back_is_named() {
     assert!(told.contains("what the turn did is not known"), "{told}");
 }
 
+#[test]
+fn a_repository_that_a_turn_made_stays_and_is_named() {
+    let mut world = crate::reports_of_others::nested();
+    let line = "git init -q new && cd new && echo x > x && git add x && git commit -qm x";
+    run(&mut world, "one", line, |world| drop(git(world, &world.root(), line)));
+    git(&world, &world.root(), "git init -q mine");
+    for args in [&["revert", "1", "--dry-run"][..], &["revert", "1", "--yes"]] {
+        let told = ours(&mut world, args, 0).stdout;
+        assert!(told.contains("new/.git") && !told.contains("mine"), "{told}");
+    }
+    assert!(!world.root().join("new/x").exists() && world.root().join("new/.git/HEAD").exists());
+    let plan = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
+    assert!(!plan.contains("--exact"), "{plan}");
+}
+
 /// Where a checkpoint in the background stands among the calls is not known: it begins at some time, and reads
 /// each file at a later one.
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::{
-    evidence::{begins, ends, event, ours, run, writes},
+    evidence::{begins, ends, event, ours, run, warm, writes},
     support::{
         real::beforehand,
         temp::{noise, write},
@@ -131,6 +131,43 @@ fn what_changed_around_a_step_at_an_unknown_time_stays_and_is_named() {
         assert_eq!(["a", "mine"].map(|path| world.read(path)), ["two\n", "later\n"]);
         let said = ours(&mut world, &["diff", "1.2"], 0).stderr;
         assert!(said.contains("note: mine: changed around that time"), "{said}");
+    }
+}
+
+#[test]
+fn what_is_held_between_turns_tells_what_was_there_before_a_step() {
+    for mut world in [World::new(), World::with_git()] {
+        write(&world.settings(), "deadline = \"60s\"\n");
+        world.write("a", "one\n");
+        world.write("mine", "mine\n");
+        run(&mut world, "zero", "make nothing", |_| ());
+        writes(&mut world, "one", "a", "two\n");
+        writes(&mut world, "one", "b", "three\n");
+        warm(&mut world, &["--ended"]);
+        world.write("a", "two\nmine\n");
+        world.write("mine", "later\n");
+        run(&mut world, "two", "make more", |_| ());
+        let told = steps(&mut world, &["2"]);
+        assert_eq!([&told[0], &told[1]].map(|step| &step["held"]), [true, true], "{told:?}");
+        ours(&mut world, &["restore", "2.2", "--yes", "--force"], 0);
+        assert_eq!(["a", "mine"].map(|path| world.read(path)), ["two\n", "mine\n"]);
+    }
+}
+
+#[test]
+fn a_step_that_wrote_outside_the_project_says_where() {
+    for mut world in projects() {
+        let outside = world.root().with_file_name("notes");
+        let input = json!({ "file_path": outside, "content": "x" });
+        event(&mut world, "PreToolUse", "one", "Write", &input, "outside");
+        write(&outside, "x");
+        event(&mut world, "PostToolUse", "one", "Write", &input, "outside");
+        let told = steps(&mut world, &[]);
+        assert_eq!(told[5]["summary"], json!(outside));
+        let shown = ours(&mut world, &["show", "1.6"], 0).stdout;
+        assert!(shown.contains("changed    nothing in the project"), "{shown}");
+        let said = ours(&mut world, &["diff", "1.6", "--step"], 0).stderr;
+        assert_eq!(said, "that step changed nothing in the project\n");
     }
 }
 

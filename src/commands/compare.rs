@@ -65,24 +65,34 @@ enum Where {
 }
 
 /// How many files and lines differ.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// Files, links and special files.
     pub(crate) files: u64,
     /// Repositories that are gone or others now, and files that led to one.
     pub(crate) repositories: u64,
-    /// Lines of texts.
-    pub(crate) lines: LineCounts,
+    /// Lines of texts; `None` if some of what was there is not held.
+    pub(crate) lines: Option<LineCounts>,
 }
 
 impl Counts {
+    /// Both together.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let lines = self.lines.zip(other.lines).map(|(one, other)| LineCounts {
+            added: one.added + other.added,
+            removed: one.removed + other.removed,
+        });
+        let repositories = self.repositories + other.repositories;
+        Self { files: self.files + other.files, repositories, lines }
+    }
+
     /// It in a few words.
     pub(crate) fn words(self) -> String {
         let Counts { files, repositories, lines } = self;
-        let files = match (files, lines == LineCounts::default()) {
+        let files = match (files, lines.filter(|lines| *lines != LineCounts::default())) {
             (0, _) => None,
-            (files, true) => Some(crate::ui::count(files, "file")),
-            (files, false) => Some(format!("{}  {lines}", crate::ui::count(files, "file"))),
+            (files, None) => Some(crate::ui::count(files, "file")),
+            (files, Some(lines)) => Some(format!("{}  {lines}", crate::ui::count(files, "file"))),
         };
         let gone = (repositories > 0).then(|| crate::ui::count(repositories, "repository"));
         let said: Vec<String> = files.into_iter().chain(gone).collect();
@@ -203,7 +213,8 @@ impl<'a> Comparison<'a> {
         let counts = Self { contents, ..changes }.counts(deadline)?;
         let paths: BTreeSet<&RelPath> =
             made.changes.iter().map(|change| &change.path).chain(&made.unknown).collect();
-        Some(Counts { files: paths.len() as u64, ..counts })
+        let lines = counts.lines.filter(|_| made.unknown.is_empty());
+        Some(Counts { files: paths.len() as u64, lines, ..counts })
     }
 
     /// Leaves out the files below the root.
@@ -386,21 +397,19 @@ impl<'a> Comparison<'a> {
     pub(crate) fn counts(&self, deadline: Instant) -> Option<Counts> {
         let is_repository =
             |differing: &&Differing| matches!(differing.place, Where::Repository(..));
-        let mut counts = Counts {
-            files: self.unheld.len() as u64,
-            repositories: self.found.iter().filter(is_repository).count() as u64,
-            ..Counts::default()
-        };
+        let mut files = self.unheld.len() as u64;
+        let repositories = self.found.iter().filter(is_repository).count() as u64;
+        let mut all = LineCounts::default();
         for differing in self.found.iter().filter(|differing| differing.is_file()) {
             if Instant::now() > deadline {
                 return None;
             }
-            counts.files += 1;
+            files += 1;
             let lines = self.lines(differing, Some(deadline)).ok()?.unwrap_or_default();
-            counts.lines.added += lines.added;
-            counts.lines.removed += lines.removed;
+            all.added += lines.added;
+            all.removed += lines.removed;
         }
-        Some(counts)
+        Some(Counts { files, repositories, lines: self.unheld.is_empty().then_some(all) })
     }
 
     /// How many lines of one path came and went, if it has lines.

@@ -141,11 +141,11 @@ fn show(
     }
     if comparison.found.is_empty() && comparison.unheld.is_empty() && unknown.is_empty() {
         let what = match (args.step, &args.to) {
-            (true, _) => "by that step",
-            (false, Some(_)) => "between the two",
-            (false, None) => "since then",
+            (true, _) => "that step changed nothing in the project",
+            (false, Some(_)) => "nothing differs between the two",
+            (false, None) => "nothing differs since then",
         };
-        say(process, &format!("nothing differs {what}"));
+        say(process, what);
     } else if comparison.found.is_empty() {
         // What could not be compared is named below.
     } else if args.name_only {

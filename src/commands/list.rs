@@ -330,11 +330,7 @@ impl ListRow {
         let mut apart = self.compare(process, project, stats);
         if let Some(apart) = &mut apart {
             apart.leave_out_files();
-            let Counts { files, repositories, lines } = apart.counts(deadline)?;
-            counts.files += files;
-            counts.repositories += repositories;
-            counts.lines.added += lines.added;
-            counts.lines.removed += lines.removed;
+            counts = counts.and(apart.counts(deadline)?);
         }
         if is_kept {
             stats.put_turn(first, turn, Some(counts));
@@ -392,8 +388,9 @@ impl ListRow {
         let mut value = checkpoint_json(&self.label(), root, &number);
         value["undone"] = json!(self.row.is_undone);
         value["changed"] = json!(counts.map(|counts| counts.files + counts.repositories));
-        value["added"] = json!(counts.map(|counts| counts.lines.added));
-        value["removed"] = json!(counts.map(|counts| counts.lines.removed));
+        let lines = counts.and_then(|counts| counts.lines);
+        value["added"] = json!(lines.map(|lines| lines.added));
+        value["removed"] = json!(lines.map(|lines| lines.removed));
         value
     }
 }

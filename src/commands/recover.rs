@@ -11,8 +11,7 @@ use crate::{
     ui,
 };
 
-/// Shows that a project's directory is gone, asks, and makes it again, empty. `None` if that is all
-/// there is to do: the user said no, or it is only to be shown.
+/// Shows that a project's directory is gone, asks, and makes it again, empty. `None` if the user said no.
 ///
 /// # Errors
 ///
@@ -21,12 +20,12 @@ pub(crate) fn recreate(
     process: &mut Process<'_>,
     project: &Project,
     checkpoint: &Checkpoint,
-    (dry_run, yes): (bool, bool),
+    yes: bool,
     is_part: bool,
 ) -> Result<Option<Project>> {
     let path = project.root.path();
     say_text(process, &words(project, checkpoint, is_part));
-    if dry_run || (!yes && !ui::ask(process, "Bring it back?")) {
+    if !yes && !ui::ask(process, "Bring it back?") {
         return Ok(None);
     }
     fs::create_dir_all(path).map_err(Error::io("make the directory", path))?;

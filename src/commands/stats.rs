@@ -34,12 +34,15 @@ pub(crate) struct Stats {
 #[derive(Default, Serialize, Deserialize)]
 struct StatsFile {
     version: u32,
-    pairs: BTreeMap<Pair, [u64; 4]>,
+    pairs: BTreeMap<Pair, Numbers>,
     /// By the checkpoint and the name of the turn: how large the log of calls was, in bytes, and what it knows
     /// of the turn, if it does.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    turns: BTreeMap<String, (u64, Option<[u64; 4]>)>,
+    turns: BTreeMap<String, (u64, Option<Numbers>)>,
 }
+
+/// Files, repositories, and the lines that came and went, if that is known.
+type Numbers = (u64, u64, Option<[u64; 2]>);
 
 /// Two checkpoints; both names with a space between them.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -62,8 +65,9 @@ impl<'de> Deserialize<'de> for Pair {
     }
 }
 
-/// Version 1 counted the work of users as well, version 2 no repositories.
-const VERSION: u32 = 3;
+/// Version 1 counted the work of users as well, version 2 no repositories, version 3 no lines where they are
+/// not held.
+const VERSION: u32 = 4;
 
 impl Stats {
     /// Reads what is remembered. What cannot be read is forgotten.
@@ -152,12 +156,13 @@ fn turn_name(first: CheckpointId, (agent, session, turn): &TurnKey) -> String {
     format!("{first} {}", hash_name(&parts))
 }
 
-fn numbers(Counts { files, repositories, lines }: Counts) -> [u64; 4] {
-    [files, repositories, lines.added, lines.removed]
+fn numbers(Counts { files, repositories, lines }: Counts) -> Numbers {
+    (files, repositories, lines.map(|LineCounts { added, removed }| [added, removed]))
 }
 
-fn counts([files, repositories, added, removed]: [u64; 4]) -> Counts {
-    Counts { files, repositories, lines: LineCounts { added, removed } }
+fn counts((files, repositories, lines): Numbers) -> Counts {
+    let lines = lines.map(|[added, removed]| LineCounts { added, removed });
+    Counts { files, repositories, lines }
 }
 
 /// The version that bytes say they have; 0 if they say nothing.

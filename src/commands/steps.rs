@@ -99,9 +99,7 @@ impl StepRow {
 
     pub(super) fn json(&self, turn: usize, counts: Option<Counts>) -> Value {
         let step = &self.step;
-        // Of what is not held, no lines are known.
-        let is_known = self.changes.as_ref().is_some_and(|found| found.unknown.is_empty());
-        let lines = counts.filter(|_| is_known).map(|counts| counts.lines);
+        let lines = counts.and_then(|counts| counts.lines);
         json!({
             "number": number(turn, step),
             "time": step.at.to_rfc3339_opts(SecondsFormat::Secs, true),
@@ -187,11 +185,19 @@ fn table<'r>(
             Cell::new(&number(turn, &row.step), Paint::Bold),
             clock.when(row.step.at).into(),
             words(&row.step).into(),
-            counts.map_or_else(|| unseen.to_owned(), Counts::words).into(),
+            counts.map_or_else(|| unseen.to_owned(), changed).into(),
             row.held().into(),
         ]);
     }
     table
+}
+
+/// What a step changed, in a few words. What it did outside the project is not counted.
+fn changed(counts: Counts) -> String {
+    match counts {
+        Counts { files: 0, repositories: 0, .. } => "nothing in the project".to_owned(),
+        counts => counts.words(),
+    }
 }
 
 /// A step as commands take it.
@@ -285,7 +291,7 @@ impl ShownStep {
         line("began", &format!("{} ({})", clock.when(step.at), clock.exact(step.at)));
         let counts = self.row.counts(project, Instant::now() + COUNT_TIME);
         let unseen = if step.is_done { "not counted" } else { "not known: it was not seen to end" };
-        line("changed", &counts.map_or_else(|| unseen.to_owned(), Counts::words));
+        line("changed", &counts.map_or_else(|| unseen.to_owned(), changed));
         for path in self.row.paths() {
             line("", &ui::escape(path.as_bytes()));
         }

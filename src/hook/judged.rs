@@ -95,7 +95,7 @@ fn shell_scope(site: &EventSite<'_, '_>) -> (shell::ShellContext, Option<String>
             Some(format!("settings: `shell`: {why}; `shell.never` is left out")),
         ),
     };
-    (shell::ShellContext { home, rules, scripts: Some(scripts) }, refused)
+    (shell::ShellContext { home, rules, scripts: Some(scripts), script: None }, refused)
 }
 
 /// A larger script is not read: its judging would take long.

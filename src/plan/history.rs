@@ -3,15 +3,22 @@
 //! Every restore leaves a checkpoint of what was there before it, marked with the verb that asked
 //! for it. Those marks are the line: an undo steps over what was undone already and takes back a
 //! redo like any restore, a redo takes back the newest undo that was not redone, and anything else
-//! that happens ends the line forward.
+//! that happens ends the line forward. An undo of a part leaves the rest to be undone.
 
 use std::collections::HashSet;
 
-use crate::model::{By, Checkpoint, CheckpointId, Reason};
+use crate::model::{Agent, By, Checkpoint, CheckpointId, Reason, SessionId};
 
 /// The verbs that restores are marked with, in [`crate::model::Cause::tool`].
 const UNDO: &str = "undo";
 const REDO: &str = "redo";
+const UNDO_OF_PART: &str = "undo --patch";
+
+/// What the checkpoint before a restore is marked with, for which a verb asked. An undo may have been of a
+/// part of what it could have taken back.
+pub fn mark(verb: &str, is_part: bool) -> &str {
+    if is_part && verb == UNDO { UNDO_OF_PART } else { verb }
+}
 
 /// The checkpoint that the next undo goes back to, of all checkpoints of a root, newest first, but for
 /// what is `passed` over. With the beginning of the name of a session only its turns count, and what
@@ -25,9 +32,7 @@ pub fn undo_target<'a>(
 ) -> Option<&'a Checkpoint> {
     let mut undone: Vec<&Checkpoint> =
         newest_first.iter().filter(|checkpoint| passed.contains(&checkpoint.id)).collect();
-    // An undo that went back further passed over the restores since: to take one back now would be to go
-    // forward.
-    let mut oldest = u64::MAX;
+    let mut gone_back_to: Vec<&Checkpoint> = Vec::new();
     for event in newest_first {
         let is_undone = undone.iter().any(|it| it.id == event.id || it.is_same_turn(event));
         match event.cause.reason {
@@ -40,19 +45,54 @@ pub fn undo_target<'a>(
             // What an undo went to is where we are; look at what led there.
             Reason::BeforeRestore if verb(event) == Some(UNDO) => {
                 let target = of(event, newest_first)?;
-                oldest = oldest.min(target.sequence);
+                gone_back_to.push(target);
                 undone.push(target);
             }
+            Reason::BeforeRestore if verb(event) == Some(UNDO_OF_PART) => (),
             // An undo that was done again is none.
             Reason::BeforeRestore if session.is_some() => {
                 undone.extend(of(event, newest_first).filter(|it| verb(it) == Some(UNDO)));
             }
-            Reason::BeforeRestore if event.sequence > oldest => (),
+            Reason::BeforeRestore if is_passed_over(event, &gone_back_to, newest_first) => (),
             // Whatever was done between an undo and its redo is in the redo's own checkpoint only.
             Reason::BeforeRestore => return Some(event),
         }
     }
     None
+}
+
+/// Whether one of the undos that came after a restore went back to before it: to take it back now
+/// would be to go forward. An undo of a turn leaves what other sessions did, and so what was restored
+/// of that.
+fn is_passed_over(
+    restore: &Checkpoint,
+    gone_back_to: &[&Checkpoint],
+    newest_first: &[Checkpoint],
+) -> bool {
+    let session = turn_behind(restore, newest_first).and_then(session_of);
+    gone_back_to.iter().any(|target| {
+        let undone = turn_behind(target, newest_first).and_then(session_of);
+        let is_another = undone.zip(session).is_some_and(|(undone, it)| undone != it);
+        target.sequence < restore.sequence && !is_another
+    })
+}
+
+/// The checkpoint before the turn that a restore, or an undo of it, was about.
+fn turn_behind<'a>(
+    checkpoint: &'a Checkpoint,
+    newest_first: &'a [Checkpoint],
+) -> Option<&'a Checkpoint> {
+    let mut checkpoint = checkpoint;
+    while checkpoint.cause.reason == Reason::BeforeRestore {
+        // A restore is newer than what it went to.
+        checkpoint = of(checkpoint, newest_first).filter(|it| it.sequence < checkpoint.sequence)?;
+    }
+    Some(checkpoint)
+}
+
+/// The session whose call a checkpoint was taken before.
+fn session_of(checkpoint: &Checkpoint) -> Option<(Agent, &SessionId)> {
+    caller(checkpoint).map(|by| (by.agent, &by.session))
 }
 
 /// The checkpoints, of all of a root, newest first, before turns and restores that an undo took back
@@ -62,6 +102,7 @@ pub fn undone(newest_first: &[Checkpoint]) -> HashSet<CheckpointId> {
     for event in newest_first {
         // A restore that was itself taken back took nothing back.
         if let (Some(verb), Some(of)) = (verb(event), event.cause.of)
+            && verb != UNDO_OF_PART
             && !taken_back.contains(&event.id)
         {
             taken_back.insert(of);
@@ -81,10 +122,8 @@ pub fn session_target<'a>(
         caller(checkpoint).is_some() && session.is_none_or(|session| is_of(checkpoint, session))
     };
     let newest = newest_first.iter().find(fits)?;
-    let is_same = |checkpoint: &&Checkpoint| match (caller(checkpoint), caller(newest)) {
-        (Some(a), Some(b)) => (a.agent, &a.session) == (b.agent, &b.session),
-        (_, _) => false,
-    };
+    let is_same =
+        |it: &&Checkpoint| session_of(it).is_some() && session_of(it) == session_of(newest);
     newest_first.iter().rev().find(is_same)
 }
 
@@ -104,7 +143,7 @@ pub fn redo_target(newest_first: &[Checkpoint]) -> Option<&Checkpoint> {
     loop {
         let newest = newest_first.iter().find(|checkpoint| checkpoint.sequence < before)?;
         match verb(newest) {
-            Some(UNDO) => return Some(newest),
+            Some(UNDO | UNDO_OF_PART) => return Some(newest),
             Some(REDO) => before = of(newest, newest_first)?.sequence,
             Some(_) | None => return None,
         }
@@ -136,7 +175,7 @@ mod tests {
     use chrono::DateTime;
 
     use super::*;
-    use crate::model::{Agent, Cause, SessionId, TurnId};
+    use crate::model::{Cause, TurnId};
 
     fn id(number: u64) -> CheckpointId {
         CheckpointId::from_bits(number)
@@ -221,6 +260,20 @@ mod tests {
     }
 
     #[test]
+    fn the_rest_of_a_turn_is_undone_after_a_part_of_it() {
+        let mut line = vec![turn(1, "a"), turn(2, "b"), restore(3, UNDO_OF_PART, 2)];
+        assert!(undone(&line).is_empty());
+        assert_eq!(next(&mut line, REDO), Some(3));
+        assert_eq!(next(&mut line, UNDO), Some(4));
+        assert_eq!(next(&mut line, UNDO), Some(2));
+        assert_eq!(next(&mut line, UNDO), Some(1));
+        let mut line = vec![turn(1, "a"), turn(2, "b"), restore(3, UNDO_OF_PART, 2)];
+        assert_eq!(next(&mut line, UNDO), Some(2));
+        assert_eq!(next(&mut line, REDO), Some(4));
+        assert_eq!(next(&mut line, REDO), Some(3));
+    }
+
+    #[test]
     fn a_restore_is_undone_before_the_turn_it_followed() {
         let mut line = vec![turn(1, "a"), turn(2, "b"), restore(3, "restore", 1)];
         assert_eq!(next(&mut line, UNDO), Some(3));
@@ -258,6 +311,10 @@ mod tests {
         let target = |session| undo_target(&all, &[], Some(session)).map(|it| it.sequence);
         assert_eq!([target("s"), target("other")], [Some(2), Some(3)]);
         assert_eq!(undo_target(&all, &[id(3)], None).map(|it| it.sequence), Some(2));
+        let mut line = vec![turn(1, "a"), other(2), restore(3, UNDO, 1), restore(4, REDO, 3)];
+        assert_eq!(next_of(&mut line, "other"), Some(2));
+        assert_eq!(next(&mut line, UNDO), Some(4), "what was done again of the other session");
+        assert_eq!(next(&mut line, UNDO), None, "both are undone");
     }
 
     #[test]

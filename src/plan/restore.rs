@@ -171,7 +171,7 @@ fn is_in_replaced(steps: &[Step], path: &RelPath) -> bool {
     })
 }
 
-/// A repository is in no tree. What it lies in stays with it.
+/// A repository is in no tree. What it lies in stays with it, whatever the user said.
 fn add_repositories(
     steps: &mut Vec<Step>,
     picked: &Picked,
@@ -180,7 +180,14 @@ fn add_repositories(
 ) {
     let is_made_since = |path: &RelPath| left_out.then.over(path).is_none();
     let left = past.repositories.iter().filter(|(path, _)| picked.has(path) && is_made_since(path));
-    steps.extend(left.map(|(path, kind)| Step {
+    let left: Vec<_> = left.collect();
+    let is_around = |dir: &RelPath| left.iter().any(|(path, _)| path.is_within(dir));
+    for step in steps.iter_mut() {
+        if step.action == Action::Keep(KeepReason::New) && is_around(&step.path) {
+            step.action = Action::Keep(KeepReason::InTheWay);
+        }
+    }
+    steps.extend(left.into_iter().map(|(path, kind)| Step {
         path: path.clone(),
         action: Action::Keep(KeepReason::Repository),
         then: None,

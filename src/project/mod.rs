@@ -180,6 +180,9 @@ impl Project {
     ///
     /// Fails if the root cannot be read.
     pub(crate) fn look(&self, process: &Process<'_>, victims: Vec<PathBuf>) -> Result<Scan> {
+        if self.is_gone {
+            return Ok(Scan::of_nothing());
+        }
         let (reach, limits) = (self.reach(victims), snapshot::scan_limits(&self.settings));
         whole(&reach, &limits).at(process, &self.state, self.store.as_ref())
     }

@@ -131,20 +131,28 @@ impl Authors {
     ) -> Authorship {
         let mut authorship = self.by_path(restore.project, changes, unscanned, skipped);
         if restore.request.verb == "undo" {
-            self.drop_restored(&mut authorship, changes);
+            self.drop_restored(restore.project, &mut authorship, changes);
         }
         authorship.others = self.others(&authorship.authors);
         authorship
     }
 
     /// Drops what a restore to an older checkpoint put back since: an undo of this turn is not about what
-    /// another undo took back.
-    fn drop_restored(&self, authorship: &mut Authorship, changes: &mut Vec<Change>) {
+    /// another undo took back. What a restore to this one put back in part stays.
+    fn drop_restored(
+        &self,
+        project: &Project,
+        authorship: &mut Authorship,
+        changes: &mut Vec<Change>,
+    ) {
         let authors = &mut authorship.authors;
         changes.retain(|change| {
             let path = &change.path;
             let is_restored = match change.after {
-                Some(_) => authors.get(path) == Some(&Author::Restore),
+                Some(_) => {
+                    let is_part = || self.knowledge.is_back(path, &self.present(project, change));
+                    authors.get(path) == Some(&Author::Restore) && !is_part()
+                }
                 None => self.knowledge.was_removed_by_restore(path),
             };
             if is_restored {

@@ -44,6 +44,9 @@ pub(super) fn see(
     let below = privately.map(|(path, _)| project.root.join(path));
     let mut victims: Vec<PathBuf> = below.chain(outside.iter().cloned()).collect();
     let seen = look(process, project, then, victims.clone())?;
+    if project.is_gone {
+        return Ok(seen);
+    }
     // What is ignored now and was not then seems to be gone.
     let hidden_now = |change: &&Change| change.before.is_some() && change.after.is_none();
     let top = open_root(project)?;

@@ -13,7 +13,7 @@ use crate::{
     crash,
     error::{Error, Result},
     model::{Cause, Checkpoint, CheckpointId, Kind, RelPath, Skipped},
-    plan::{RestorePlan, Step},
+    plan::{RestorePlan, Step, mark},
     process::Process,
     project::Project,
     restore_log::{Announced, RestoreLog},
@@ -77,8 +77,8 @@ impl Restore<'_> {
         scan.repositories.dedup();
         scan.absent = absent.into_iter().map(|step| step.path.at_top()).collect();
         refuse_unheld(&scan.unheld, plan)?;
-        let cause =
-            Cause { tool: Some(request.verb.to_owned()), ..Cause::before_restore(checkpoint.id) };
+        let tool = Some(mark(request.verb, prepared.is_part()).to_owned());
+        let cause = Cause { tool, ..Cause::before_restore(checkpoint.id) };
         let draft =
             Draft { cause, taken_at: process.now, scan, always: true, deadline: None, after: None };
         let saved = project.store.save(draft)?;

@@ -71,6 +71,13 @@ impl ChangeFacts {
             RelPath::from_bytes(&skipped.path).is_ok_and(|path| touched.contains(&path))
         })
     }
+
+    /// Whether a new repository is of concern: a reverted turn made the directory that it is in.
+    fn concerns_repository(&self, path: &RelPath) -> bool {
+        self.touched
+            .as_ref()
+            .is_none_or(|touched| path.parent().is_some_and(|worktree| touched.contains(&worktree)))
+    }
 }
 
 /// The way from a request to a plan, one for each source.
@@ -121,7 +128,7 @@ impl Restore<'_> {
     fn prepare_revert(self, process: &Process<'_>, turn: &RevertedTurn) -> Result<Prepared> {
         let mut view = self.view(process, self.checkpoint_tree()?)?;
         let facts = self.facts_of_revert(&mut view, turn)?;
-        let mut prepared = self.plan_all(view, facts, Repositories::none())?;
+        let mut prepared = self.plan_all(view, facts, Repositories::left_alone(self))?;
         // Repositories and HEAD stay as they are, and that is said.
         let stay = Repositories::of(self).unwrap_or_else(|_| Repositories::none());
         prepared.nested_heads = stay.nested_heads(self);
@@ -302,6 +309,8 @@ impl Restore<'_> {
         let scan = &view.seen.scan;
         let mut skipped_now = view.seen.skipped.clone();
         skipped_now.extend(left_in_replaced(&changes, scan));
+        let mut made_since = repositories.made_since(project, scan);
+        made_since.retain(|path, _| facts.concerns_repository(path));
         let past = Past {
             authors: &facts.authorship.authors,
             edited: &facts.authorship.edited,
@@ -309,7 +318,7 @@ impl Restore<'_> {
             ignored: &ignored_now(&changes, scan),
             skipped_then: &left_out(checkpoint, &view.then),
             skipped_now: &skipped_now,
-            repositories: &repositories.made_since(project, scan),
+            repositories: &made_since,
             kept: &facts.kept,
         };
         let (options, picked) = (request.options, &request.picked);

@@ -162,6 +162,13 @@ impl Prepared {
         matches!(self.index, IndexOutcome::Restored(_))
     }
 
+    /// Whether only some of what could be done was chosen.
+    pub(super) fn is_part(&self) -> bool {
+        let is_left = |step: &Step| step.action == Action::Keep(KeepReason::NotChosen);
+        let mut steps = self.plan.steps.iter().chain(&self.plan.outside.steps);
+        !self.parts.is_empty() || steps.any(is_left)
+    }
+
     /// Whether nothing is to be done.
     pub(crate) fn is_empty(&self) -> bool {
         self.plan.is_empty()

@@ -38,8 +38,17 @@ pub(super) struct Repositories {
 impl Repositories {
     /// Nothing happens to any.
     pub(super) fn none() -> Self {
+        Self::unchanged(None)
+    }
+
+    /// Nothing happens to those that the checkpoint holds, nor to others.
+    pub(super) fn left_alone(restore: Restore<'_>) -> Self {
+        Self::unchanged(restore.project.record_of(restore.checkpoint.id).ok())
+    }
+
+    fn unchanged(record: Option<Record>) -> Self {
         let (elsewhere, of_others) = (BTreeSet::new(), BTreeSet::new());
-        Self { record: None, steps: Vec::new(), elsewhere, of_others }
+        Self { record, steps: Vec::new(), elsewhere, of_others }
     }
 
     /// Finds those that are gone, broken or other ones than at the checkpoint.

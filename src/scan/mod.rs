@@ -159,6 +159,12 @@ pub enum VictimPath {
 }
 
 impl Scan {
+    /// A scan of a directory in which there is nothing.
+    pub fn of_nothing() -> Self {
+        let fresh = BTreeMap::from([(DirPath::default(), Fresh::default())]);
+        Self { fresh, ..Self::default() }
+    }
+
     /// Whether nothing changed since the base, so that its top directory is still right.
     pub fn is_unchanged(&self) -> bool {
         self.base.is_some() && self.fresh.is_empty() && self.gone.is_empty()

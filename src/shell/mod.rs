@@ -28,7 +28,7 @@ pub use patterns::Patterns;
 
 use crate::model::{Certainty, Effect, Finding, Intent, Language, Level, Simple, Target};
 use judge::PROGRAMS;
-use walk::{ScriptFile, ShellWalk};
+use walk::{LineFiles, ShellWalk};
 
 /// What judging needs to know of the world.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +39,8 @@ pub struct ShellContext {
     pub rules: Patterns,
     /// How to read the scripts that a line runs.
     pub scripts: Option<ScriptReader>,
+    /// The script file that is judged, absolute: what `$0` stands for.
+    pub script: Option<String>,
 }
 
 /// Reads script files.
@@ -117,16 +119,17 @@ pub fn is_judging() -> bool {
 }
 
 fn shell(line: &str, scope: &ShellContext) -> Finding {
-    let (mut finding, scripts) = shell_line(line, scope);
+    let (mut finding, files) = shell_line(line, scope);
     if let Some(reader) = &scope.scripts {
-        finding.commands.extend(scripts::destroying(scripts, reader, scope));
+        scripts::add_named(&mut finding, &files.data, reader, scope);
+        finding.commands.extend(scripts::destroying(files.scripts, reader, scope));
     }
     finding
 }
 
-/// Judges a line, and tells which script files it runs.
-fn shell_line(line: &str, scope: &ShellContext) -> (Finding, Vec<ScriptFile>) {
-    let broken = |reason| (unknown(line, reason, scope), Vec::new());
+/// Judges a line, and tells which files it leads to.
+fn shell_line(line: &str, scope: &ShellContext) -> (Finding, LineFiles) {
+    let broken = |reason| (unknown(line, reason, scope), LineFiles::default());
     if is_plain(line) {
         return walked(line, scope);
     }
@@ -142,7 +145,7 @@ fn shell_line(line: &str, scope: &ShellContext) -> (Finding, Vec<ScriptFile>) {
     judged.unwrap_or_else(|| broken("took too long to judge, or broke the parser"))
 }
 
-fn walked(line: &str, scope: &ShellContext) -> (Finding, Vec<ScriptFile>) {
+fn walked(line: &str, scope: &ShellContext) -> (Finding, LineFiles) {
     let grammar = brush::Brush::default();
     let mut walk = ShellWalk::new(&grammar, PROGRAMS, scope);
     if is_plain(line) {
@@ -157,18 +160,18 @@ fn walked(line: &str, scope: &ShellContext) -> (Finding, Vec<ScriptFile>) {
     }
     let (is_guess, changes_shell, in_background) =
         (walk.has_followed(), walk.changes_shell, walk.in_background);
-    let (mut proof, scripts) = (walk.unbelieving(), walk.take_scripts());
+    let (mut proof, files) = (walk.unbelieving(), walk.take_files());
     let commands = walk.into_found();
     let level = walk::worst(&commands);
     if level > Level::Creates || !is_guess {
-        return (Finding { level, commands, changes_shell, in_background }, scripts);
+        return (Finding { level, commands, changes_shell, in_background }, files);
     }
     // What a variable holds when it is used is a guess: it may have been set in a branch that did
     // not run, or again by a trap. A guess finds targets, and proves nothing harmless.
     proof.script(line);
     let level = level.max(walk::worst(&proof.found));
     let changes_shell = changes_shell || proof.changes_shell;
-    (Finding { level, commands, changes_shell, in_background }, scripts)
+    (Finding { level, commands, changes_shell, in_background }, files)
 }
 
 /// Whether a line is words without any meaning to the shell, so that no parser is needed. A first

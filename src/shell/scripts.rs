@@ -5,8 +5,11 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use super::{ScriptReader, ShellContext, is_mention, names, shell_line, walk::ScriptFile};
-use crate::model::{Level, Simple};
+use super::{
+    ScriptReader, ShellContext, is_mention, names, shell_line,
+    walk::{ScriptFile, mentions},
+};
+use crate::model::{Finding, Level, Simple};
 
 /// How many script files are read for one line, those that scripts run included.
 const SCRIPTS_MAX: usize = 4;
@@ -21,15 +24,34 @@ pub(super) fn destroying(
     while let Some(script) = scripts.pop().filter(|_| seen.len() < SCRIPTS_MAX) {
         let text = (reader.read)(&reader.dir.join(&script.path)).filter(|text| is_shell(text));
         let Some(text) = text.filter(|_| seen.insert(script.clone())) else { continue };
-        let (finding, more) = shell_line(&there(&script, &text), scope);
+        let path = reader.dir.join(&script.path);
+        let scope =
+            ShellContext { script: path.to_str().map(str::to_owned), ..ShellContext::clone(scope) };
+        let (finding, more) = shell_line(&there(&script, &text), &scope);
         let destroys = finding.commands.into_iter().filter(|it| it.level == Level::Destroys);
         found.extend(destroys.map(|mut command| {
             command.targets.retain(|target| !is_mention(target));
             command
         }));
-        scripts.extend(more);
+        scripts.extend(more.scripts);
     }
     found
+}
+
+/// Adds what the files name that a line reads to the last command that may take it.
+pub(super) fn add_named(
+    finding: &mut Finding,
+    data: &[String],
+    reader: &ScriptReader,
+    scope: &ShellContext,
+) {
+    let Some(last) = finding.commands.iter_mut().rev().find(|it| it.level > Level::Creates) else {
+        return;
+    };
+    for path in data {
+        let text = (reader.read)(&reader.dir.join(path)).unwrap_or_default();
+        last.targets.extend(mentions::of_text(&text, scope.home.as_deref()));
+    }
 }
 
 /// The text of a script as a line in the call's directory.
@@ -53,7 +75,10 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::{model::Language, shell::classify};
+    use crate::{
+        model::Language,
+        shell::{classify, walk::lexical},
+    };
 
     fn text_of(path: &Path) -> Option<String> {
         let text = match path.to_str()? {
@@ -102,6 +127,89 @@ mod tests {
         }
         assert_eq!(destroyed("bash none").0, ["/srv/out"]);
         assert_eq!(destroyed("cd in && ./clean.sh").0, ["/srv/out", "in/build"]);
+    }
+
+    #[test]
+    fn a_script_that_asks_where_it_is_is_followed() {
+        fn text_of(path: &Path) -> Option<String> {
+            let script = match path.to_str()? {
+                "/p/s/a.sh" => "D=$(cd \"$(dirname \"$0\")\" && pwd)\nrm -rf \"$D/../../lib\"",
+                "/p/s/b.sh" => "cd \"$(dirname \"${BASH_SOURCE[0]}\")/..\" || exit\nrm -rf ../lib",
+                "/p/s/c.sh" => "rm -rf \"${0%/*}/../../lib\"",
+                "/p/s/d.sh" => "D=$(dirname \"$(realpath \"$0\")\")\nrm -rf \"$D\"/../../lib",
+                "/p/s/e.sh" => "cd `dirname $0`; cd ..; cd ..; rm -rf lib",
+                "/p/s/f.sh" => "T=${TARGET:-../lib}\nrm -rf \"$T\"",
+                "/p/s/g.sh" => ": \"${TARGET:=../lib}\"\nrm -rf \"$TARGET\"",
+                "/p/s/h.sh" => {
+                    "D=$(cd -- \"$(dirname -- \"$0\")\" >/dev/null 2>&1; pwd -P)\nrm -rf \"$D\"/../../lib"
+                }
+                "/p/s/i.sh" => "up() { cd ..; }\nup\nrm -rf lib",
+                "/p/s/j.sh" => "for i in 1 2; do cd ..; done; rm -rf p/../lib lib",
+                "/p/s/k.sh" => "HOME=..; cd; rm -rf lib",
+                "/p/s/l.sh" => "CDPATH=..; cd x; rm -rf ../lib",
+                _ => return None,
+            };
+            Some(script.to_owned())
+        }
+        let reader = ScriptReader { dir: PathBuf::from("/p"), read: text_of };
+        let scope = ShellContext { scripts: Some(reader), ..ShellContext::default() };
+        for name in 'a'..='l' {
+            for line in [
+                format!("bash s/{name}.sh"),
+                format!("bash < s/{name}.sh"),
+                format!("cat s/{name}.sh | sh -s x"),
+                format!("eval \"$(cat s/{name}.sh)\""),
+                format!("bash -c \"$(<s/{name}.sh)\""),
+                format!("cp s/{name}.sh s/x.sh && s/x.sh"),
+                format!("mv -f s/{name}.sh t && sh t/{name}.sh"),
+            ] {
+                let finding = classify(&line, Language::Shell, &scope);
+                let commands = finding.commands.iter().filter(|it| it.level == Level::Destroys);
+                let mut targets = commands.flat_map(|it| &it.targets);
+                let is_it = |path: &str| {
+                    let plain = lexical(&format!("/p/{path}"));
+                    plain == "/lib" || lexical(path) == "/lib"
+                };
+                assert!(targets.any(|it| is_it(&it.path)), "{name} {line}: {:?}", finding.commands);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_line_writes_and_then_runs_counts() {
+        for line in [
+            "echo 'cd ..; rm -rf lib' > w.sh; bash w.sh",
+            "cat > w.sh <<'EOF'\ncd ..\nrm -rf lib\nEOF\nchmod +x w.sh && ./w.sh",
+            "printf 'cd ..\\nrm -rf lib\\n' > /tmp/w.sh; sh /tmp/w.sh",
+            "echo cd .. > w; echo rm -rf lib >> w; . ./w",
+        ] {
+            assert!(destroyed(line).1.contains(&"../lib".to_owned()), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_a_list_names_may_be_taken() {
+        let reader =
+            ScriptReader { dir: PathBuf::from("/p"), read: |_| Some("a\n../lib/x\n".to_owned()) };
+        let scope = ShellContext { scripts: Some(reader), ..ShellContext::default() };
+        let names = |line: &str| {
+            let finding = classify(line, Language::Shell, &scope);
+            finding.targets().any(|target| target.path == "../lib/x" && is_mention(target))
+        };
+        for line in [
+            "xargs rm < list",
+            "cat list | xargs -n1 rm -f",
+            "rm $(cat list)",
+            "rm $(<list)",
+            "while read f; do rm \"$f\"; done < list",
+            "grep -v '#' list | xargs rm -rf",
+            "for f in $(cat list); do rm -rf \"$f\"; done",
+        ] {
+            assert!(names(line), "{line}");
+        }
+        for line in ["cat list", "cat list | wc -l", "xargs ls < list", "cat list; rm b"] {
+            assert!(!names(line), "{line}");
+        }
     }
 
     #[test]

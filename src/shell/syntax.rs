@@ -1,7 +1,7 @@
 //! The shell's grammar as the rest of this module sees it: commands, words, redirections. Hides
 //! which parser reads them.
 
-use std::fmt;
+use std::{fmt, rc::Rc};
 
 /// A reader of shell text. One implementation exists; the trait keeps its types out of the rules.
 pub(super) trait Grammar {
@@ -35,7 +35,7 @@ pub(super) enum ShellNode {
     /// Commands joined by `&&` and `||`: for each, whether it runs only if the one before failed.
     Chain(Vec<(bool, ShellNode)>),
     /// A function and its body.
-    Function(String, Box<ShellNode>),
+    Function(String, Rc<ShellNode>),
 }
 
 /// A simple command before expansion.
@@ -157,5 +157,20 @@ pub(super) enum WordPart {
         assigns: Option<String>,
         /// Whether its value is itself run as code, as of `${x@P}` or `${!x}`.
         runs: bool,
+        /// The variable of whose value it is made, and how, where we can follow that.
+        derived: Option<(String, Derivation)>,
     },
+}
+
+/// How an expansion makes a word of a variable's value.
+#[derive(Debug)]
+pub(super) enum Derivation {
+    /// It is the value.
+    Itself,
+    /// It is the value, or this word if there is none: `${x:-word}`.
+    Default(String),
+    /// It is the value up to its last slash, as `dirname` and `${x%/*}` give it.
+    Directory,
+    /// It is the value from its last slash on, as `basename` and `${x##*/}` give it.
+    LastName,
 }

@@ -58,13 +58,17 @@ pub trait Sink {
 ///
 /// # Errors
 ///
-/// Fails if the sink fails, or if the root cannot be opened.
+/// Fails if the sink fails, or if there is something to read and the root cannot be opened.
 pub fn read_all(
     root: &Path,
     scan: &mut Scan,
     deadline: Option<Instant>,
     sink: &mut dyn Sink,
 ) -> Result<Vec<Skipped>> {
+    let listed = scan.fresh.values().flat_map(|fresh| &fresh.found);
+    if !scan.victims.iter().map(|victim| &victim.found).chain(listed).any(ScanEntry::is_unread) {
+        return Ok(Vec::new());
+    }
     let top = Dir::open(root).map_err(Error::io("open", root))?;
     let mut reader = FileReader::new(&top, sink, deadline);
     scan.victims.iter_mut().try_for_each(|victim| reader.read_victim(victim))?;

@@ -368,6 +368,12 @@ impl AgentHistory {
         origin.is_some_and(|seen| seen.at < time)
     }
 
+    /// Whether a restore to the checkpoint put what is there now at `path`.
+    pub fn is_back(&self, path: &RelPath, here: &dyn CurrentState) -> bool {
+        let first = self.origin(path, here).and_then(<[Observation]>::first);
+        first.is_some_and(|first| first.by == Actor::Restore(self.since))
+    }
+
     /// What was seen at `path` since its present content was first seen there.
     fn origin(&self, path: &RelPath, here: &dyn CurrentState) -> Option<&[Observation]> {
         let mut seen = self.seen(path);

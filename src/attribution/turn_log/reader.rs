@@ -193,9 +193,13 @@ impl<'a> LogReader<'a> {
     ) -> CallIndex {
         let LogLine { by, at, what } = &self.lines[began];
         let (compared, tool, summary, names) = match what {
-            LogEvent::Began { compared, tool, summary, names, names_all, .. } => {
+            LogEvent::Began { compared, tool, summary, names, names_all, paths, .. } => {
                 let names = names_all.then(|| self.paths(names));
-                (*compared, tool.clone(), summary.clone(), names)
+                let summary = match summary.as_str() {
+                    "" => names_elsewhere(paths.as_deref().unwrap_or_default(), self.side),
+                    _ => summary.clone(),
+                };
+                (*compared, tool.clone(), summary, names)
             }
             _ => Default::default(),
         };
@@ -367,6 +371,18 @@ fn first_before(lines: &[LogLine], at: i64) -> usize {
         line.by.is_empty() && line.at == at && matches!(line.what, LogEvent::Left { .. })
     };
     lines.len() - lines.iter().rev().take_while(is_its).count()
+}
+
+/// What an edit names, one after another, if any of it is on the other side.
+fn names_elsewhere(texts: &[String], side: PathSide) -> String {
+    if texts.iter().all(|text| side.path(text).is_some()) {
+        return String::new();
+    }
+    let shown = |text: &String| match PathSide::Root.path(text) {
+        Some(below) => String::from_utf8_lossy(below.as_bytes()).into_owned(),
+        None => text.clone(),
+    };
+    texts.iter().map(shown).collect::<Vec<_>>().join(" ")
 }
 
 /// Whether a line shows that the agent of a session says when a call ends.

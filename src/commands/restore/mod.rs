@@ -141,12 +141,12 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RestoreArgs) -> Result<Exit>
         return conversation_alone(process, &project, &checkpoint, args.dry_run);
     }
     let mut yes = args.yes;
-    if project.is_gone && args.into.is_none() {
-        let (consent, is_part) = ((args.dry_run, args.yes), !args.paths.is_empty());
-        match recover::recreate(process, &project, &checkpoint, consent, is_part)? {
+    if project.is_gone && !args.dry_run && args.into.is_none() {
+        let is_part = !args.paths.is_empty();
+        match recover::recreate(process, &project, &checkpoint, args.yes, is_part)? {
             // A user who was asked about the whole directory is not asked about what is in it.
             Some(recreated) => (project, yes) = (recreated, true),
-            None => return Ok(if args.dry_run { Exit::Ok } else { Exit::Failed }),
+            None => return Ok(Exit::Failed),
         }
     }
     let picked = picked(process, &project, &args.paths)?;

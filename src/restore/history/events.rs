@@ -35,6 +35,8 @@ pub(super) enum SeenWhen {
     After(Option<usize>),
     /// Right after a restore had put it there.
     Back,
+    /// After what is noted at that place, or somewhat later, while calls may have begun.
+    NotBefore,
 }
 
 impl FileHistory<'_> {
@@ -54,6 +56,7 @@ impl FileHistory<'_> {
             SeenWhen::BeforeRestore => 0,
             SeenWhen::Before => 1,
             SeenWhen::After(_) | SeenWhen::Back => 2,
+            SeenWhen::NotBefore => 3,
         };
         seen.sort_by_key(|seen| (seen.order, rank(seen)));
         seen.extend(self.now(path));
@@ -66,17 +69,17 @@ impl FileHistory<'_> {
         self.checkpoints.iter().map(|one| self.log.look(one).order).min().unwrap_or(0)
     }
 
-    /// What the checkpoints tell that stand at a certain place: the oldest one, those right before a
-    /// call, and those right before a restore.
+    /// What the checkpoints tell. The oldest one, those right before a call, and those right before a
+    /// restore stand at a certain place.
     fn in_checkpoints(&self, path: &RelPath) -> Vec<SeenState> {
         let base = self.base_order();
         let mut seen = Vec::new();
         for one in &self.checkpoints {
             let order = self.log.look(one).order;
-            let how = match one.cause.reason {
-                _ if order == base || self.log.is_before_call(one) => SeenWhen::Before,
-                Reason::BeforeRestore => SeenWhen::BeforeRestore,
-                Reason::Call | Reason::Net | Reason::Asked => continue,
+            let (order, how) = match one.cause.reason {
+                _ if order == base || self.log.is_before_call(one) => (order, SeenWhen::Before),
+                Reason::BeforeRestore => (order, SeenWhen::BeforeRestore),
+                Reason::Call | Reason::Net | Reason::Asked => (order - 1, SeenWhen::NotBefore),
             };
             seen.extend(self.held(one, path).map(|there| SeenState { order, there, how }));
         }

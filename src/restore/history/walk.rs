@@ -56,7 +56,16 @@ impl FileHistory<'_> {
                 known = self.known_from(order, how);
                 continue;
             };
-            if self.source.is_same(path, &last.there, &there) {
+            let is_same = self.source.is_same(path, &last.there, &there);
+            if how == SeenWhen::NotBefore {
+                // Another state came about later than that; the next look tells when.
+                if is_same {
+                    prefer(&mut last.there, there);
+                    known = known.max(order);
+                }
+                continue;
+            }
+            if is_same {
                 prefer(&mut last.there, there);
             } else {
                 let made = self.made(path, (known, order), how, &there);
@@ -88,9 +97,11 @@ impl FileHistory<'_> {
             SeenWhen::After(Some(caller)) => {
                 self.log.callers[caller].done.unwrap_or(order).max(order)
             }
-            SeenWhen::After(None) | SeenWhen::Before | SeenWhen::BeforeRestore | SeenWhen::Back => {
-                order
-            }
+            SeenWhen::After(None)
+            | SeenWhen::Before
+            | SeenWhen::BeforeRestore
+            | SeenWhen::Back
+            | SeenWhen::NotBefore => order,
         }
     }
 
@@ -127,7 +138,7 @@ impl FileHistory<'_> {
                 }
                 candidates.any = true;
             }
-            SeenWhen::Before | SeenWhen::BeforeRestore => {
+            SeenWhen::Before | SeenWhen::BeforeRestore | SeenWhen::NotBefore => {
                 if candidates.turns.is_empty() && self.was_restored(path, (known, order), there) {
                     return StepCause::Restored;
                 }

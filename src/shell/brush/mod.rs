@@ -3,6 +3,8 @@
 
 mod words;
 
+use std::rc::Rc;
+
 use brush_parser::ast;
 use brush_parser::{ParserOptions, TokenizerOptions};
 
@@ -105,7 +107,7 @@ fn command(command: &ast::Command) -> ShellNode {
         ast::Command::Function(function) => {
             let mut body = compound(&function.body.0);
             body.redirects = redirect_list(function.body.1.as_ref());
-            ShellNode::Function(function.fname.value.clone(), Box::new(ShellNode::Block(body)))
+            ShellNode::Function(function.fname.value.clone(), Rc::new(ShellNode::Block(body)))
         }
         ast::Command::ExtendedTest(test, redirects) => {
             let mut block = empty(BlockKind::Plain, Vec::new());

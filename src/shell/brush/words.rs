@@ -5,7 +5,7 @@ use brush_parser::word::{
     WordPieceWithSource,
 };
 
-use crate::shell::syntax::WordPart;
+use crate::shell::syntax::{Derivation, WordPart};
 
 pub(super) fn parts(pieces: &[WordPieceWithSource], quoted: bool) -> Vec<WordPart> {
     let mut found = Vec::new();
@@ -46,6 +46,7 @@ fn part(piece: &WordPiece, quoted: bool, found: &mut Vec<WordPart>) {
             quoted: true,
             assigns: None,
             runs: false,
+            derived: None,
         }),
     }
 }
@@ -100,7 +101,56 @@ fn opaque(quoted: bool) -> WordPart {
         quoted,
         assigns: None,
         runs: false,
+        derived: None,
     }
+}
+
+/// The script file itself, as a variable.
+const SCRIPT: &str = "0";
+
+/// The variable that a parameter is, if it is one of those that are followed.
+fn variable(parameter: &Parameter) -> Option<&str> {
+    match parameter {
+        Parameter::Named(name) if name == "BASH_SOURCE" => Some(SCRIPT),
+        Parameter::Named(name) => Some(name),
+        Parameter::Special(SpecialParameter::ShellName) => Some(SCRIPT),
+        Parameter::NamedWithIndex { name, index } if name == "BASH_SOURCE" && index == "0" => {
+            Some(SCRIPT)
+        }
+        Parameter::NamedWithIndex { .. }
+        | Parameter::NamedWithAllIndices { .. }
+        | Parameter::Special(_)
+        | Parameter::Positional(_) => None,
+    }
+}
+
+/// The variable that an expansion is made of, and how, where that can be followed.
+fn derived(expr: &ParameterExpr) -> Option<(String, Derivation)> {
+    let (parameter, how) = match expr {
+        ParameterExpr::Parameter { parameter, indirect: false }
+        | ParameterExpr::IndicateErrorIfNullOrUnset { parameter, indirect: false, .. } => {
+            (parameter, Derivation::Itself)
+        }
+        ParameterExpr::UseDefaultValues { parameter, indirect: false, default_value, .. }
+        | ParameterExpr::AssignDefaultValues {
+            parameter, indirect: false, default_value, ..
+        } => (parameter, Derivation::Default(default_value.clone().unwrap_or_default())),
+        ParameterExpr::RemoveSmallestSuffixPattern { parameter, indirect: false, pattern } => {
+            match pattern.as_deref() {
+                Some("/*") => (parameter, Derivation::Directory),
+                Some("/") => (parameter, Derivation::Itself),
+                _ => return None,
+            }
+        }
+        ParameterExpr::RemoveLargestPrefixPattern { parameter, indirect: false, pattern } => {
+            match pattern.as_deref() {
+                Some("*/") => (parameter, Derivation::LastName),
+                _ => return None,
+            }
+        }
+        _ => return None,
+    };
+    Some((variable(parameter)?.to_owned(), how))
 }
 
 /// Whether it is several words even between quotes, as `"$@"` and `"${a[@]}"` are.
@@ -113,14 +163,16 @@ fn is_several(parameter: &Parameter) -> bool {
 }
 
 fn parameter(expr: &ParameterExpr, quoted: bool) -> WordPart {
+    if let ParameterExpr::Parameter { parameter, indirect: false } = expr
+        && let Some(name) = variable(parameter)
+    {
+        return WordPart::Variable(name.to_owned(), quoted);
+    }
     let mut words = Vec::new();
     let mut arithmetic = Vec::new();
     let mut assigns = None;
     let mut runs = false;
     let (used, is_indirect) = match expr {
-        ParameterExpr::Parameter { parameter: Parameter::Named(name), indirect: false } => {
-            return WordPart::Variable(name.clone(), quoted);
-        }
         ParameterExpr::Parameter { parameter, indirect }
         | ParameterExpr::ParameterLength { parameter, indirect } => (Some(parameter), *indirect),
         ParameterExpr::UseDefaultValues { parameter, indirect, default_value: word, .. }
@@ -173,5 +225,5 @@ fn parameter(expr: &ParameterExpr, quoted: bool) -> WordPart {
     let quoted = quoted && !used.is_some_and(is_several);
     // An indirect name may hold a subscript, and subscripts run substitutions.
     runs |= is_indirect;
-    WordPart::Opaque { words, arithmetic, quoted, assigns, runs }
+    WordPart::Opaque { words, arithmetic, quoted, assigns, runs, derived: derived(expr) }
 }

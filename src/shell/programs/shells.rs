@@ -30,6 +30,7 @@ pub(in crate::shell) fn shell(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) 
     let parsed = flags::parse(SHELL_OPTIONS, args);
     // A shell that is a login shell or talks to a person loads files first.
     if parsed.stray.is_some() || parsed.has(&["-i", "-l", "--login"]) {
+        walk.runs_data();
         return unknown("starts a shell in a way we do not follow");
     }
     let rest = args.get(parsed.rest..).unwrap_or_default();
@@ -43,7 +44,10 @@ pub(in crate::shell) fn shell(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) 
                 walk.subscript(&script);
                 reads(JUDGED)
             }
-            Some(None) | None => unknown("its script is not known before it runs"),
+            Some(None) | None => {
+                walk.runs_data();
+                unknown("its script is not known before it runs")
+            }
         };
     }
     if !rest.is_empty() && !parsed.has(&["-s"]) {
@@ -55,6 +59,8 @@ pub(in crate::shell) fn shell(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) 
             reads(JUDGED)
         }
         CommandInput::Inherited | CommandInput::Pipe | CommandInput::File => {
+            walk.runs_input();
+            walk.runs_data();
             unknown("runs whatever it reads")
         }
     }
@@ -73,7 +79,10 @@ pub(in crate::shell) fn eval(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -
             walk.script(&script);
             reads(JUDGED)
         }
-        None => unknown("its script is not known before it runs"),
+        None => {
+            walk.runs_data();
+            unknown("its script is not known before it runs")
+        }
     }
 }
 

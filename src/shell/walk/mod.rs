@@ -1,7 +1,9 @@
 //! Walks a parsed script and judges every command in it. Knows directories, variables and
 //! redirections; what a program does with its words is the tables' business.
 
+mod files;
 pub(super) mod mentions;
+mod outputs;
 mod places;
 mod redirects;
 mod variables;
@@ -10,6 +12,7 @@ mod words;
 use std::{
     cell::Cell,
     collections::{HashMap, HashSet},
+    rc::Rc,
 };
 
 use super::ShellContext;
@@ -19,6 +22,8 @@ use super::names;
 use super::syntax::{Block, BlockKind, Command, CommandItem, Grammar, ShellNode};
 use super::verdict::{CommandCall, CommandInput, CommandVerdict, unknown};
 use crate::model::{Certainty, Level, Simple, Target};
+#[cfg(test)]
+pub(super) use places::lexical;
 use variables::{Variable, VariableFacts};
 
 /// How many nodes and words one line may have us look at, substitutions included. The public
@@ -58,6 +63,15 @@ pub(super) struct ScriptFile {
     pub(super) path: String,
 }
 
+/// The files that a line leads to, seen from the call's directory.
+#[derive(Default)]
+pub(super) struct LineFiles {
+    /// Those that it runs.
+    pub(super) scripts: Vec<ScriptFile>,
+    /// Those that it reads: what they name, its commands may take.
+    pub(super) data: Vec<String>,
+}
+
 /// The functions of `judge` that a walk calls. They are passed in, because judging `sudo …` or
 /// `sh -c …` walks a script again, and `walk` must not import `judge`.
 #[derive(Clone, Copy)]
@@ -90,6 +104,8 @@ pub(super) struct ShellWalk<'scope> {
     previous: PathBase,
     stack: Vec<PathBase>,
     variables: HashMap<String, Variable>,
+    /// The functions that the line defines.
+    functions: HashMap<String, Rc<ShellNode>>,
     /// What was seen so far to be true of all values of a variable.
     gives: HashMap<String, VariableFacts>,
     /// What an earlier walk saw at its end.
@@ -100,8 +116,14 @@ pub(super) struct ShellWalk<'scope> {
     believes: bool,
     /// Whether one of them was used.
     followed: Cell<bool>,
-    /// The script files that commands run, if it is known where.
-    scripts: Vec<ScriptFile>,
+    /// The files that are worth reading, if it is known where they are.
+    files: LineFiles,
+    /// The file that is the standard input of the command at hand, seen from the call's directory.
+    pub(super) input: Option<String>,
+    /// What the line writes to files, by where they are.
+    written: HashMap<String, String>,
+    /// The files that the line copies or renames: from, to.
+    copies: Vec<(String, String)>,
     /// The places outside that commands name which only look.
     named: Vec<String>,
     /// Whether something runs with words or input that are not known: any place the line names may be
@@ -136,12 +158,16 @@ impl<'scope> ShellWalk<'scope> {
             previous: PathBase::Dynamic,
             stack: Vec::new(),
             variables: HashMap::new(),
+            functions: HashMap::new(),
             gives: HashMap::new(),
             given: HashMap::new(),
             bound: Vec::new(),
             believes: true,
             followed: Cell::new(false),
-            scripts: Vec::new(),
+            files: LineFiles::default(),
+            input: None,
+            written: HashMap::new(),
+            copies: Vec::new(),
             named: Vec::new(),
             takes_any: false,
             aliases: Vec::new(),
@@ -193,18 +219,6 @@ impl<'scope> ShellWalk<'scope> {
             }
             Err(_) => self.push_text(text, "not readable as a shell command"),
         }
-    }
-
-    /// Notes that a script file is run.
-    pub(super) fn runs_script(&mut self, file: &Field) {
-        if let (PathBase::Known(dir), (path, Certainty::Exact)) = (&self.base, self.place(file)) {
-            self.scripts.push(ScriptFile { dir: dir.clone(), path });
-        }
-    }
-
-    /// The script files that were run.
-    pub(super) fn take_scripts(&mut self) -> Vec<ScriptFile> {
-        std::mem::take(&mut self.scripts)
     }
 
     /// Records a text that is not walked.
@@ -276,7 +290,9 @@ impl<'scope> ShellWalk<'scope> {
                 for (index, node) in nodes.iter().enumerate() {
                     let stdin = if index == 0 { stdin.clone() } else { CommandInput::Pipe };
                     self.apart(|walk| walk.node(node, &stdin));
+                    self.input = self.copied(node);
                 }
+                self.input = None;
                 // Some shells run the last one themselves.
                 self.taint(&assigned);
             }
@@ -291,6 +307,7 @@ impl<'scope> ShellWalk<'scope> {
                     walk.variables.values_mut().for_each(|value| *value = Variable::Tainted);
                     walk.node(body, &CommandInput::Pipe);
                 });
+                self.functions.insert(name.clone(), Rc::clone(body));
             }
         }
     }
@@ -363,16 +380,20 @@ impl<'scope> ShellWalk<'scope> {
         self.taint(&assigned);
         let base = self.base.clone();
         let first = self.found.len();
+        let mut is_each_walked = false;
         match &block.binds {
             None => self.fed(&block.body, stdin),
             Some((name, words)) => {
-                self.bound(name, words.as_deref(), block, stdin);
+                is_each_walked = self.bound(name, words.as_deref(), block, stdin);
                 self.variables.insert(name.clone(), Variable::Tainted);
             }
         }
         self.taint(&assigned);
-        if self.base != base {
-            self.base = PathBase::Dynamic;
+        if self.base != base && !is_each_walked {
+            // It ran once, or not at all, or more often.
+            let once = std::mem::replace(&mut self.base, PathBase::Dynamic);
+            self.other(&base);
+            self.other(&once);
             self.found.iter_mut().skip(first).flat_map(|simple| &mut simple.targets).for_each(
                 |target| {
                     if !target.path.starts_with('/') {
@@ -383,7 +404,14 @@ impl<'scope> ShellWalk<'scope> {
         }
     }
 
-    fn bound(&mut self, name: &str, words: Option<&[String]>, block: &Block, stdin: &CommandInput) {
+    /// A loop over words. Returns whether it was walked with each of them.
+    fn bound(
+        &mut self,
+        name: &str,
+        words: Option<&[String]>,
+        block: &Block,
+        stdin: &CommandInput,
+    ) -> bool {
         let words = words.unwrap_or_default();
         let values: Vec<Field> = words.iter().flat_map(|word| self.expand(word)).collect();
         let known = self.loops < 2
@@ -404,6 +432,7 @@ impl<'scope> ShellWalk<'scope> {
         }
         self.bound.pop();
         self.loops -= 1;
+        known
     }
 
     fn command(&mut self, command: &Command, stdin: &CommandInput) {
@@ -435,6 +464,21 @@ impl<'scope> ShellWalk<'scope> {
         self.prefixes(&command.assigns, fields.is_empty(), reads);
         if !fields.is_empty() {
             self.run(&fields, &stdin);
+            self.call_function(&fields, &stdin);
+            self.note_files(command, &fields, &stdin);
+        }
+        self.input = None;
+    }
+
+    /// What a function does that the line has defined, where it is called.
+    fn call_function(&mut self, fields: &[Field], stdin: &CommandInput) {
+        let name = fields.first().and_then(Field::literal);
+        let Some(body) = name.and_then(|name| self.functions.get(name)) else { return };
+        if self.depth <= DEPTH_MAX {
+            let body = Rc::clone(body);
+            self.depth += 1;
+            self.node(&body, stdin);
+            self.depth -= 1;
         }
     }
 
@@ -451,6 +495,9 @@ impl<'scope> ShellWalk<'scope> {
         };
         if verdict.level <= Level::Creates {
             self.note_named(fields, stdin);
+        }
+        if verdict.level == Level::ReadOnly {
+            self.note_data(fields);
         }
         if verdict.level > Level::ReadOnly {
             let is_unknown = verdict.level == Level::Unknown;

@@ -15,13 +15,33 @@ impl ShellWalk<'_> {
             self.base = here;
             self.other(&entered);
         }
+        for other in self.on_path(to) {
+            self.other(&PathBase::Known(other));
+        }
         let next = self.entered(to);
         self.previous = std::mem::replace(&mut self.base, next);
     }
 
+    /// Where else `cd` looks for a directory: in those of `CDPATH`, as far as the line sets it.
+    fn on_path(&self, to: Option<&Field>) -> Vec<String> {
+        let relative = to.and_then(Field::literal).filter(|to| !to.starts_with(['/', '.']));
+        let (Some(to), (dirs, Certainty::Exact)) = (relative, self.value("CDPATH")) else {
+            return Vec::new();
+        };
+        let dirs = dirs.split(':').filter(|dir| !dir.is_empty());
+        let place = |dir| match self.place(&Field::exact(dir)) {
+            (dir, Certainty::Exact) => Some(lexical(&format!("{dir}/{to}"))),
+            _ => None,
+        };
+        dirs.filter_map(place).collect()
+    }
+
     fn entered(&self, to: Option<&Field>) -> PathBase {
         match to {
-            None => self.scope.home.clone().map_or(PathBase::Dynamic, PathBase::Known),
+            None => match self.value("HOME") {
+                (home, Certainty::Exact) => PathBase::Known(home),
+                _ => PathBase::Dynamic,
+            },
             Some(field) if field.text == "-" => self.previous.clone(),
             Some(field) => match self.place(field) {
                 (path, Certainty::Exact) => PathBase::Known(lexical(&path)),
@@ -92,7 +112,7 @@ fn join(base: &str, path: &str) -> String {
 }
 
 /// Takes `..` back by name, as `cd` does.
-pub(super) fn lexical(path: &str) -> String {
+pub(in crate::shell) fn lexical(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match (part, parts.last()) {

@@ -28,10 +28,17 @@ impl ShellWalk<'_> {
 
     fn redirect(&mut self, to: &RedirectSource) -> CommandInput {
         match to {
-            RedirectSource::Reads(word) => match self.one(word).literal() {
-                Some("/dev/null") => CommandInput::Text(String::new()),
-                Some(_) | None => CommandInput::File,
-            },
+            RedirectSource::Reads(word) => {
+                let field = self.one(word);
+                if field.literal() == Some("/dev/null") {
+                    return CommandInput::Text(String::new());
+                }
+                if let (path, Certainty::Exact) = self.place(&field) {
+                    self.reads_file(path.clone());
+                    self.input = Some(path);
+                }
+                CommandInput::File
+            }
             RedirectSource::Writes { word, keeps } => {
                 self.writes(word, *keeps);
                 CommandInput::File

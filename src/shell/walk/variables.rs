@@ -189,16 +189,15 @@ impl ShellWalk<'_> {
             Some(Variable::Known(..) | Variable::Tainted) => {
                 (format!("${name}"), Certainty::Dynamic)
             }
-            None => match (name, &self.scope.home, &self.base) {
-                ("HOME", Some(home), _) => (home.clone(), Certainty::Exact),
-                ("PWD", _, PathBase::Known(base)) if base.is_empty() => {
-                    (".".to_owned(), Certainty::Exact)
+            None => match (name, &self.base) {
+                ("HOME", _) => self.scope.home.clone(),
+                ("0", _) => self.scope.script.clone(),
+                ("PWD", PathBase::Known(base)) => {
+                    self.absolute(base).or_else(|| base.is_empty().then(|| ".".to_owned()))
                 }
-                ("PWD", _, PathBase::Known(base)) if base.starts_with('/') => {
-                    (base.clone(), Certainty::Exact)
-                }
-                _ => (format!("${name}"), Certainty::Dynamic),
-            },
+                _ => None,
+            }
+            .map_or_else(|| (format!("${name}"), Certainty::Dynamic), |it| (it, Certainty::Exact)),
         }
     }
 }

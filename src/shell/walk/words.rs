@@ -150,9 +150,9 @@ impl ShellWalk<'_> {
                 let sure = if is_pattern { Certainty::Glob } else { Certainty::Exact };
                 (Cow::Borrowed(part), sure, false)
             }
-            WordPart::Home => match &self.scope.home {
-                Some(home) => (Cow::Owned(home.clone()), Certainty::Exact, false),
-                None => (Cow::Borrowed("~"), Certainty::Dynamic, false),
+            WordPart::Home => match self.value("HOME") {
+                (home, Certainty::Exact) => (Cow::Owned(home), Certainty::Exact, false),
+                _ => (Cow::Borrowed("~"), Certainty::Dynamic, false),
             },
             WordPart::Variable(name, quoted) => {
                 let (value, certainty) = self.value_within_budget(name);
@@ -169,15 +169,46 @@ impl ShellWalk<'_> {
             }
             WordPart::Substitution(script, quoted) => {
                 self.subscript(script);
-                (Cow::Borrowed("$(…)"), Certainty::Dynamic, !quoted)
+                let printed = if self.believes { self.printed(script) } else { None };
+                Self::guessed(self.followed(printed), "$(…)", *quoted)
             }
-            WordPart::Opaque { words, arithmetic, quoted, assigns, runs } => {
+            WordPart::Opaque { words, arithmetic, quoted, assigns, runs, derived } => {
                 self.opaque(words, arithmetic, *runs);
+                let derived = derived.as_ref().filter(|_| self.believes);
+                let value = derived.and_then(|(name, how)| self.derived(name, how));
                 if let Some(name) = assigns {
                     self.forget(name);
+                    self.keep(
+                        name,
+                        value.clone().map_or(Variable::Tainted, |value| {
+                            Variable::of(value, Certainty::Exact)
+                        }),
+                    );
                 }
-                (Cow::Borrowed("${…}"), Certainty::Dynamic, !quoted)
+                Self::guessed(self.followed(value), "${…}", *quoted)
             }
+        }
+    }
+
+    /// Notes that a guess is used, if there is one.
+    fn followed(&self, guess: Option<String>) -> Option<String> {
+        if guess.is_some() {
+            self.followed.set(true);
+        }
+        guess
+    }
+
+    /// A part of a word of which only a guess is known, or not even that.
+    fn guessed(
+        guess: Option<String>,
+        shown: &'static str,
+        quoted: bool,
+    ) -> (Cow<'static, str>, Certainty, bool) {
+        match guess {
+            Some(text) if quoted || !text.contains(char::is_whitespace) => {
+                (Cow::Owned(text), Certainty::Exact, false)
+            }
+            _ => (Cow::Borrowed(shown), Certainty::Dynamic, !quoted),
         }
     }
 

@@ -1,0 +1,150 @@
+//! The files that a line runs and reads, and what it writes to files that it runs.
+
+use super::{LineFiles, PathBase, ScriptFile, ShellWalk, places::lexical};
+use crate::{
+    model::{Certainty, Level},
+    shell::{
+        flags::Field,
+        syntax::{Command, RedirectSource, ShellNode},
+        verdict::CommandInput,
+    },
+};
+
+/// So many files are worth reading for what they name.
+const DATA_MAX: usize = 4;
+
+/// No more is kept of what a line writes.
+const WRITTEN_MAX_BYTES: usize = 64 * 1024;
+
+impl ShellWalk<'_> {
+    /// Notes that a script file is run.
+    pub(in crate::shell) fn runs_script(&mut self, file: &Field) {
+        if let (path, Certainty::Exact) = self.place(file) {
+            self.runs_file(path);
+        }
+    }
+
+    /// The same for what a shell reads from its standard input.
+    pub(in crate::shell) fn runs_input(&mut self) {
+        if let Some(path) = self.input.take() {
+            self.runs_file(path);
+        }
+    }
+
+    /// The same for a script that is put together of what the line has read.
+    pub(in crate::shell) fn runs_data(&mut self) {
+        for path in self.files.data.clone() {
+            self.runs_file(path);
+        }
+    }
+
+    fn runs_file(&mut self, path: String) {
+        let PathBase::Known(dir) = self.base.clone() else { return };
+        let plain = lexical(&path);
+        if let Some(text) = self.written.get(&plain).cloned() {
+            self.subscript(&text);
+        }
+        let name = plain.rsplit('/').next().unwrap_or(&plain);
+        let is_it = |(from, to): &&(String, String)| {
+            lexical(to) == plain
+                || plain.strip_suffix(name).is_some_and(|above| {
+                    lexical(to) == lexical(above) && from.rsplit('/').next() == Some(name)
+                })
+        };
+        let copied = self.copies.iter().filter(is_it).map(|(from, _)| from.clone());
+        let all = copied.chain([path]).map(|path| ScriptFile { dir: dir.clone(), path });
+        self.files.scripts.extend(all.collect::<Vec<_>>());
+    }
+
+    /// The files that the line leads to. What it reads counts only if a command that can destroy something takes
+    /// what is not known.
+    pub(in crate::shell) fn take_files(&mut self) -> LineFiles {
+        let files = std::mem::take(&mut self.files);
+        let destroys = self.found.iter().any(|it| it.level > Level::Creates);
+        let data = if self.takes_any && destroys { files.data } else { Vec::new() };
+        LineFiles { data, ..files }
+    }
+
+    /// Notes the files that a command may read that changes nothing.
+    pub(super) fn note_data(&mut self, fields: &[Field]) {
+        for field in fields.iter().skip(1).filter(|field| !field.text.starts_with('-')) {
+            if let (path, Certainty::Exact) = self.place(field) {
+                self.reads_file(path);
+            }
+        }
+    }
+
+    pub(super) fn reads_file(&mut self, path: String) {
+        if self.files.data.len() < DATA_MAX && !self.files.data.contains(&path) {
+            self.files.data.push(path);
+        }
+    }
+
+    /// The file that a command prints, if it does nothing else.
+    pub(super) fn copied(&mut self, node: &ShellNode) -> Option<String> {
+        let ShellNode::Command(command) = node else { return None };
+        match self.quietly(|walk| walk.known_words(command))?.as_slice() {
+            [name, file] if name == "cat" => match self.place(&Field::exact(file)) {
+                (path, Certainty::Exact) => Some(path),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Notes what a command writes to a file, and which it copies: a later one may run it.
+    pub(super) fn note_files(&mut self, command: &Command, fields: &[Field], stdin: &CommandInput) {
+        let words: Option<Vec<&str>> = fields.iter().map(Field::literal).collect();
+        let Some(words) = words else { return };
+        if let ["cp" | "mv" | "ln" | "install", args @ ..] = words.as_slice() {
+            let is_operand = |arg: &&&str| !arg.starts_with('-');
+            let operands: Vec<Field> =
+                args.iter().filter(is_operand).map(|arg| Field::exact(arg)).collect();
+            if let [from, to] = operands.as_slice() {
+                self.copies.push((self.place(from).0, self.place(to).0));
+            }
+        }
+        for redirect in command.redirects.iter().filter(|redirect| !redirect.is_stdin) {
+            let RedirectSource::Writes { word, keeps } = &redirect.to else { continue };
+            let Some(text) = printed_text(&words, stdin) else { continue };
+            let target = self.quietly(|walk| walk.one(word));
+            if let (path, Certainty::Exact) = self.place(&target) {
+                let written = self.written.entry(lexical(&path)).or_default();
+                if !keeps {
+                    written.clear();
+                }
+                if written.len() + text.len() <= WRITTEN_MAX_BYTES {
+                    written.push_str(&text);
+                }
+            }
+        }
+    }
+
+    /// Finds something out without judging it: that is done elsewhere.
+    pub(super) fn quietly<T>(&mut self, ask: impl FnOnce(&mut Self) -> T) -> T {
+        let found = self.found.len();
+        let answer = ask(self);
+        self.found.truncate(found);
+        answer
+    }
+}
+
+/// What `cat`, `echo` and `printf` print of known words.
+fn printed_text(words: &[&str], stdin: &CommandInput) -> Option<String> {
+    match (words, stdin) {
+        (["cat"] | ["cat", "-"], CommandInput::Text(text)) => Some(text.clone()),
+        (["echo", flags @ ("-e" | "-n" | "-ne" | "-en"), rest @ ..], _) => {
+            let text = rest.join(" ");
+            Some(if flags.contains('e') { unescape(&text) } else { text } + "\n")
+        }
+        (["echo", rest @ ..], _) => Some(rest.join(" ") + "\n"),
+        (["printf", "%s" | "%s\\n", rest @ ..], _) => Some(rest.join("\n") + "\n"),
+        (["printf", text], _) => Some(unescape(text)),
+        _ => None,
+    }
+}
+
+/// The line feeds and tabs of a text in which they are written with backslashes.
+fn unescape(text: &str) -> String {
+    text.replace("\\n", "\n").replace("\\t", "\t")
+}

@@ -1,0 +1,152 @@
+//! What a substitution prints, as far as it can be told before it runs: most often a script asks where it is.
+
+use super::{ShellWalk, variables::Variable};
+use crate::{
+    model::Certainty,
+    shell::{
+        flags::Field,
+        syntax::{Command, CommandItem, Derivation, ShellNode},
+    },
+};
+
+/// A longer script prints more than a path.
+const SCRIPT_MAX_BYTES: usize = 1024;
+
+impl ShellWalk<'_> {
+    /// What a script prints: one path, without what runs before it but `cd`. It proves nothing: a function may
+    /// have any name.
+    pub(super) fn printed(&mut self, script: &str) -> Option<String> {
+        if script.len() > SCRIPT_MAX_BYTES || self.burn(1) {
+            return None;
+        }
+        self.parsed_bytes += script.len();
+        let nodes = self.grammar.script(script).ok()?;
+        let mut printed = None;
+        self.quietly(|walk| walk.apart(|walk| printed = walk.printed_by(&nodes)));
+        printed
+    }
+
+    fn printed_by(&mut self, nodes: &[ShellNode]) -> Option<String> {
+        let (last, before) = nodes.split_last()?;
+        if !before.iter().all(|node| self.moves(node)) {
+            return None;
+        }
+        match last {
+            ShellNode::Command(command) => self.printed_by_command(command),
+            ShellNode::Chain(links) => {
+                let (last, before) = links.split_last()?;
+                let moves = before.iter().all(|(_, node)| self.moves(node));
+                match last {
+                    (false, ShellNode::Command(command)) if moves => {
+                        self.printed_by_command(command)
+                    }
+                    _ => None,
+                }
+            }
+            ShellNode::Pipeline(_) | ShellNode::Block(_) | ShellNode::Function(..) => None,
+        }
+    }
+
+    /// Whether a command is nothing but a `cd`; then it is done.
+    fn moves(&mut self, node: &ShellNode) -> bool {
+        let ShellNode::Command(command) = node else { return false };
+        match self.known_words(command).as_deref() {
+            Some([name, args @ ..]) if name == "cd" => {
+                let to = args.iter().find(|arg| !arg.starts_with('-')).map(|to| Field::exact(to));
+                self.enter(to.as_ref());
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn printed_by_command(&mut self, command: &Command) -> Option<String> {
+        let words = self.known_words(command)?;
+        let (name, args) = words.split_first()?;
+        let operands: Vec<&str> = args.iter().map(String::as_str).collect();
+        let operands = match operands.as_slice() {
+            ["--", operands @ ..] => operands,
+            operands => operands,
+        };
+        match (name.as_str(), operands) {
+            ("pwd", _) => match self.value("PWD") {
+                (dir, Certainty::Exact) => Some(dir),
+                _ => None,
+            },
+            ("echo", [text]) if !text.starts_with('-') => Some((*text).to_owned()),
+            ("printf", ["%s" | "%s\\n", text]) => Some((*text).to_owned()),
+            ("dirname", [path]) => Some(Derivation::Directory.of(path)),
+            ("basename", [path]) => Some(Derivation::LastName.of(path)),
+            ("realpath" | "readlink", [flags @ .., path])
+                if flags.iter().all(|flag| flag.starts_with('-')) =>
+            {
+                match self.place(&Field::exact(path)) {
+                    (path, Certainty::Exact) => self.absolute(&path),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// The words of a command that sets nothing, if all are known.
+    pub(super) fn known_words(&mut self, command: &Command) -> Option<Vec<String>> {
+        if !command.assigns.is_empty() {
+            return None;
+        }
+        let mut words = Vec::new();
+        for item in &command.items {
+            let CommandItem::Word(raw) = item else { return None };
+            for field in self.expand(raw) {
+                words.push(field.literal()?.to_owned());
+            }
+        }
+        Some(words)
+    }
+
+    /// A path seen from the call's directory, as an absolute one if that directory is known.
+    pub(super) fn absolute(&self, path: &str) -> Option<String> {
+        if path.starts_with('/') {
+            return Some(path.to_owned());
+        }
+        let dir = self.scope.scripts.as_ref()?.dir.to_str()?;
+        Some(match path {
+            "" | "." => dir.to_owned(),
+            below => format!("{}/{below}", dir.trim_end_matches('/')),
+        })
+    }
+
+    /// What becomes of a variable's value in an expansion.
+    pub(super) fn derived(&mut self, name: &str, how: &Derivation) -> Option<String> {
+        let value = match (self.variables.get(name), self.value(name)) {
+            (_, (value, Certainty::Exact)) => Some(value),
+            // It may be set in the environment, but then this is what is meant in its absence.
+            (None, _) => None,
+            (Some(Variable::Known(..) | Variable::Tainted), _) => return None,
+        };
+        match (value, how) {
+            (Some(value), how) => Some(how.of(&value)),
+            (None, Derivation::Default(word)) => {
+                self.followed.set(true);
+                let field = self.one(word);
+                field.literal().map(str::to_owned)
+            }
+            (None, _) => None,
+        }
+    }
+}
+
+impl Derivation {
+    /// What becomes of a value.
+    fn of(&self, value: &str) -> String {
+        let cut = value.trim_end_matches('/');
+        match (self, cut.rsplit_once('/')) {
+            (Self::Default(_) | Self::Itself, _) => value.to_owned(),
+            (Self::Directory, Some(("", _))) => "/".to_owned(),
+            (Self::Directory, Some((above, _))) => above.to_owned(),
+            (Self::Directory, None) => ".".to_owned(),
+            (Self::LastName, Some((_, name))) => name.to_owned(),
+            (Self::LastName, None) => cut.to_owned(),
+        }
+    }
+}
