@@ -38,17 +38,8 @@ pub(in crate::shell) fn shell(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) 
         return reads("only checks the script");
     }
     if parsed.has(&["-c"]) {
-        return match rest.first().map(Field::literal) {
-            Some(Some(script)) => {
-                let script = script.to_owned();
-                walk.subscript(&script);
-                reads(JUDGED)
-            }
-            Some(None) | None => {
-                walk.runs_data();
-                unknown("its script is not known before it runs")
-            }
-        };
+        let script = rest.first().and_then(Field::literal).map(str::to_owned);
+        return given(walk, script, ShellWalk::subscript);
     }
     if !rest.is_empty() && !parsed.has(&["-s"]) {
         return unknown("runs a script file");
@@ -66,6 +57,20 @@ pub(in crate::shell) fn shell(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) 
     }
 }
 
+/// Judges what runs a script that it is given as words.
+fn given<'w>(
+    walk: &mut ShellWalk<'w>,
+    script: Option<String>,
+    judge: impl FnOnce(&mut ShellWalk<'w>, &str),
+) -> CommandVerdict {
+    let Some(script) = script else {
+        walk.runs_data();
+        return unknown("its script is not known before it runs");
+    };
+    judge(walk, &script);
+    reads(JUDGED)
+}
+
 /// Joins the words of a script, if all are known.
 fn script(words: &[Field]) -> Option<String> {
     let words: Option<Vec<&str>> = words.iter().map(Field::literal).collect();
@@ -74,16 +79,8 @@ fn script(words: &[Field]) -> Option<String> {
 
 /// Judges `eval`.
 pub(in crate::shell) fn eval(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
-    match script(call.args()) {
-        Some(script) => {
-            walk.script(&script);
-            reads(JUDGED)
-        }
-        None => {
-            walk.runs_data();
-            unknown("its script is not known before it runs")
-        }
-    }
+    let script = script(call.args());
+    given(walk, script, ShellWalk::script)
 }
 
 /// Judges `trap`.
