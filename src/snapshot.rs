@@ -17,7 +17,7 @@ use crate::{
         Stamp, StoreChoice,
     },
     process::Process,
-    reach::AtRisk,
+    reach::{self, AtRisk},
     scan::{self, Named, Scan, ScanLimits, ScanRequest, UserDirs},
     state::{RootState, StateDir},
     store::{self, Draft, GitStore, Saved, Store, git::checkout::replaced_by, reading},
@@ -262,14 +262,24 @@ pub fn unheld(
         above.any(|path| is_ignored(&path))
     };
     let at_risk: Vec<AtRisk> =
-        at_risk.iter().map(|risk| AtRisk { path: real(&risk.path), ..*risk }).collect();
+        at_risk.iter().map(|risk| AtRisk { path: real(&risk.path), ..risk.clone() }).collect();
     let named = at_risk.iter().filter(|risk| !risk.is_guess);
     let mut unheld: Vec<Unheld> = named.filter_map(|risk| device(&risk.path)).collect();
     for Skipped { path, reason, size } in skipped.iter().filter(|it| it.reason.matters()) {
         let path = root.path().join(std::ffi::OsStr::from_bytes(path));
+        // A repository is held by itself, whatever of its files is not.
+        if *reason == SkipReason::TooMany && path.file_name() == Some(".git".as_ref()) {
+            continue;
+        }
         let around = at_risk.iter().filter(|risk| path.starts_with(&risk.path));
-        let lost = around.filter(|it| it.spares != Spares::Ignored || !is_spared(&path));
-        let is_guess = lost.map(|risk| risk.is_guess).min();
+        let is_guess = |risk: &AtRisk| match &risk.spares {
+            Spares::Ignored if is_spared(&path) => None,
+            Spares::OtherNames(pattern) => {
+                reach::has_name(&path, pattern).map(|is_there| !is_there)
+            }
+            _ => Some(risk.is_guess),
+        };
+        let is_guess = around.filter_map(is_guess).min();
         if let Some(is_guess) = is_guess
             && unheld.iter().all(|known| known.path != path)
         {

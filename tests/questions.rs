@@ -48,6 +48,18 @@ fn answer(world: &World, dir: &str, line: &str) -> (String, String) {
     (text(&inner["permissionDecision"]), text(&inner["permissionDecisionReason"]))
 }
 
+/// What the user is told, in a session of its own.
+fn message(world: &World, line: &str) -> String {
+    let payload = json!({
+        "session_id": line, "cwd": world.root(), "hook_event_name": "PreToolUse",
+        "tool_name": "Bash", "tool_input": { "command": line }, "tool_use_id": line,
+    });
+    let args = ["hook", "--agent", "claude-code"];
+    let output = world.run_in(&world.root(), &args, &payload.to_string());
+    let answer: Value = serde_json::from_str(&output.stdout).unwrap();
+    answer["systemMessage"].as_str().unwrap_or_default().to_owned()
+}
+
 /// What `explain` says of it.
 fn explained(world: &World, dir: &str, line: &str) -> (String, String) {
     let cwd = world.root().join(dir);
@@ -197,7 +209,7 @@ fn what_a_call_deletes_without_naming_it_is_told_of_before() {
         world.run_in(&cwd, &["hook", "--agent", "claude-code"], &payload.to_string()).stdout
     };
     for (dir, line, program) in [
-        ("", "find . -name '*.bak' -delete", "find"),
+        ("", "find . -mtime +3 -delete", "find"),
         ("", "find data -type f | xargs rm", "rm"),
         ("", "rm $(git ls-files -oi --exclude-standard)", "rm"),
         ("", "find . -type f | while read -r f; do rm \"$f\"; done", "rm"),
@@ -212,6 +224,7 @@ fn what_a_call_deletes_without_naming_it_is_told_of_before() {
         ("", "rm -rf \"src/$x\""),
         ("src", "ls | xargs rm -rf"),
         ("", "find src -name x -delete"),
+        ("", "find . -name '*.bak' -delete"),
         ("", "find . -type f -exec sed -i 1d {} +"),
         ("", "echo x > \"$x\""),
         ("", "make clean"),
@@ -340,4 +353,48 @@ fn a_directory_of_which_not_all_is_held_is_asked_about() {
     assert!(decision == "ask" && why.contains("too much to hold"), "{decision}: {why}");
     let of_less = answer(&world, "", "rm -rf ../many/1 ../many/2");
     assert_eq!(of_less, Default::default(), "these are held");
+}
+
+/// More files than a pattern tells apart, and a large one: by whatever name a line reaches them.
+#[test]
+fn what_is_not_held_is_asked_about_however_a_line_reaches_it() {
+    let world = World::with_git();
+    write(&world.settings(), "deadline = \"60s\"\nmax_victim_size = \"1 MB\"\n");
+    world.write(".gitignore", "data\n*.big\n");
+    fs::create_dir(world.root().join("data")).unwrap();
+    for n in 0..10_001 {
+        fs::File::create(world.root().join(format!("data/f{n}"))).unwrap();
+    }
+    world.write("a.big", "x".repeat(1_100_000));
+    for line in [
+        "rm data/*",
+        "rm -f data/f*",
+        "for f in data/*; do rm \"$f\"; done",
+        "mv data ../d && rm -rf ../d",
+        "mv a.big .. && rm ../a.big",
+        "mv a.big ../b; > ../b",
+        "find . -name '*.big' -delete",
+        "find . -type f -name 'a*' -exec rm {} +",
+        "find . -name '*.big' | xargs rm",
+        "find . -name '*g' -print0 | sort -z | xargs -0 rm -f",
+        "find data -name 'f1*' -delete",
+    ] {
+        let (decision, why) = answer(&world, "", line);
+        assert_eq!(decision, "ask", "{line}: {why}");
+        assert!(!why.contains(".git ("), "{line}: {why}");
+    }
+    for line in [
+        "find . -name '*.pyc' -delete",
+        "find . -name '*.pyc' | xargs rm",
+        "find . -name '*.pyc' -exec rm {} \\;",
+        "mv data ../d && rm -rf ../e",
+        "mv a.big b.big",
+    ] {
+        let (answer, told) = (answer(&world, "", line), message(&world, line));
+        assert!(answer.0.is_empty() && !told.contains("for good"), "{line}: {told}");
+    }
+    for line in ["find . ! -name '*.pyc' -delete", "find . -name x -o -size +1 -delete"] {
+        let told = message(&world, line);
+        assert!(told.contains("a.big") && told.contains("may delete it for good"), "{told}");
+    }
 }

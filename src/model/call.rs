@@ -248,7 +248,7 @@ pub struct Target {
 }
 
 /// What a command leaves alone of what it names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Spares {
     /// Nothing.
     #[default]
@@ -259,6 +259,8 @@ pub enum Spares {
     Directories,
     /// Of a directory, what no commit has at its path.
     Uncommitted,
+    /// Of a directory, all but what has a name that fits this pattern of `find -name`.
+    OtherNames(String),
 }
 
 /// How well a target's path is known.

@@ -45,6 +45,48 @@ pub fn expand(base: &Path, pattern: &str) -> Vec<PathBuf> {
     found
 }
 
+/// Whether a pattern, seen from `base`, fits a path in all its parts.
+pub(super) fn fits(base: &Path, pattern: &str, path: &Path) -> bool {
+    let is_it = |pattern: &String| {
+        let whole = absolute(base, Path::new(pattern));
+        whole.is_some_and(|whole| {
+            let mode = gix::glob::wildmatch::Mode::NO_MATCH_SLASH_LITERAL;
+            let (whole, path) = (whole.as_os_str().as_bytes(), path.as_os_str().as_bytes());
+            gix::glob::wildmatch(whole.as_bstr(), path.as_bstr(), mode)
+        })
+    };
+    braces(pattern).iter().any(is_it)
+}
+
+/// So many names are looked at to find one that fits a pattern.
+const NAMES_MAX: usize = 20_000;
+
+/// Whether a path, or one below it, has a name that fits a pattern of `find -name`: `None` if none has, and
+/// `Some(false)` if there are too many to be looked at.
+pub fn has_name(path: &Path, pattern: &str) -> Option<bool> {
+    let fits = |name: &OsStr| {
+        let mode = gix::glob::wildmatch::Mode::empty();
+        gix::glob::wildmatch(pattern.as_bytes().as_bstr(), name.as_bytes().as_bstr(), mode)
+    };
+    if path.file_name().is_some_and(fits) {
+        return Some(true);
+    }
+    let (mut dirs, mut left) = (vec![path.to_owned()], NAMES_MAX);
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            if fits(&entry.file_name()) {
+                return Some(true);
+            }
+            left -= 1;
+            if left == 0 {
+                return Some(false);
+            }
+            dirs.extend(entry.file_type().is_ok_and(|kind| kind.is_dir()).then(|| entry.path()));
+        }
+    }
+    None
+}
+
 /// A directory and every directory below it, one more than the limit at most: where `**` may stand.
 fn all_below(dir: &Path) -> Vec<PathBuf> {
     let mut all = vec![dir.to_owned()];

@@ -11,7 +11,7 @@ use std::{
 use super::{
     absolute,
     around::is_of_the_kernel,
-    glob::{GLOB_MAX, expand},
+    glob::{self, GLOB_MAX, expand},
     repository_below,
 };
 use crate::model::{
@@ -58,9 +58,9 @@ pub(super) fn at_risk(
             let of_target = |target: &Target| {
                 let found = |base: &&Path| of_target(target, &[*base], PlaceFilter::Named, root);
                 let found = bases.iter().map(found).find(|found| !found.is_empty());
-                let (spares, is_guess) = (target.spares, found.is_none());
+                let is_guess = found.is_none();
                 let found = found.unwrap_or_else(|| area(target, bases).into_iter().collect());
-                let risk = move |path| AtRisk { path, is_guess, spares };
+                let risk = |path| AtRisk { path, is_guess, spares: target.spares.clone() };
                 found.into_iter().map(risk).collect::<Vec<_>>()
             };
             let of_simple = |simple: &Simple| {
@@ -75,7 +75,7 @@ pub(super) fn at_risk(
         // Nothing is cut: the directories stand for what is in them.
         let above = |risk: &AtRisk| {
             let path = risk.path.parent()?.to_owned();
-            Some(AtRisk { path, ..*risk })
+            Some(AtRisk { path, spares: risk.spares.clone(), ..*risk })
         };
         at_risk = at_risk.iter().filter_map(above).collect();
     }
@@ -296,7 +296,12 @@ fn of_target(target: &Target, bases: &[&Path], wanted: PlaceFilter, root: &Root)
     let is_option =
         |place: &PathBuf| place.file_name().is_some_and(|it| it.as_bytes().starts_with(b"-"));
     if target.spares == Spares::Directories && !places.iter().any(is_option) {
-        places.retain(|place| place.symlink_metadata().is_ok_and(|found| !found.is_dir()));
+        let is_directory = |place: &Path| place.symlink_metadata().is_ok_and(|it| it.is_dir());
+        // One that stands for too many matches is none of them.
+        let stands_for_files = |place: &PathBuf| {
+            target.certainty == Certainty::Glob && !is_directory_of(place, target, bases)
+        };
+        places.retain(|place| !is_directory(place) || stands_for_files(place));
     }
     match target.action {
         TargetAction::Delete => (),
@@ -359,6 +364,11 @@ fn meant(target: &Target, bases: &[&Path], wanted: PlaceFilter) -> Vec<PathBuf> 
         (_, Certainty::Dynamic) if is_held && is_plain(&target.path) => plausible(path, bases),
         (_, Certainty::Dynamic) => Vec::new(),
     }
+}
+
+/// Whether a pattern fits the name of a directory itself.
+fn is_directory_of(place: &Path, target: &Target, bases: &[&Path]) -> bool {
+    bases.iter().any(|base| glob::fits(base, &target.path, place))
 }
 
 fn of_glob(

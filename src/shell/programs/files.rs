@@ -43,7 +43,10 @@ fn removed(
         return reads("only shows what it would do");
     }
     let targets = all(walk, &parsed.operands, TargetAction::Delete, why);
-    destroys(why, targets.into_iter().map(|target| Target { spares, ..target }).collect())
+    destroys(
+        why,
+        targets.into_iter().map(|target| Target { spares: spares.clone(), ..target }).collect(),
+    )
 }
 
 /// Judges `tee`: every operand is written.

@@ -1,7 +1,7 @@
 //! `find` and `fd`: looking for files, and what they do to those found.
 
 use super::{closed, wrappers};
-use crate::model::{Certainty, Level, Simple, Target, TargetAction};
+use crate::model::{Certainty, Level, Simple, Spares, Target, TargetAction};
 use crate::shell::flags::Field;
 use crate::shell::names;
 use crate::shell::verdict::{CommandCall, CommandInput, CommandVerdict, destroys, reads, unknown};
@@ -11,6 +11,9 @@ use crate::shell::walk::{ShellWalk, worst};
 const BARE: &str = " -a -and -o -or -not ! ( ) , -true -false -print -print0 -ls -prune -quit -empty \
     -readable -writable -executable -nouser -nogroup -daystart -depth -d -follow -ignore_readdir_race \
     -noignore_readdir_race -mount -xdev -noleaf -nowarn -warn -help --help -version --version -H -L -P -E -X -x -s ";
+
+/// Those of them with which a test need not hold for all that is found.
+const ALTERNATIVES: &str = " -o -or -not ! , ";
 
 /// Those of them that leave out no file.
 const KEEPS_ALL: &str = " -print -print0 -ls -true -depth -d -follow -noleaf -nowarn -H -L -P ";
@@ -28,6 +31,7 @@ pub(in crate::shell) fn find(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -
     let mut verdict = reads("only looks for files");
     // What happens to the files it finds, and whether that is every file.
     let (mut action, mut finds_all) = (Done::Nothing, true);
+    let (mut name, found) = (None, walk.found.len());
     let mut at = 0;
     while let Some(arg) = args.get(at) {
         at += 1;
@@ -75,6 +79,9 @@ pub(in crate::shell) fn find(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -
                     return unknown("its arguments are not known before it runs");
                 }
                 let value = args.get(at).and_then(Field::literal);
+                if text == "-name" {
+                    name = name.or(value);
+                }
                 finds_all &=
                     matches!((text, value), ("-type", Some("f")) | ("-mindepth", Some("1")));
                 at += 1;
@@ -83,8 +90,23 @@ pub(in crate::shell) fn find(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -
         }
     }
     targets.extend(roots(walk, args, action, finds_all));
+    let is_any_of = |arg: &Field| in_list(ALTERNATIVES, &arg.text);
+    if let Some(name) = name.filter(|_| !args.iter().any(is_any_of)) {
+        let inner = walk.found.iter_mut().skip(found).flat_map(|simple| &mut simple.targets);
+        spare_other_names(inner.chain(&mut targets), name);
+        if verdict.level == Level::ReadOnly {
+            walk.finds = Some(name.to_owned());
+        }
+    }
     verdict.targets = targets;
     verdict
+}
+
+/// Notes that of what is found only when a command runs, it takes what fits this pattern of names.
+pub(super) fn spare_other_names<'t>(targets: impl Iterator<Item = &'t mut Target>, name: &str) {
+    for target in targets.filter(|it| it.certainty != Certainty::Exact) {
+        target.spares = Spares::OtherNames(name.to_owned());
+    }
 }
 
 /// Whether the value of a test may be several words: a pattern without quotes becomes the files it

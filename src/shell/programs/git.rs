@@ -499,7 +499,7 @@ fn cleaned(walk: &ShellWalk<'_>, args: &[Field]) -> CommandVerdict {
     let keeps_ignored = is_known && !parsed.has(&["-x", "-X"]);
     let spares = if keeps_ignored { Spares::Ignored } else { Spares::Nothing };
     let targets = all(walk, &operands, TargetAction::Delete, why).into_iter();
-    destroys(why, targets.map(|target| Target { spares, ..target }).collect())
+    destroys(why, targets.map(|target| Target { spares: spares.clone(), ..target }).collect())
 }
 
 /// Targets of which git replaces what commits have.

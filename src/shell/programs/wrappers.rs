@@ -1,6 +1,6 @@
 //! Programs that run the command in their operands.
 
-use super::{closed, strayed};
+use super::{closed, find::spare_other_names, strayed};
 use crate::model::{Certainty, Level};
 use crate::shell::flags::{self, Field};
 use crate::shell::names;
@@ -108,7 +108,13 @@ pub(in crate::shell) fn xargs(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) 
             words.push(Field { text: "…".to_owned(), sure: Certainty::Dynamic, splits: true });
         }
     }
+    let before = walk.found.len();
+    let name = walk.finds.take();
     walk.run(&words, &CommandInput::Inherited);
+    if let Some(name) = name {
+        let run = walk.found.iter_mut().skip(before).flat_map(|simple| &mut simple.targets);
+        spare_other_names(run, &name);
+    }
     reads(RUNS)
 }
 

@@ -2,7 +2,7 @@
 
 use super::{LineFiles, PathBase, ScriptFile, ShellWalk, places::lexical};
 use crate::{
-    model::{Certainty, Level},
+    model::{Certainty, Level, Target, TargetAction},
     shell::{
         flags::Field,
         syntax::{Command, RedirectSource, ShellNode},
@@ -101,7 +101,11 @@ impl ShellWalk<'_> {
             let operands: Vec<Field> =
                 args.iter().filter(is_operand).map(|arg| Field::exact(arg)).collect();
             if let [from, to] = operands.as_slice() {
-                self.copies.push((self.place(from).0, self.place(to).0));
+                let renamed = (self.place(from).0, self.place(to).0);
+                if words[0] == "mv" {
+                    self.moves.push(renamed.clone());
+                }
+                self.copies.push(renamed);
             }
         }
         for redirect in command.redirects.iter().filter(|redirect| !redirect.is_stdin) {
@@ -120,6 +124,26 @@ impl ShellWalk<'_> {
         }
     }
 
+    /// What the line renames and then destroys by its new name: the same targets by the old one.
+    pub(super) fn add_renamed(&mut self) {
+        for (from, to) in std::mem::take(&mut self.moves) {
+            let (plain, name) = (lexical(&to), from.trim_end_matches('/').rsplit('/').next());
+            let inside = format!("{plain}/{}", name.unwrap_or_default());
+            for simple in &mut self.found {
+                let renamed = simple.targets.iter().filter_map(|target| {
+                    let old = old_name(&lexical(&target.path), (&plain, &inside), &from)?;
+                    let is_lost = matches!(
+                        target.action,
+                        TargetAction::Delete | TargetAction::Overwrite | TargetAction::Modify
+                    );
+                    is_lost.then(|| Target { path: old, ..target.clone() })
+                });
+                let renamed: Vec<Target> = renamed.collect();
+                simple.targets.extend(renamed);
+            }
+        }
+    }
+
     /// Finds something out without judging it: that is done elsewhere.
     pub(super) fn quietly<T>(&mut self, ask: impl FnOnce(&mut Self) -> T) -> T {
         let found = self.found.len();
@@ -127,6 +151,16 @@ impl ShellWalk<'_> {
         self.found.truncate(found);
         answer
     }
+}
+
+/// Where something was before it was renamed `to` another name, or put into a directory of that name.
+fn old_name(path: &str, (to, inside): (&str, &str), from: &str) -> Option<String> {
+    let below = |top: &str| {
+        let rest = path.strip_prefix(top)?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| format!("{from}{rest}"))
+    };
+    let is_around = to.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
+    below(inside).or_else(|| below(to)).or_else(|| is_around.then(|| from.to_owned()))
 }
 
 /// What `cat`, `echo` and `printf` print of known words.

@@ -90,6 +90,7 @@ impl ShellWalk<'_> {
     /// what another prints, may mean any place that the line names, in any command of it. So may
     /// the name of a new link, and an unknown program after a file was written: it may run that.
     pub(in crate::shell) fn into_found(mut self) -> Vec<Simple> {
+        self.add_renamed();
         let takes_any = self.takes_any || self.uses_alias();
         let writes = |simple: &Simple| {
             simple.targets.iter().any(|target| target.action == TargetAction::Overwrite)

@@ -120,10 +120,14 @@ pub(super) struct ShellWalk<'scope> {
     files: LineFiles,
     /// The file that is the standard input of the command at hand, seen from the call's directory.
     pub(super) input: Option<String>,
+    /// The pattern of names by which a `find` before this in a pipeline looks for what it prints.
+    pub(super) finds: Option<String>,
     /// What the line writes to files, by where they are.
     written: HashMap<String, String>,
     /// The files that the line copies or renames: from, to.
     copies: Vec<(String, String)>,
+    /// Those of them that it renames.
+    moves: Vec<(String, String)>,
     /// The places outside that commands name which only look.
     named: Vec<String>,
     /// Whether something runs with words or input that are not known: any place the line names may be
@@ -166,8 +170,10 @@ impl<'scope> ShellWalk<'scope> {
             followed: Cell::new(false),
             files: LineFiles::default(),
             input: None,
+            finds: None,
             written: HashMap::new(),
             copies: Vec::new(),
+            moves: Vec::new(),
             named: Vec::new(),
             takes_any: false,
             aliases: Vec::new(),
@@ -287,12 +293,13 @@ impl<'scope> ShellWalk<'scope> {
             ShellNode::Pipeline(nodes) => {
                 let mut assigned = Vec::new();
                 names::assigned(nodes, &mut assigned);
+                self.finds = None;
                 for (index, node) in nodes.iter().enumerate() {
                     let stdin = if index == 0 { stdin.clone() } else { CommandInput::Pipe };
                     self.apart(|walk| walk.node(node, &stdin));
                     self.input = self.copied(node);
                 }
-                self.input = None;
+                (self.input, self.finds) = (None, None);
                 // Some shells run the last one themselves.
                 self.taint(&assigned);
             }
