@@ -22,13 +22,13 @@ pub(in crate::shell) fn rm(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> 
     } else {
         Spares::Nothing
     };
-    removed(walk, "*", call, "rm removes its operands", spares)
+    removed(walk, "*", call, "rm removes its operands", &spares)
 }
 
 /// Judges what removes no directory, or only empty ones.
 pub(in crate::shell) fn unlink(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let list = "* -n: -s: --size= --iterations=";
-    removed(walk, list, call, "removes its operands", Spares::Directories)
+    removed(walk, list, call, "removes its operands", &Spares::Directories)
 }
 
 fn removed(
@@ -36,7 +36,7 @@ fn removed(
     list: &str,
     call: &CommandCall<'_>,
     why: &'static str,
-    spares: Spares,
+    spares: &Spares,
 ) -> CommandVerdict {
     let (parsed, verdict) = closed(walk, list, call.args());
     if parsed.talks() && verdict.level == Level::ReadOnly {
