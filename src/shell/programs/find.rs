@@ -1,7 +1,7 @@
 //! `find` and `fd`: looking for files, and what they do to those found.
 
 use super::{closed, wrappers};
-use crate::model::{Certainty, Level, Simple, Spares, Target, TargetAction};
+use crate::model::{Certainty, Level, Simple, Target, TargetAction};
 use crate::shell::flags::Field;
 use crate::shell::names;
 use crate::shell::verdict::{CommandCall, CommandInput, CommandVerdict, destroys, reads, unknown};
@@ -93,20 +93,13 @@ pub(in crate::shell) fn find(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -
     let is_any_of = |arg: &Field| in_list(ALTERNATIVES, &arg.text);
     if let Some(name) = name.filter(|_| !args.iter().any(is_any_of)) {
         let inner = walk.found.iter_mut().skip(found).flat_map(|simple| &mut simple.targets);
-        spare_other_names(inner.chain(&mut targets), name);
+        wrappers::spare_other_names(inner.chain(&mut targets), name);
         if verdict.level == Level::ReadOnly {
             walk.finds = Some(name.to_owned());
         }
     }
     verdict.targets = targets;
     verdict
-}
-
-/// Notes that of what is found only when a command runs, it takes what fits this pattern of names.
-pub(super) fn spare_other_names<'t>(targets: impl Iterator<Item = &'t mut Target>, name: &str) {
-    for target in targets.filter(|it| it.certainty != Certainty::Exact) {
-        target.spares = Spares::OtherNames(name.to_owned());
-    }
 }
 
 /// Whether the value of a test may be several words: a pattern without quotes becomes the files it

@@ -1,7 +1,7 @@
 //! Programs that run the command in their operands.
 
-use super::{closed, find::spare_other_names, strayed};
-use crate::model::{Certainty, Level};
+use super::{closed, strayed};
+use crate::model::{Certainty, Level, Spares, Target};
 use crate::shell::flags::{self, Field};
 use crate::shell::names;
 use crate::shell::verdict::{CommandCall, CommandInput, CommandVerdict, reads, unknown};
@@ -116,6 +116,13 @@ pub(in crate::shell) fn xargs(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) 
         spare_other_names(run, &name);
     }
     reads(RUNS)
+}
+
+/// Notes that of what is found only when a command runs, it takes what fits this pattern of names.
+pub(super) fn spare_other_names<'t>(targets: impl Iterator<Item = &'t mut Target>, name: &str) {
+    for target in targets.filter(|it| it.certainty != Certainty::Exact) {
+        target.spares = Spares::OtherNames(name.to_owned());
+    }
 }
 
 /// Makes every word that contains the mark a dynamic one.
