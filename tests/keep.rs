@@ -161,6 +161,22 @@ fn conflicts_are_listed_and_marked_only_if_asked() {
 }
 
 #[test]
+fn lines_that_were_brought_from_a_fork_are_said_to_be() {
+    for mut world in forked() {
+        let (root, fork) = (world.root(), fork(&world));
+        write(&fork.join("text"), six(&[0]));
+        write(&root.join("text"), six(&[4]));
+        ours(&mut world, &["fork", "--keep", "--yes"], 0);
+        let said = ours(&mut world, &["blame", "text"], 0);
+        let told = said.stdout + &said.stderr;
+        let [brought, mine] = ["changed 0", "changed 4"]
+            .map(|line| told.lines().find(|it| it.ends_with(line)).unwrap());
+        assert!(brought.starts_with("unknown") && mine.starts_with("you"), "{told}");
+        assert!(told.contains("\nunknown  brought from a fork\n"), "{told}");
+    }
+}
+
+#[test]
 fn a_fork_can_be_brought_back_again_and_after_an_undo() {
     for mut world in forked() {
         let (root, fork) = (world.root(), fork(&world));

@@ -234,6 +234,7 @@ impl BlameView<'_> {
         let mut all: Vec<String> = turns.collect();
         all.extend(candidates.user.then(|| "you".to_owned()));
         match (all.is_empty(), candidates.any) {
+            (true, _) if candidates.brought => "brought from a fork".to_owned(),
             (true, _) => "what was there meanwhile is not held".to_owned(),
             (false, false) => format!("one of: {}", all.join(", ")),
             (false, true) => format!("perhaps {}", all.join(", ")),

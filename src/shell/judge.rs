@@ -3,6 +3,7 @@
 use super::flags::Field;
 use super::names;
 use super::programs::{apply, script_file, shown};
+use super::recipes;
 use super::table;
 use super::verdict::{CommandCall, CommandVerdict, reads, unknown};
 use super::walk::{Programs, ShellWalk};
@@ -26,12 +27,24 @@ fn judge(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let verdict = known(walk, call, name, base);
     let words = call.args().iter().map(|field| field.text.as_str());
     let verdict = walk.scope.rules.apply(base, words, verdict);
-    if verdict.level == Level::Unknown
-        && let Some(file) = script_file(call, base)
-    {
-        walk.runs_script(file);
+    if verdict.level == Level::Unknown {
+        note_files(walk, call, base);
     }
     verdict
+}
+
+/// Notes which files a command runs.
+fn note_files(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>, base: &str) {
+    if let Some(file) = script_file(call, base) {
+        walk.runs_script(file);
+        if ["source", "."].contains(&base) {
+            walk.learns_from(file);
+        }
+    }
+    let words: Vec<&str> = call.args().iter().filter_map(Field::literal).collect();
+    if let Some((dir, part)) = recipes::of_call(base, &words) {
+        walk.runs_recipe(&dir, part);
+    }
 }
 
 fn known(

@@ -13,6 +13,7 @@ mod judge;
 mod names;
 mod patterns;
 mod programs;
+mod recipes;
 mod row;
 mod scripts;
 mod syntax;

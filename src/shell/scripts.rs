@@ -6,8 +6,10 @@
 use std::{collections::BTreeSet, path::Path};
 
 use super::{
-    ScriptReader, ShellContext, is_mention, names, shell_line,
-    walk::{ScriptFile, mentions},
+    ScriptReader, ShellContext, is_mention, names,
+    recipes::ScriptPart,
+    shell_line,
+    walk::{ScriptFile, lexical, mentions},
 };
 use crate::model::{Finding, Level, Simple};
 
@@ -22,8 +24,10 @@ pub(super) fn destroying(
 ) -> Vec<Simple> {
     let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
     while let Some(script) = scripts.pop().filter(|_| seen.len() < SCRIPTS_MAX) {
-        let text = (reader.read)(&reader.dir.join(&script.path)).filter(|text| is_shell(text));
-        let Some(text) = text.filter(|_| seen.insert(script.clone())) else { continue };
+        let Some((script, text)) = read(script, reader) else { continue };
+        if !seen.insert(script.clone()) {
+            continue;
+        }
         let path = reader.dir.join(&script.path);
         let scope =
             ShellContext { script: path.to_str().map(str::to_owned), ..ShellContext::clone(scope) };
@@ -54,6 +58,22 @@ pub(super) fn add_named(
     }
 }
 
+/// A script with its text. A recipe runs where its file was found.
+fn read(script: ScriptFile, reader: &ScriptReader) -> Option<(ScriptFile, String)> {
+    let text = |path: &str| (reader.read)(&reader.dir.join(path));
+    if script.part == ScriptPart::All {
+        let text = text(&script.path).filter(|text| is_shell(text))?;
+        return Some((script, text));
+    }
+    script.part.files().iter().find_map(|name| {
+        let path =
+            lexical(&format!("{}/{name}", if script.dir.is_empty() { "." } else { &script.dir }));
+        let text = script.part.of(&text(&path)?)?;
+        let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir).to_owned();
+        Some((ScriptFile { dir, path, part: script.part.clone() }, text))
+    })
+}
+
 /// The text of a script as a line in the call's directory.
 fn there(script: &ScriptFile, text: &str) -> String {
     if script.dir.is_empty() {
@@ -75,10 +95,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::{
-        model::Language,
-        shell::{classify, walk::lexical},
-    };
+    use crate::{model::Language, shell::classify};
 
     fn text_of(path: &Path) -> Option<String> {
         let text = match path.to_str()? {
@@ -173,6 +190,43 @@ mod tests {
                 assert!(targets.any(|it| is_it(&it.path)), "{name} {line}: {:?}", finding.commands);
             }
         }
+    }
+
+    #[test]
+    fn recipes_of_the_project_and_what_a_sourced_file_sets_are_followed() {
+        fn text_of(path: &Path) -> Option<String> {
+            let text = match path.to_str()? {
+                "/p/package.json" => {
+                    r#"{"scripts": {"clean": "cd .. && rm -rf lib", "all": "npm run clean"}}"#
+                }
+                "/p/web/Makefile" => "OUT = ../../lib\nclean:\n\trm -rf $(OUT)\nall: clean\n",
+                "/p/cfg" => "OUT=../lib\nwipe() { rm -rf \"$OUT\"; }\n",
+                "/p/use.sh" => ". ./cfg\nrm -rf \"$OUT\"\n",
+                _ => return None,
+            };
+            Some(text.to_owned())
+        }
+        let reader = ScriptReader { dir: PathBuf::from("/p"), read: text_of };
+        let scope = ShellContext { scripts: Some(reader), ..ShellContext::default() };
+        for line in [
+            "npm run clean",
+            "cd web && npm run clean",
+            "pnpm clean",
+            "yarn run all",
+            "make -C web clean",
+            "cd web; make all",
+            ". ./cfg && rm -rf $OUT",
+            "source cfg; wipe",
+            "bash use.sh",
+        ] {
+            let finding = classify(line, Language::Shell, &scope);
+            let commands = finding.commands.iter().filter(|it| it.level == Level::Destroys);
+            let mut targets = commands.flat_map(|it| &it.targets);
+            let is_it = |path: &str| lexical(&format!("/p/{path}")) == "/lib";
+            assert!(targets.any(|it| is_it(&it.path)), "{line}: {:?}", finding.commands);
+        }
+        let quiet = classify("npm run none", Language::Shell, &scope);
+        assert!(quiet.commands.iter().all(|it| it.level != Level::Destroys));
     }
 
     #[test]

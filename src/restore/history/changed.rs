@@ -53,7 +53,7 @@ impl ChangedBy {
             StepCause::Restored => return self.others = true,
             StepCause::First => return self.any = true,
         };
-        let WriterCandidates { turns, user, any } = WriterCandidates::of(writer);
+        let WriterCandidates { turns, user, any, .. } = WriterCandidates::of(writer);
         self.turns.extend(turns);
         self.others |= user;
         self.any |= any || *writer == LineWriter::Before;

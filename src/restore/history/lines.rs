@@ -155,7 +155,7 @@ impl FileHistory<'_> {
                 }
                 StepCause::Restored => {
                     let moved = self.moved_by_restore(name, step, names);
-                    restored((&known, &moved), lines, &path, step)
+                    restored((&known, &moved), lines, (&path, step, &self.restorer(step)))
                 }
             };
             unread = None;
@@ -163,6 +163,14 @@ impl FileHistory<'_> {
             known.push(text);
         }
         known.pop().unwrap_or_default()
+    }
+
+    /// Who wrote what a restore put where it had never been.
+    fn restorer(&self, step: &HistoryStep) -> LineWriter {
+        let held = self.log.restore_at(step.order);
+        let held = held.and_then(|held| self.checkpoints.iter().find(|one| one.id == held));
+        let brought = held.is_some_and(|held| held.cause.tool.as_deref() == Some("keep"));
+        LineWriter::Unknown(WriterCandidates { any: true, brought, ..WriterCandidates::default() })
     }
 
     /// A file that was made or replaced, and was not renamed: of its lines, those that stood in another file that
@@ -203,6 +211,7 @@ impl FileHistory<'_> {
     }
 }
 
+/// It cannot be told who wrote it.
 fn anything() -> LineWriter {
     LineWriter::Unknown(WriterCandidates { any: true, ..WriterCandidates::default() })
 }
@@ -250,14 +259,13 @@ fn either(mut one: WrittenText, other: WrittenText) -> WrittenText {
 }
 
 /// Lines that a restore put there: they have the writers that they had when they were there before. Where
-/// they had several, or never were, it cannot be told. Others may have been `moved` there from another name.
+/// they had several, or never were, they are another's. Others may have been `moved` there from another name.
 fn restored(
     (known, moved): (&[WrittenText], &[WrittenText]),
     lines: Vec<Vec<u8>>,
-    path: &Rc<RelPath>,
-    step: &HistoryStep,
+    (path, step, another): (&Rc<RelPath>, &HistoryStep, &LineWriter),
 ) -> WrittenText {
-    let mut text = fresh(lines, path, &anything(), step_seen(step));
+    let mut text = fresh(lines, path, another, step_seen(step));
     let is_same: Vec<&WrittenText> = known.iter().filter(|it| it.lines == text.lines).collect();
     let is_whole = !is_same.is_empty();
     let from = if is_whole { is_same } else { known.iter().collect() };

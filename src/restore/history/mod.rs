@@ -56,6 +56,8 @@ pub(crate) struct WriterCandidates {
     pub(crate) user: bool,
     /// Whether it may have been there from the beginning, or anything else.
     pub(crate) any: bool,
+    /// Whether it was brought from a fork, in which its writer is not looked for.
+    pub(crate) brought: bool,
 }
 
 impl WriterCandidates {
@@ -88,6 +90,7 @@ impl LineWriter {
         all.turns.extend(other.turns);
         all.user |= other.user;
         all.any |= other.any;
+        all.brought |= other.brought;
         Self::Unknown(all)
     }
 }

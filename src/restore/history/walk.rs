@@ -1,5 +1,7 @@
 //! From what was seen at a path to the states it went through, each with who led there.
 
+use std::ops::Range;
+
 use super::{
     super::version::{Version, VersionBytes},
     FileHistory, LineWriter, PastCall, WriterCandidates,
@@ -139,7 +141,10 @@ impl FileHistory<'_> {
                 candidates.any = true;
             }
             SeenWhen::Before | SeenWhen::BeforeRestore | SeenWhen::NotBefore => {
-                if candidates.turns.is_empty() && self.was_restored(path, (known, order), there) {
+                // What a restore found it has not put there.
+                let until =
+                    if how == SeenWhen::BeforeRestore { order } else { order.saturating_add(1) };
+                if candidates.turns.is_empty() && self.was_restored(path, known..until, there) {
                     return StepCause::Restored;
                 }
             }
@@ -163,15 +168,9 @@ impl FileHistory<'_> {
     }
 
     /// Whether a restore that ran meanwhile went to just this, and did not come to note it.
-    fn was_restored(
-        &self,
-        path: &RelPath,
-        (known, order): (usize, usize),
-        there: &Version,
-    ) -> bool {
+    fn was_restored(&self, path: &RelPath, places: Range<usize>, there: &Version) -> bool {
         let is_meanwhile = |one: &&Checkpoint| {
-            one.cause.reason == Reason::BeforeRestore
-                && (known..=order).contains(&self.log.look(one).order)
+            one.cause.reason == Reason::BeforeRestore && places.contains(&self.log.look(one).order)
         };
         self.checkpoints.iter().filter(is_meanwhile).any(|held| {
             let target = self.checkpoints.iter().find(|one| Some(one.id) == held.cause.of);

@@ -5,6 +5,7 @@ use crate::{
     model::{Certainty, Level, Target, TargetAction},
     shell::{
         flags::Field,
+        recipes::ScriptPart,
         syntax::{Command, RedirectSource, ShellNode},
         verdict::CommandInput,
     },
@@ -38,6 +39,26 @@ impl ShellWalk<'_> {
         }
     }
 
+    /// Notes that a recipe is run in a directory.
+    pub(in crate::shell) fn runs_recipe(&mut self, dir: &str, part: ScriptPart) {
+        if let (dir, Certainty::Exact) =
+            self.place(&Field::exact(if dir.is_empty() { "." } else { dir }))
+        {
+            let dir = lexical(&dir);
+            self.files.scripts.push(ScriptFile { dir, path: String::new(), part });
+        }
+    }
+
+    /// Walks a file that is read into the shell for what it sets.
+    pub(in crate::shell) fn learns_from(&mut self, file: &Field) {
+        let (path, Certainty::Exact) = self.place(file) else { return };
+        let Some(reader) = self.scope.scripts.as_ref() else { return };
+        if let Some(text) = (reader.read)(&reader.dir.join(path)) {
+            // What it destroys is told by itself.
+            self.quietly(|walk| walk.script(&text));
+        }
+    }
+
     fn runs_file(&mut self, path: String) {
         let PathBase::Known(dir) = self.base.clone() else { return };
         let plain = lexical(&path);
@@ -52,7 +73,10 @@ impl ShellWalk<'_> {
                 })
         };
         let copied = self.copies.iter().filter(is_it).map(|(from, _)| from.clone());
-        let all = copied.chain([path]).map(|path| ScriptFile { dir: dir.clone(), path });
+        let all = copied.chain([path]).map(|path| {
+            let part = ScriptPart::All;
+            ScriptFile { dir: dir.clone(), path, part }
+        });
         self.files.scripts.extend(all.collect::<Vec<_>>());
     }
 

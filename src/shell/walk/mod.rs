@@ -19,10 +19,10 @@ use super::ShellContext;
 use super::flags::Field;
 use super::guard;
 use super::names;
+use super::recipes::ScriptPart;
 use super::syntax::{Block, BlockKind, Command, CommandItem, Grammar, ShellNode};
 use super::verdict::{CommandCall, CommandInput, CommandVerdict, unknown};
 use crate::model::{Certainty, Level, Simple, Target};
-#[cfg(test)]
 pub(super) use places::lexical;
 use variables::{Variable, VariableFacts};
 
@@ -59,8 +59,10 @@ pub(super) enum PathBase {
 pub(super) struct ScriptFile {
     /// Where it runs, seen from the call's directory; empty for that directory itself.
     pub(super) dir: String,
-    /// The file, seen from the call's directory.
+    /// The file, seen from the call's directory; empty if its part tells.
     pub(super) path: String,
+    /// What of it is run.
+    pub(super) part: ScriptPart,
 }
 
 /// The files that a line leads to, seen from the call's directory.
