@@ -87,6 +87,26 @@ pub(crate) fn ours(world: &mut World, args: &[&str], exit: u8) -> Output {
 }
 
 #[test]
+fn what_an_undo_left_for_a_conflict_is_undone_with_force() {
+    let mut world = project();
+    writes(&mut world, "zero", "c", "zero");
+    writes(&mut world, "one", "a", "the agent's");
+    writes(&mut world, "one", "b", "the agent's");
+    world.write("a", "mine");
+    ours(&mut world, &["undo", "--yes"], 3);
+    assert_eq!(["a", "b"].map(|path| world.read(path)), ["mine", "first"]);
+    ours(&mut world, &["undo", "--force", "--yes"], 0);
+    assert_eq!(world.read("a"), "first");
+    ours(&mut world, &["redo", "--yes"], 0);
+    assert_eq!(["a", "b"].map(|path| world.read(path)), ["mine", "first"]);
+    ours(&mut world, &["redo", "--yes"], 0);
+    assert_eq!(["a", "b"].map(|path| world.read(path)), ["mine", "the agent's"]);
+    ours(&mut world, &["undo", "--yes"], 3);
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert!(!world.root().join("c").exists(), "without it, the turn before is the next");
+}
+
+#[test]
 fn work_after_a_call_that_was_cut_off_is_not_the_agents() {
     let mut world = project();
     begins(&mut world, "one", "make");

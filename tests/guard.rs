@@ -130,6 +130,9 @@ fn a_whole_project_comes_back() {
     assert!(before.keys().all(|path| path.is_empty() || named(path)), "{steps:?}");
     assert_eq!(planned["repositories"].as_array().unwrap().len(), 1);
     assert!(!root.exists());
+    let args = ["restore", "latest", "--yes", "--root", "shop", "--", "none"];
+    assert_eq!(world.run_in(root.parent().unwrap(), &args, "").exit, Exit::Failed);
+    assert!(!root.exists(), "a restore that fails leaves no directory behind");
     let args = ["restore", "latest", "--yes", "--root", "shop"];
     let output = world.run_in(root.parent().unwrap(), &args, "");
     assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);

@@ -389,6 +389,7 @@ fn what_is_not_held_is_asked_about_however_a_line_reaches_it() {
         "find . -name '*.pyc' -exec rm {} \\;",
         "mv data ../d && rm -rf ../e",
         "mv a.big b.big",
+        "rm -f ../d; mv a.big ../d; echo x >> y",
     ] {
         let (answer, told) = (answer(&world, "", line), message(&world, line));
         assert!(answer.0.is_empty() && !told.contains("for good"), "{line}: {told}");

@@ -165,10 +165,33 @@ fn a_step_that_wrote_outside_the_project_says_where() {
         let told = steps(&mut world, &[]);
         assert_eq!(told[5]["summary"], json!(outside));
         let shown = ours(&mut world, &["show", "1.6"], 0).stdout;
-        assert!(shown.contains("changed    nothing in the project"), "{shown}");
+        assert!(shown.contains("changed    no file in the project"), "{shown}");
         let said = ours(&mut world, &["diff", "1.6", "--step"], 0).stderr;
-        assert_eq!(said, "that step changed nothing in the project\n");
+        assert_eq!(said, "that step changed no file in the project\n");
     }
+}
+
+#[test]
+fn what_a_checkpoint_left_out_is_not_held_before_its_step_either() {
+    let mut world = World::with_git();
+    write(
+        &world.settings(),
+        "deadline = \"60s\"\nmax_file_size = \"1 MB\"\nmax_victim_size = \"1 MB\"\n",
+    );
+    world.write("large", "x".repeat(1_100_000));
+    run(&mut world, "one", "rm -f la*", |world| {
+        fs::remove_file(world.root().join("large")).unwrap();
+    });
+    let told = steps(&mut world, &[]);
+    assert_eq!(
+        (&told[0]["held"], &told[0]["not_held"][0]["path"]),
+        (&json!(false), &json!("large"))
+    );
+    let shown = ours(&mut world, &["show", "1.1"], 0).stdout;
+    assert!(
+        shown.contains("except 1 path not held") && shown.contains("\nnot held   large: "),
+        "{shown}"
+    );
 }
 
 #[test]

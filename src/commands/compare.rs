@@ -96,7 +96,7 @@ impl Counts {
         };
         let gone = (repositories > 0).then(|| crate::ui::count(repositories, "repository"));
         let said: Vec<String> = files.into_iter().chain(gone).collect();
-        if said.is_empty() { "nothing".to_owned() } else { said.join(", ") }
+        if said.is_empty() { "no file".to_owned() } else { said.join(", ") }
     }
 }
 

@@ -141,7 +141,7 @@ fn show(
     }
     if comparison.found.is_empty() && comparison.unheld.is_empty() && unknown.is_empty() {
         let what = match (args.step, &args.to) {
-            (true, _) => "that step changed nothing in the project",
+            (true, _) => "that step changed no file in the project",
             (false, Some(_)) => "nothing differs between the two",
             (false, None) => "nothing differs since then",
         };

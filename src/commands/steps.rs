@@ -21,7 +21,7 @@ use crate::{
     model::{Checkpoint, CheckpointId, RelPath},
     process::{Exit, Process},
     project::TurnRow,
-    restore::{StepChanges, StepGap, StepState, TurnStep, TurnSteps, find_checkpoint},
+    restore::{StepChanges, StepState, TurnStep, TurnSteps, find_checkpoint},
     ui::{self, Cell, Clock, Column, Cut, Paint, Table},
 };
 
@@ -78,8 +78,10 @@ impl StepRow {
     /// Whether what was there before it is held, in a few words.
     fn held(&self) -> String {
         match &self.state {
-            Ok(state) if state.gaps.is_empty() => "held".to_owned(),
-            Ok(state) => format!("{} not held", ui::count(state.gaps.len() as u64, "file")),
+            Ok(state) => match state.not_held().count() as u64 {
+                0 => "held".to_owned(),
+                count => format!("{} not held", ui::count(count, "file")),
+            },
             Err(_) => "not held".to_owned(),
         }
     }
@@ -110,8 +112,8 @@ impl StepRow {
             "changed": counts.map(|counts| counts.files),
             "added": lines.map(|lines| lines.added),
             "removed": lines.map(|lines| lines.removed),
-            "held": self.state.as_ref().is_ok_and(|state| state.gaps.is_empty()),
-            "not_held": self.state.as_ref().map(gaps_json).unwrap_or_default(),
+            "held": self.state.as_ref().is_ok_and(|state| state.not_held().next().is_none()),
+            "not_held": self.state.as_ref().map(not_held_json).unwrap_or_default(),
             "why": self.state.as_ref().err().map(ToString::to_string),
         })
     }
@@ -195,7 +197,7 @@ fn table<'r>(
 /// What a step changed, in a few words. What it did outside the project is not counted.
 fn changed(counts: Counts) -> String {
     match counts {
-        Counts { files: 0, repositories: 0, .. } => "nothing in the project".to_owned(),
+        Counts { files: 0, repositories: 0, .. } => "no file in the project".to_owned(),
         counts => counts.words(),
     }
 }
@@ -212,23 +214,15 @@ pub(super) fn words(step: &TurnStep) -> String {
     if words.is_empty() { "a call that is not known any more".to_owned() } else { words.join(" ") }
 }
 
-/// What of a state is not held, for scripts.
-pub(super) fn gaps_json(state: &StepState) -> Vec<Value> {
-    let gap = |(path, why): (&RelPath, &StepGap)| json!({ "path": String::from_utf8_lossy(path.as_bytes()), "why": why.words() });
-    state.gaps.iter().map(gap).collect()
-}
-
-/// What of a state is not held, a line each.
-pub(super) fn gap_lines(state: &StepState) -> Vec<String> {
-    let line = |(path, why): (&RelPath, &StepGap)| {
-        format!("{}: {}", ui::escape(path.as_bytes()), why.words())
-    };
-    state.gaps.iter().map(line).collect()
+/// What of a state is not held, for JSON.
+fn not_held_json(state: &StepState) -> Vec<Value> {
+    let json = |(path, why): (&[u8], &'static str)| json!({ "path": String::from_utf8_lossy(path), "why": why });
+    state.not_held().map(json).collect()
 }
 
 /// How the files before a step differ from its checkpoint, which is shown next.
 fn before_words(state: &StepState) -> String {
-    let (known, unknown) = (state.differs.len() as u64, state.gaps.len() as u64);
+    let (known, unknown) = (state.differs.len() as u64, state.not_held().count() as u64);
     match (known, unknown) {
         (0, 0) => "as in this checkpoint".to_owned(),
         (0, _) => format!("as in this checkpoint, except {} not held", ui::count(unknown, "path")),
@@ -297,11 +291,14 @@ impl ShownStep {
         }
         match &self.row.state {
             Err(why) => line("before it", &format!("not held: {why}")),
-            Ok(_) if self.row.exact.is_some() => line("before it", "held, by this checkpoint"),
             Ok(state) => {
-                line("before it", &before_words(state));
-                for (at, gap) in gap_lines(state).iter().enumerate() {
-                    line(if at == 0 { "not held" } else { "" }, gap);
+                match (self.row.exact, state.not_held().next()) {
+                    (Some(_), None) => line("before it", "held, by this checkpoint"),
+                    (_, _) => line("before it", &before_words(state)),
+                }
+                for (at, (path, why)) in state.not_held().enumerate() {
+                    let name = if at == 0 { "not held" } else { "" };
+                    line(name, &format!("{}: {why}", ui::escape(path)));
                 }
             }
         }

@@ -55,7 +55,7 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &UndoArgs) -> Result<Exit> {
     let project = Project::open(process, None)?.into_present()?;
     let mut checkpoints = steps(&project)?;
     ledger::adopt(&mut checkpoints, &ledger::uses(&project.state));
-    let session = args.session.as_deref();
+    let (session, force) = (args.session.as_deref(), args.how.force);
     let target = if args.whole_session {
         plan::session_target(&checkpoints, session).cloned()
     } else {
@@ -64,11 +64,15 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &UndoArgs) -> Result<Exit> {
     if target.is_none() {
         origin::say_if_known(process, &project);
     }
-    say_elsewhere(process, &project);
+    say_elsewhere(process, &project, target.as_ref());
     let target = target.ok_or_else(|| {
-        let was_skipped = plan::undo_target(&checkpoints, &[], session).is_some();
+        let was_skipped = plan::undo_target(&checkpoints, &[], session, force).is_some();
         let none = match session {
-            _ if was_skipped => "of no turn and no restore is anything left to undo".to_owned(),
+            None if was_skipped => "of no turn and no restore is anything left to undo".to_owned(),
+            Some(session) if was_skipped => {
+                let session = ui::escape(session.as_bytes());
+                format!("of no turn of a session `{session}…` is anything left to undo")
+            }
             Some(session) => {
                 let session = ui::escape(session.as_bytes());
                 format!("there is no turn of a session `{session}…` to undo")
@@ -93,7 +97,7 @@ fn last_with_effect(
 ) -> Result<Option<Checkpoint>> {
     let is_interrupted = is_interrupted(project)?;
     let mut passed = Vec::new();
-    while let Some(target) = plan::undo_target(checkpoints, &passed, session).cloned() {
+    while let Some(target) = plan::undo_target(checkpoints, &passed, session, how.force).cloned() {
         // What an interrupted restore has done so far is taken back before anything else.
         if is_interrupted {
             return Ok(Some(target));
@@ -122,8 +126,11 @@ fn last_with_effect(
             "note: skipped the {what} after checkpoint {}: nothing is left to undo\n",
             target.id.short()
         );
-        for line in effect.left {
+        for line in &effect.left {
             told.push_str(&format!("  {line}\n"));
+        }
+        if how.dry_run && effect.is_lost {
+            told.push_str("  with --yes, undo stops here and changes nothing\n");
         }
         say_text(process, &told);
         passed.push(target.id);
@@ -131,14 +138,35 @@ fn last_with_effect(
     Ok(None)
 }
 
-/// Says in which other roots the last turn has checkpoints: each goes back by itself.
-fn say_elsewhere(process: &mut Process<'_>, project: &Project) {
+/// Says in which other roots the turn, or else the last one of this root, has checkpoints that an undo there
+/// would go back to: each goes back by itself.
+fn say_elsewhere(process: &mut Process<'_>, project: &Project, target: Option<&Checkpoint>) {
     let uses = ledger::uses(&project.state);
-    let Some(last) = uses.iter().find(|used| used.root == project.root.path()) else { return };
-    let Some(turn) = last.by.turn_key() else { return };
+    let turn = match target {
+        Some(target) => target.turn_key(),
+        None => {
+            let last = uses.iter().find(|used| used.root == project.root.path());
+            last.and_then(|last| last.by.turn_key())
+        }
+    };
+    let Some(turn) = turn else { return };
     let is_same = |by: &By| by.turn_key().as_ref() == Some(&turn);
-    let same = uses.iter().filter(|used| is_same(&used.by) && used.root != last.root);
+    let same = uses.iter().filter(|used| is_same(&used.by) && used.root != project.root.path());
     let roots: BTreeSet<&Path> = same.map(|used| used.root.as_path()).collect();
+    let is_next = |root: &&Path| {
+        // One that is gone comes back with what it lies in.
+        let there = Project::open(process, Some(root)).ok().filter(|there| !there.is_gone);
+        let checkpoints = there.and_then(|there| {
+            let mut checkpoints = steps(&there).ok()?;
+            ledger::adopt(&mut checkpoints, &uses);
+            Some(checkpoints)
+        });
+        checkpoints.is_some_and(|all| {
+            let next = plan::undo_target(&all, &[], None, false);
+            next.and_then(Checkpoint::turn_key).as_ref() == Some(&turn)
+        })
+    };
+    let roots: Vec<&Path> = roots.into_iter().filter(is_next).collect();
     for root in roots {
         let root = ui::path(root, project.home.as_deref());
         let note = format!("note: the turn also changed {root}; run `beforehand undo` there");

@@ -12,24 +12,37 @@ use crate::model::{Agent, By, Checkpoint, CheckpointId, Reason, SessionId};
 /// The verbs that restores are marked with, in [`crate::model::Cause::tool`].
 const UNDO: &str = "undo";
 const REDO: &str = "redo";
-const UNDO_OF_PART: &str = "undo --patch";
+const UNDO_OF_PART: &str = "undo (in part)";
+
+/// One that left what others had changed meanwhile: with `--force` it can be done again.
+const UNDO_BUT_CONFLICTS: &str = "undo (conflicts kept)";
 
 /// What the checkpoint before a restore is marked with, for which a verb asked. An undo may have been of a
-/// part of what it could have taken back.
-pub fn mark(verb: &str, is_part: bool) -> &str {
-    if is_part && verb == UNDO { UNDO_OF_PART } else { verb }
+/// part of what it could have taken back, and may have left conflicts.
+pub fn mark(verb: &str, is_part: bool, has_conflicts: bool) -> &str {
+    match (verb, is_part, has_conflicts) {
+        (UNDO, true, _) => UNDO_OF_PART,
+        (UNDO, false, true) => UNDO_BUT_CONFLICTS,
+        (verb, _, _) => verb,
+    }
 }
 
 /// The checkpoint that the next undo goes back to, of all checkpoints of a root, newest first, but for
 /// what is `passed` over. With the beginning of the name of a session only its turns count, and what
-/// was undone of them.
+/// was undone of them. With `force`, what an undo left for conflicts is still to be undone.
 ///
 /// One that a person asked for is no event that could be undone, only a state one can restore.
 pub fn undo_target<'a>(
     newest_first: &'a [Checkpoint],
     passed: &[CheckpointId],
     session: Option<&str>,
+    force: bool,
 ) -> Option<&'a Checkpoint> {
+    let is_whole = |event: &Checkpoint| match verb(event) {
+        Some(UNDO) => true,
+        Some(UNDO_BUT_CONFLICTS) => !force,
+        Some(_) | None => false,
+    };
     let mut undone: Vec<&Checkpoint> =
         newest_first.iter().filter(|checkpoint| passed.contains(&checkpoint.id)).collect();
     let mut gone_back_to: Vec<&Checkpoint> = Vec::new();
@@ -43,15 +56,15 @@ pub fn undo_target<'a>(
             }
             Reason::Call => (),
             // What an undo went to is where we are; look at what led there.
-            Reason::BeforeRestore if verb(event) == Some(UNDO) => {
+            Reason::BeforeRestore if is_whole(event) => {
                 let target = of(event, newest_first)?;
                 gone_back_to.push(target);
                 undone.push(target);
             }
-            Reason::BeforeRestore if verb(event) == Some(UNDO_OF_PART) => (),
+            Reason::BeforeRestore if is_undo(event) => (),
             // An undo that was done again is none.
             Reason::BeforeRestore if session.is_some() => {
-                undone.extend(of(event, newest_first).filter(|it| verb(it) == Some(UNDO)));
+                undone.extend(of(event, newest_first).filter(|it| is_undo(it)));
             }
             Reason::BeforeRestore if is_passed_over(event, &gone_back_to, newest_first) => (),
             // Whatever was done between an undo and its redo is in the redo's own checkpoint only.
@@ -106,7 +119,7 @@ pub fn undone(newest_first: &[Checkpoint]) -> HashSet<CheckpointId> {
             && !taken_back.contains(&event.id)
         {
             taken_back.insert(of);
-            undone.extend((verb == UNDO).then_some(of));
+            undone.extend([UNDO, UNDO_BUT_CONFLICTS].contains(&verb).then_some(of));
         }
     }
     undone
@@ -143,11 +156,16 @@ pub fn redo_target(newest_first: &[Checkpoint]) -> Option<&Checkpoint> {
     loop {
         let newest = newest_first.iter().find(|checkpoint| checkpoint.sequence < before)?;
         match verb(newest) {
-            Some(UNDO | UNDO_OF_PART) => return Some(newest),
+            Some(_) if is_undo(newest) => return Some(newest),
             Some(REDO) => before = of(newest, newest_first)?.sequence,
             Some(_) | None => return None,
         }
     }
+}
+
+/// Whether a checkpoint was taken before an undo, of whatever it was.
+fn is_undo(checkpoint: &Checkpoint) -> bool {
+    verb(checkpoint).is_some_and(|it| [UNDO, UNDO_OF_PART, UNDO_BUT_CONFLICTS].contains(&it))
 }
 
 fn verb(checkpoint: &Checkpoint) -> Option<&str> {
@@ -215,7 +233,7 @@ mod tests {
     fn step(checkpoints: &mut Vec<Checkpoint>, verb: &str, session: Option<&str>) -> Option<u64> {
         checkpoints.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.sequence));
         let target = match verb {
-            UNDO => undo_target(checkpoints, &[], session)?.sequence,
+            UNDO => undo_target(checkpoints, &[], session, false)?.sequence,
             _ => redo_target(checkpoints)?.sequence,
         };
         let sequence = checkpoints[0].sequence + 1;
@@ -274,6 +292,15 @@ mod tests {
     }
 
     #[test]
+    fn what_an_undo_left_for_conflicts_is_undone_only_with_force() {
+        let left = || vec![restore(3, UNDO_BUT_CONFLICTS, 2), turn(2, "b"), turn(1, "a")];
+        let target = |force| undo_target(&left(), &[], None, force).map(|it| it.sequence);
+        assert_eq!([target(false), target(true)], [Some(1), Some(2)]);
+        assert!(undone(&left()).contains(&id(2)));
+        assert_eq!(redo_target(&left()).map(|it| it.sequence), Some(3));
+    }
+
+    #[test]
     fn a_restore_is_undone_before_the_turn_it_followed() {
         let mut line = vec![turn(1, "a"), turn(2, "b"), restore(3, "restore", 1)];
         assert_eq!(next(&mut line, UNDO), Some(3));
@@ -308,9 +335,9 @@ mod tests {
         assert_eq!(next(&mut line, UNDO), Some(2));
         assert_eq!(next(&mut line, UNDO), Some(1));
         let all: Vec<Checkpoint> = [other(5), turn(4, "b"), other(3), turn(2, "b")].into();
-        let target = |session| undo_target(&all, &[], Some(session)).map(|it| it.sequence);
+        let target = |session| undo_target(&all, &[], Some(session), false).map(|it| it.sequence);
         assert_eq!([target("s"), target("other")], [Some(2), Some(3)]);
-        assert_eq!(undo_target(&all, &[id(3)], None).map(|it| it.sequence), Some(2));
+        assert_eq!(undo_target(&all, &[id(3)], None, false).map(|it| it.sequence), Some(2));
         let mut line = vec![turn(1, "a"), other(2), restore(3, UNDO, 1), restore(4, REDO, 3)];
         assert_eq!(next_of(&mut line, "other"), Some(2));
         assert_eq!(next(&mut line, UNDO), Some(4), "what was done again of the other session");
@@ -328,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_checkpoint_taken_by_hand_is_not_undone() {
-        assert_eq!(undo_target(&[checkpoint(1, Cause::asked(None))], &[], None), None);
+        assert_eq!(undo_target(&[checkpoint(1, Cause::asked(None))], &[], None, false), None);
     }
 
     #[test]

@@ -77,7 +77,8 @@ impl Restore<'_> {
         scan.repositories.dedup();
         scan.absent = absent.into_iter().map(|step| step.path.at_top()).collect();
         refuse_unheld(&scan.unheld, plan)?;
-        let tool = Some(mark(request.verb, prepared.is_part()).to_owned());
+        let tool =
+            Some(mark(request.verb, prepared.is_part(), prepared.has_conflicts()).to_owned());
         let cause = Cause { tool, ..Cause::before_restore(checkpoint.id) };
         let draft =
             Draft { cause, taken_at: process.now, scan, always: true, deadline: None, after: None };

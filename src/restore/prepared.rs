@@ -162,6 +162,12 @@ impl Prepared {
         matches!(self.index, IndexOutcome::Restored(_))
     }
 
+    /// Whether something stays because another author has changed it.
+    pub(super) fn has_conflicts(&self) -> bool {
+        let mut steps = self.plan.steps.iter().chain(&self.plan.outside.steps);
+        steps.any(Step::is_conflict)
+    }
+
     /// Whether only some of what could be done was chosen.
     pub(super) fn is_part(&self) -> bool {
         let is_left = |step: &Step| step.action == Action::Keep(KeepReason::NotChosen);

@@ -140,21 +140,39 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RestoreArgs) -> Result<Exit>
     if args.conversation_only {
         return conversation_alone(process, &project, &checkpoint, args.dry_run);
     }
-    let mut yes = args.yes;
+    let (mut yes, mut made) = (args.yes, None);
     if project.is_gone && !args.dry_run && args.into.is_none() {
         let is_part = !args.paths.is_empty();
         match recover::recreate(process, &project, &checkpoint, args.yes, is_part)? {
             // A user who was asked about the whole directory is not asked about what is in it.
-            Some(recreated) => (project, yes) = (recreated, true),
+            Some(recreated) => {
+                made = Some(recreated.root.path().to_owned());
+                (project, yes) = (recreated, true);
+            }
             None => return Ok(Exit::Failed),
         }
     }
-    let picked = picked(process, &project, &args.paths)?;
+    let done = go_back(process, &project, (&checkpoint, source), args, yes);
+    if let (Some(made), true) = (made, done.is_err()) {
+        let _has_something = std::fs::remove_dir(made);
+    }
+    done
+}
+
+/// Does what the arguments say in a project that is there, or shows it.
+fn go_back(
+    process: &mut Process<'_>,
+    project: &Project,
+    (checkpoint, source): (&Checkpoint, RestoreSource),
+    args: &RestoreArgs,
+    yes: bool,
+) -> Result<Exit> {
+    let picked = picked(process, project, &args.paths)?;
     let mut request = RestoreRequest { source, ..request(args, picked) };
     refuse_beyond_files(&request)?;
     // The index of the step's checkpoint is that of an earlier time.
     request.index &= request.step().is_none();
-    let restore = Restore { project: &project, checkpoint: &checkpoint, request: &request };
+    let restore = Restore { project, checkpoint, request: &request };
     if let Some(dir) = &args.into {
         let how = into::IntoOptions { is_dry: args.dry_run, is_json: args.json };
         return into::run(process, restore, dir, how);

@@ -1,6 +1,7 @@
 //! The lines of a file, each with who wrote it.
 
 use std::{
+    collections::HashSet,
     rc::Rc,
     time::{Duration, Instant},
 };
@@ -275,10 +276,15 @@ fn restored(
             origins[new].push(&before.origins[old]);
         }
     }
+    let here: HashSet<&Vec<u8>> = if moved.is_empty() {
+        HashSet::new()
+    } else {
+        from.iter().flat_map(|it| &it.lines).collect()
+    };
     for before in moved {
         for (old, new) in shared(&before.lines, &text.lines) {
             // What was here before has not come from there.
-            if !from.iter().any(|it| it.lines.contains(&text.lines[new])) {
+            if !here.contains(&text.lines[new]) {
                 origins[new].push(&before.origins[old]);
             }
         }

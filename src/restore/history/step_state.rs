@@ -246,6 +246,13 @@ impl TurnSteps<'_> {
 }
 
 impl StepState {
+    /// What of it is not held, and why: what cannot be told, and what the checkpoint left out.
+    pub(crate) fn not_held(&self) -> impl Iterator<Item = (&[u8], &'static str)> {
+        let gaps = self.gaps.iter().map(|(path, gap)| (path.as_bytes(), gap.words()));
+        let left_out = self.base.skipped.iter().filter(|skipped| skipped.reason.matters());
+        gaps.chain(left_out.map(|skipped| (&skipped.path[..], skipped.reason.words())))
+    }
+
     /// What stays as it is, and why.
     pub(in crate::restore) fn kept(&self) -> BTreeMap<RelPath, KeepReason> {
         let kept = |gap: &StepGap| match gap {

@@ -127,7 +127,7 @@ impl ShellWalk<'_> {
             if let [from, to] = operands.as_slice() {
                 let renamed = (self.place(from).0, self.place(to).0);
                 if words[0] == "mv" {
-                    self.moves.push(renamed.clone());
+                    self.moves.push((self.found.len(), renamed.clone()));
                 }
                 self.copies.push(renamed);
             }
@@ -150,10 +150,10 @@ impl ShellWalk<'_> {
 
     /// What the line renames and then destroys by its new name: the same targets by the old one.
     pub(super) fn add_renamed(&mut self) {
-        for (from, to) in std::mem::take(&mut self.moves) {
+        for (renamed, (from, to)) in std::mem::take(&mut self.moves) {
             let (plain, name) = (lexical(&to), from.trim_end_matches('/').rsplit('/').next());
             let inside = format!("{plain}/{}", name.unwrap_or_default());
-            for simple in &mut self.found {
+            for simple in self.found.iter_mut().skip(renamed) {
                 let renamed = simple.targets.iter().filter_map(|target| {
                     let old = old_name(&lexical(&target.path), (&plain, &inside), &from)?;
                     let is_lost = matches!(

@@ -128,8 +128,8 @@ pub(super) struct ShellWalk<'scope> {
     written: HashMap<String, String>,
     /// The files that the line copies or renames: from, to.
     copies: Vec<(String, String)>,
-    /// Those of them that it renames.
-    moves: Vec<(String, String)>,
+    /// Those of them that it renames, each with how much was found by then.
+    moves: Vec<(usize, (String, String))>,
     /// The places outside that commands name which only look.
     named: Vec<String>,
     /// Whether something runs with words or input that are not known: any place the line names may be
