@@ -324,3 +324,27 @@ fn no_secret_enters_the_users_repository() {
         ["S3CRET-five\n", "S3CRET-four\n"]
     );
 }
+
+/// By the last part of its path, or as git lists it.
+#[test]
+fn a_linked_worktree_is_held_however_git_is_told_of_it() {
+    let listed = "git worktree list | tail -n +2 | cut -d' ' -f1";
+    for line in [
+        "git worktree remove --force wt".to_owned(),
+        format!("{listed} | xargs -n1 git worktree remove --force"),
+        format!("{listed} | while read d; do rm -rf \"$d\"; done"),
+    ] {
+        let mut world = World::with_git();
+        let root = world.root();
+        world.write("a", "one\n");
+        git(&world, &root, "git add -A && git commit -qm one && git worktree add -q ../wt");
+        crate::support::temp::write(&root.join("../wt/new"), "mine\n");
+        before_command(&mut world, &root, "t", &line);
+        git(&world, &root, &line);
+        assert!(!root.join("../wt/new").exists(), "{line}");
+        let done = world.run_in(&root, &["undo", "--yes"], "");
+        assert_eq!(done.exit, Exit::Ok, "{line}: {}", done.stderr);
+        let back = std::fs::read_to_string(root.join("../wt/new")).unwrap_or_default();
+        assert_eq!(back, "mine\n", "{line}");
+    }
+}

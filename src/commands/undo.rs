@@ -142,13 +142,8 @@ fn last_with_effect(
 /// would go back to: each goes back by itself.
 fn say_elsewhere(process: &mut Process<'_>, project: &Project, target: Option<&Checkpoint>) {
     let uses = ledger::uses(&project.state);
-    let turn = match target {
-        Some(target) => target.turn_key(),
-        None => {
-            let last = uses.iter().find(|used| used.root == project.root.path());
-            last.and_then(|last| last.by.turn_key())
-        }
-    };
+    let last = || uses.iter().find(|used| used.root == project.root.path())?.by.turn_key();
+    let turn = target.map_or_else(last, Checkpoint::turn_key);
     let Some(turn) = turn else { return };
     let is_same = |by: &By| by.turn_key().as_ref() == Some(&turn);
     let same = uses.iter().filter(|used| is_same(&used.by) && used.root != project.root.path());

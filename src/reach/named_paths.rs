@@ -14,8 +14,12 @@ use super::{
     glob::{self, GLOB_MAX, expand},
     repository_below,
 };
-use crate::model::{
-    Certainty, Checkout, Effect, Intent, Level, Root, Simple, Spares, Target, TargetAction,
+use crate::{
+    fs::read_small,
+    model::{
+        Certainty, Checkout, Effect, Intent, Level, Root, RootKind, Simple, Spares, Target,
+        TargetAction,
+    },
 };
 
 /// Which of the places that a call names.
@@ -66,7 +70,8 @@ pub(super) fn at_risk(
             let of_simple = |simple: &Simple| {
                 let lost = simple.targets.iter().filter(|target| loses(simple, target));
                 let disks = disks(simple).into_iter().map(whole);
-                lost.flat_map(of_target).chain(disks).collect::<Vec<_>>()
+                let worktrees = worktrees(simple, root).into_iter().map(whole);
+                lost.flat_map(of_target).chain(disks).chain(worktrees).collect::<Vec<_>>()
             };
             finding.commands.iter().flat_map(of_simple).collect()
         }
@@ -151,9 +156,16 @@ pub(super) fn places(effect: &Effect, bases: &[&Path], root: &Root) -> Vec<PathB
                     let area = area(it, bases).filter(|area| area.starts_with(root.path()));
                     of_target(it, bases, PlaceFilter::Held, root).into_iter().chain(area)
                 });
-                meant.chain(disks(simple)).collect::<Vec<_>>()
+                meant.chain(disks(simple)).chain(worktrees(simple, root)).collect::<Vec<_>>()
             };
-            finding.commands.iter().flat_map(of_simple).collect()
+            let mut places: Vec<PathBuf> = finding.commands.iter().flat_map(of_simple).collect();
+            // What the list prints, any other command of the line may take.
+            if finding.commands.iter().any(|simple| simple.text.starts_with("git worktree list"))
+                && finding.commands.iter().any(|simple| simple.level > Level::Creates)
+            {
+                places.extend(linked_worktrees(root));
+            }
+            places
         }
     };
     places.sort();
@@ -197,6 +209,32 @@ pub(super) fn mentioned<'a>(
         }
         Effect::None | Effect::Touches(_) => Box::new(words),
     }
+}
+
+/// The linked worktrees that a command removes by the last part of their paths, as git allows it.
+fn worktrees(simple: &Simple, root: &Root) -> Vec<PathBuf> {
+    let words: Vec<&str> = simple.text.split_whitespace().collect();
+    let mut removes = words.windows(2).map(|pair| pair == ["worktree", "remove"]);
+    if words.first() != Some(&"git") || !removes.any(|it| it) {
+        return Vec::new();
+    }
+    let is_named =
+        |dir: &PathBuf| dir.file_name().is_some_and(|name| words.iter().any(|word| name == *word));
+    linked_worktrees(root).into_iter().filter(is_named).collect()
+}
+
+/// The linked worktrees of the repository of a root.
+fn linked_worktrees(root: &Root) -> Vec<PathBuf> {
+    /// A longer text is no path.
+    const PATH_MAX_BYTES: u64 = 8192;
+    let RootKind::Git { common_dir, .. } = root.kind() else { return Vec::new() };
+    let entries = fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten();
+    let dir = |entry: fs::DirEntry| {
+        let text = read_small(&entry.path().join("gitdir"), PATH_MAX_BYTES).ok()??;
+        let git = PathBuf::from(OsStr::from_bytes(text.trim_ascii_end()));
+        git.parent().filter(|dir| dir.is_dir()).map(Path::to_owned)
+    };
+    entries.filter_map(dir).collect()
 }
 
 /// The disks that a program for whole disks is given.

@@ -189,10 +189,11 @@ impl Restore<'_> {
         let Self { project, request, .. } = self;
         let RootComparison { now, changes, skipped, unscanned, .. } = &mut view.seen;
         let log = Authors::of(self, changes, &view.then, PathSide::Root)?;
-        let authorship = match project.is_gone {
-            // Who removed the whole project, its own log does not tell.
-            true => Authorship::default(),
-            false => log.attribute(self, changes, unscanned, skipped),
+        // Who removed the whole project, its own log does not tell.
+        let authorship = if project.is_gone {
+            Authorship::default()
+        } else {
+            log.attribute(self, changes, unscanned, skipped)
         };
         let inner = others_versions::go_to(self, changes, (&log, &authorship), (&view.then, now))?;
         let merges = if request.options.merge {

@@ -201,6 +201,7 @@ mod tests {
                 }
                 "/p/web/Makefile" => "OUT = ../../lib\nclean:\n\trm -rf $(OUT)\nall: clean\n",
                 "/p/cfg" => "OUT=../lib\nwipe() { rm -rf \"$OUT\"; }\n",
+                "/p/.git/HEAD" => "ref: x\n",
                 "/p/use.sh" => ". ./cfg\nrm -rf \"$OUT\"\n",
                 _ => return None,
             };
@@ -218,11 +219,21 @@ mod tests {
             ". ./cfg && rm -rf $OUT",
             "source cfg; wipe",
             "bash use.sh",
+            "f() { rm -rf \"$1\"; }; f ../lib",
+            "set -- a ../lib; rm -rf \"$2\"",
+            "T=${1:-../lib}; rm -rf \"$T\"",
+            "A=(x ../lib y); rm -rf \"${A[@]}\"",
+            "A=(x ../lib); for t in \"${A[@]}\"; do rm -rf $t; done",
+            "echo ../lib | xargs rm -rf",
+            "echo 'cd .. && rm -rf lib' | bash",
+            "cd \"$(git rev-parse --show-toplevel)\" && rm -rf ../lib",
         ] {
             let finding = classify(line, Language::Shell, &scope);
             let commands = finding.commands.iter().filter(|it| it.level == Level::Destroys);
             let mut targets = commands.flat_map(|it| &it.targets);
-            let is_it = |path: &str| lexical(&format!("/p/{path}")) == "/lib";
+            let is_it = |path: &str| {
+                [lexical(path), lexical(&format!("/p/{path}"))].contains(&"/lib".into())
+            };
             assert!(targets.any(|it| is_it(&it.path)), "{line}: {:?}", finding.commands);
         }
         let quiet = classify("npm run none", Language::Shell, &scope);

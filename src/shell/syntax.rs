@@ -162,6 +162,11 @@ pub(super) enum WordPart {
     },
 }
 
+/// The name under which all elements of an array are known.
+pub(super) fn list_name(array: &str) -> String {
+    format!("{array}[@]")
+}
+
 /// How an expansion makes a word of a variable's value.
 #[derive(Debug)]
 pub(super) enum Derivation {

@@ -5,7 +5,9 @@ use brush_parser::word::{
     WordPieceWithSource,
 };
 
-use crate::shell::syntax::{Derivation, WordPart};
+use std::borrow::Cow;
+
+use crate::shell::syntax::{Derivation, WordPart, list_name};
 
 pub(super) fn parts(pieces: &[WordPieceWithSource], quoted: bool) -> Vec<WordPart> {
     let mut found = Vec::new();
@@ -109,18 +111,17 @@ fn opaque(quoted: bool) -> WordPart {
 const SCRIPT: &str = "0";
 
 /// The variable that a parameter is, if it is one of those that are followed.
-fn variable(parameter: &Parameter) -> Option<&str> {
+fn variable(parameter: &Parameter) -> Option<Cow<'_, str>> {
     match parameter {
-        Parameter::Named(name) if name == "BASH_SOURCE" => Some(SCRIPT),
-        Parameter::Named(name) => Some(name),
-        Parameter::Special(SpecialParameter::ShellName) => Some(SCRIPT),
+        Parameter::Named(name) if name == "BASH_SOURCE" => Some(SCRIPT.into()),
+        Parameter::Named(name) => Some(name.into()),
+        Parameter::Special(SpecialParameter::ShellName) => Some(SCRIPT.into()),
         Parameter::NamedWithIndex { name, index } if name == "BASH_SOURCE" && index == "0" => {
-            Some(SCRIPT)
+            Some(SCRIPT.into())
         }
-        Parameter::NamedWithIndex { .. }
-        | Parameter::NamedWithAllIndices { .. }
-        | Parameter::Special(_)
-        | Parameter::Positional(_) => None,
+        Parameter::Positional(number) => Some(number.to_string().into()),
+        Parameter::NamedWithAllIndices { name, .. } => Some(list_name(name).into()),
+        Parameter::NamedWithIndex { .. } | Parameter::Special(_) => None,
     }
 }
 
@@ -150,7 +151,7 @@ fn derived(expr: &ParameterExpr) -> Option<(String, Derivation)> {
         }
         _ => return None,
     };
-    Some((variable(parameter)?.to_owned(), how))
+    Some((variable(parameter)?.into_owned(), how))
 }
 
 /// Whether it is several words even between quotes, as `"$@"` and `"${a[@]}"` are.
@@ -166,7 +167,7 @@ fn parameter(expr: &ParameterExpr, quoted: bool) -> WordPart {
     if let ParameterExpr::Parameter { parameter, indirect: false } = expr
         && let Some(name) = variable(parameter)
     {
-        return WordPart::Variable(name.to_owned(), quoted);
+        return WordPart::Variable(name.into_owned(), quoted && !is_several(parameter));
     }
     let mut words = Vec::new();
     let mut arithmetic = Vec::new();

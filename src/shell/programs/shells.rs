@@ -266,6 +266,9 @@ pub(in crate::shell) fn set(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) ->
     ];
     let is_known = |field: &Field| field.literal().is_some_and(|name| NAMES.contains(&name));
     let is_shopt = call.words.first().is_some_and(|name| name.text == "shopt");
+    if let Some((_, given)) = call.args().split_first().filter(|(first, _)| first.text == "--") {
+        walk.gives_parameters(given);
+    }
     let list = if is_shopt { "-supq" } else { "-eufxvCB -o:" };
     // `+x` takes back what `-x` sets; without expansion of braces a line would read otherwise.
     let takes_back =

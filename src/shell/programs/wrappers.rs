@@ -104,9 +104,13 @@ pub(in crate::shell) fn xargs(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) 
     let has_braces = parsed.has(&["-i", "--replace"]);
     match replaced.or(has_braces.then(|| "{}".to_owned())) {
         Some(mark) => replace(&mut words, &mark),
-        None => {
-            words.push(Field { text: "…".to_owned(), sure: Certainty::Dynamic, splits: true });
-        }
+        None => match call.stdin {
+            CommandInput::Text(text) => words.extend(text.split_whitespace().map(Field::exact)),
+            CommandInput::Inherited | CommandInput::Pipe | CommandInput::File => {
+                words
+                    .push(Field { text: "…".to_owned(), sure: Certainty::Dynamic, splits: true });
+            }
+        },
     }
     let before = walk.found.len();
     let name = walk.finds.take();

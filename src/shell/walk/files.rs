@@ -116,6 +116,19 @@ impl ShellWalk<'_> {
         }
     }
 
+    /// What `echo` or `printf` gives to the next command of a pipeline. A guess: it proves nothing.
+    pub(super) fn echoed(&mut self, node: &ShellNode) -> Option<String> {
+        let ShellNode::Command(command) = node else { return None };
+        if !self.believes || !command.redirects.is_empty() {
+            return None;
+        }
+        let words = self.quietly(|walk| walk.known_words(command))?;
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let text = printed_text(&words, &CommandInput::Pipe)?;
+        self.followed.set(true);
+        Some(text)
+    }
+
     /// Notes what a command writes to a file, and which it copies: a later one may run it.
     pub(super) fn note_files(&mut self, command: &Command, fields: &[Field], stdin: &CommandInput) {
         let words: Option<Vec<&str>> = fields.iter().map(Field::literal).collect();

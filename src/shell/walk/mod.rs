@@ -296,10 +296,11 @@ impl<'scope> ShellWalk<'scope> {
                 let mut assigned = Vec::new();
                 names::assigned(nodes, &mut assigned);
                 self.finds = None;
-                for (index, node) in nodes.iter().enumerate() {
-                    let stdin = if index == 0 { stdin.clone() } else { CommandInput::Pipe };
+                let mut stdin = stdin.clone();
+                for node in nodes {
                     self.apart(|walk| walk.node(node, &stdin));
                     self.input = self.copied(node);
+                    stdin = self.echoed(node).map_or(CommandInput::Pipe, CommandInput::Text);
                 }
                 (self.input, self.finds) = (None, None);
                 // Some shells run the last one themselves.
@@ -485,9 +486,11 @@ impl<'scope> ShellWalk<'scope> {
         let Some(body) = name.and_then(|name| self.functions.get(name)) else { return };
         if self.depth <= DEPTH_MAX {
             let body = Rc::clone(body);
+            let before = self.gives_parameters(fields.get(1..).unwrap_or_default());
             self.depth += 1;
             self.node(&body, stdin);
             self.depth -= 1;
+            self.variables.extend(before);
         }
     }
 

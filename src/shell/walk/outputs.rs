@@ -1,6 +1,8 @@
 //! What a substitution prints, as far as it can be told before it runs: most often a script asks where it is.
 
-use super::{ShellWalk, variables::Variable};
+use std::path::Path;
+
+use super::{PathBase, ShellWalk, places::lexical, variables::Variable};
 use crate::{
     model::Certainty,
     shell::{
@@ -77,6 +79,7 @@ impl ShellWalk<'_> {
             ("printf", ["%s" | "%s\\n", text]) => Some((*text).to_owned()),
             ("dirname", [path]) => Some(Derivation::Directory.of(path)),
             ("basename", [path]) => Some(Derivation::LastName.of(path)),
+            ("git", ["rev-parse", "--show-toplevel"]) => self.worktree(),
             ("realpath" | "readlink", [flags @ .., path])
                 if flags.iter().all(|flag| flag.starts_with('-')) =>
             {
@@ -114,6 +117,17 @@ impl ShellWalk<'_> {
             "" | "." => dir.to_owned(),
             below => format!("{}/{below}", dir.trim_end_matches('/')),
         })
+    }
+
+    /// The worktree in which the line is.
+    fn worktree(&self) -> Option<String> {
+        let PathBase::Known(base) = &self.base else { return None };
+        let dir = lexical(&self.absolute(base)?);
+        let read = self.scope.scripts.as_ref()?.read;
+        let has_git = |dir: &&Path| {
+            read(&dir.join(".git/HEAD")).is_some() || read(&dir.join(".git")).is_some()
+        };
+        Path::new(&dir).ancestors().find(has_git)?.to_str().map(str::to_owned)
     }
 
     /// What becomes of a variable's value in an expansion.

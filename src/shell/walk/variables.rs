@@ -1,17 +1,25 @@
 //! What the line sets variables to, as far as it can be followed.
 
-use super::{PathBase, ShellWalk};
+use super::{PathBase, ShellWalk, VALUES_MAX};
 use crate::{
     model::Certainty,
-    shell::{flags::Field, names, syntax::Assign, verdict::unknown},
+    shell::{
+        flags::Field,
+        names,
+        syntax::{Assign, list_name},
+        verdict::unknown,
+    },
 };
 
 /// How long a value may be that we follow. It is a path or a few words; no path is longer.
 const VALUE_MAX_BYTES: usize = 4096;
 
+/// So many positional parameters are followed.
+const PARAMETERS_MAX: usize = 9;
+
 /// What is known of a variable at one point of the line.
 #[derive(Clone, Debug)]
-pub(super) enum Variable {
+pub(in crate::shell) enum Variable {
     Known(String, Certainty),
     Tainted,
 }
@@ -70,11 +78,43 @@ impl ShellWalk<'_> {
         let variable =
             if is_known { Variable::of(value.text, Certainty::Exact) } else { Variable::Tainted };
         self.keep(&assign.name, variable);
+        self.keep_list(assign);
     }
 
     /// Notes what a variable holds now.
     pub(super) fn keep(&mut self, name: &str, variable: Variable) {
         self.variables.insert(name.to_owned(), variable);
+    }
+
+    /// Notes the positional parameters; returns what those of these numbers were before.
+    pub(in crate::shell) fn gives_parameters(
+        &mut self,
+        fields: &[Field],
+    ) -> Vec<(String, Variable)> {
+        let mut before = Vec::new();
+        for number in 1..=PARAMETERS_MAX {
+            let name = number.to_string();
+            let given = fields.get(number - 1).and_then(Field::literal);
+            let value = given
+                .map_or(Variable::Tainted, |text| Variable::of(text.to_owned(), Certainty::Exact));
+            let old = self.variables.insert(name.clone(), value);
+            before.push((name, old.unwrap_or(Variable::Tainted)));
+        }
+        before
+    }
+
+    /// Notes the elements of an array that the line sets as a whole.
+    fn keep_list(&mut self, assign: &Assign) {
+        if assign.value.is_some() || assign.index.is_some() || assign.extra.len() > VALUES_MAX {
+            return;
+        }
+        let fields: Vec<Field> =
+            self.quietly(|walk| assign.extra.iter().flat_map(|word| walk.expand(word)).collect());
+        let known: Option<Vec<&str>> = fields.iter().map(Field::literal).collect();
+        let list = known
+            .filter(|all| !all.is_empty())
+            .map_or(Variable::Tainted, |all| Variable::of(all.join("\n"), Certainty::Exact));
+        self.keep(&list_name(&assign.name), list);
     }
 
     /// Notes what is true of one more value of a variable.

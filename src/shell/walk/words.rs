@@ -85,7 +85,27 @@ impl ShellWalk<'_> {
         if let [WordPart::Variable(name, false)] = parts.as_slice() {
             return self.split_variable(name, raw);
         }
+        if let Some(elements) = self.elements(&parts) {
+            return elements;
+        }
         vec![self.join_parts(raw, &parts)]
+    }
+
+    /// A word that is all elements of an array, if they are known.
+    fn elements(&self, parts: &[WordPart]) -> Option<Vec<Field>> {
+        let is_empty =
+            |part: &&WordPart| matches!(part, WordPart::Text(text, _) if text.is_empty());
+        let mut parts = parts.iter().filter(|part| !is_empty(part));
+        let (Some(WordPart::Variable(name, _)), None) = (parts.next(), parts.next()) else {
+            return None;
+        };
+        match self.variables.get(name.strip_suffix("[@]").map(|_| name)?)? {
+            Variable::Known(text, _) if self.believes => {
+                self.followed.set(true);
+                Some(text.lines().map(Field::exact).collect())
+            }
+            Variable::Known(..) | Variable::Tainted => None,
+        }
     }
 
     /// A word that is one unquoted variable: its value is split at blanks.
