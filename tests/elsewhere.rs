@@ -338,13 +338,13 @@ fn a_linked_worktree_is_held_however_git_is_told_of_it() {
         let root = world.root();
         world.write("a", "one\n");
         git(&world, &root, "git add -A && git commit -qm one && git worktree add -q ../wt");
-        crate::support::temp::write(&root.join("../wt/new"), "mine\n");
+        write(&root.join("../wt/new"), "mine\n");
         before_command(&mut world, &root, "t", &line);
         git(&world, &root, &line);
         assert!(!root.join("../wt/new").exists(), "{line}");
         let done = world.run_in(&root, &["undo", "--yes"], "");
         assert_eq!(done.exit, Exit::Ok, "{line}: {}", done.stderr);
-        let back = std::fs::read_to_string(root.join("../wt/new")).unwrap_or_default();
+        let back = fs::read_to_string(root.join("../wt/new")).unwrap_or_default();
         assert_eq!(back, "mine\n", "{line}");
     }
 }
