@@ -275,7 +275,7 @@ pub fn unheld(
         let is_guess = |risk: &AtRisk| match &risk.spares {
             Spares::Ignored if is_spared(&path) => None,
             Spares::OtherNames(pattern) => {
-                reach::has_name(&path, pattern).map(|is_there| !is_there)
+                reach::has_name(&risk.path, &path, pattern).map(|is_there| !is_there)
             }
             _ => Some(risk.is_guess),
         };

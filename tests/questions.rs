@@ -378,6 +378,9 @@ fn what_is_not_held_is_asked_about_however_a_line_reaches_it() {
         "find . -name '*.big' | xargs rm",
         "find . -name '*g' -print0 | sort -z | xargs -0 rm -f",
         "find data -name 'f1*' -delete",
+        "find . -name data -exec rm -rf {} +",
+        "find . -name 'd*' | xargs rm -rf",
+        "find . -name '*.pyc' -delete; find . -name '*.big' -delete",
     ] {
         let (decision, why) = answer(&world, "", line);
         assert_eq!(decision, "ask", "{line}: {why}");
@@ -394,7 +397,17 @@ fn what_is_not_held_is_asked_about_however_a_line_reaches_it() {
         let (answer, told) = (answer(&world, "", line), message(&world, line));
         assert!(answer.0.is_empty() && !told.contains("for good"), "{line}: {told}");
     }
-    for line in ["find . ! -name '*.pyc' -delete", "find . -name x -o -size +1 -delete"] {
+    // What comes before the name is not bound to it, and what comes after may change it.
+    for line in [
+        "find . ! -name '*.pyc' -delete",
+        "find . -name x -o -size +1 -delete",
+        "find . -delete -name '*.pyc'",
+        "find . -print -name '*.pyc' | xargs rm",
+        "find . -name '*.c' | sed 's/c$/big/' | xargs rm",
+        "find . -name '*.c' -printf '%h\\n' | xargs rm -rf",
+        "find . -name '*.c' -exec dirname {} + | xargs rm -rf",
+        "find . -name '*.c' | xargs dirname | xargs rm -rf",
+    ] {
         let told = message(&world, line);
         assert!(told.contains("a.big") && told.contains("may delete it for good"), "{told}");
     }

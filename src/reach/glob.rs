@@ -61,14 +61,16 @@ pub(super) fn fits(base: &Path, pattern: &str, path: &Path) -> bool {
 /// So many names are looked at to find one that fits a pattern.
 const NAMES_MAX: usize = 20_000;
 
-/// Whether a path, or one below it, has a name that fits a pattern of `find -name`: `None` if none has, and
-/// `Some(false)` if there are too many to be looked at.
-pub fn has_name(path: &Path, pattern: &str) -> Option<bool> {
+/// Whether a path below `top`, one of the directories on the way to it, or one below it has a name that fits a pattern
+/// of `find -name`: `None` if none has, and `Some(false)` if there are too many to be looked at.
+pub fn has_name(top: &Path, path: &Path, pattern: &str) -> Option<bool> {
     let fits = |name: &OsStr| {
         let mode = gix::glob::wildmatch::Mode::empty();
         gix::glob::wildmatch(pattern.as_bytes().as_bstr(), name.as_bytes().as_bstr(), mode)
     };
-    if path.file_name().is_some_and(fits) {
+    // A directory may go with all that is in it.
+    let way = path.strip_prefix(top).unwrap_or(path);
+    if way.components().any(|part| fits(part.as_os_str())) || top.file_name().is_some_and(fits) {
         return Some(true);
     }
     let (mut dirs, mut left) = (vec![path.to_owned()], NAMES_MAX);

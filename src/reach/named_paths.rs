@@ -85,8 +85,11 @@ pub(super) fn at_risk(
         at_risk = at_risk.iter().filter_map(above).collect();
     }
     at_risk.sort();
-    // Of two for one place, the one that is named, or that spares less.
-    at_risk.dedup_by(|a, b| a.path == b.path);
+    // Of two for one place, the one that is named and spares nothing.
+    at_risk.dedup_by(|later, first| {
+        let is_covered = first.spares == Spares::Nothing || first.spares == later.spares;
+        first.path == later.path && is_covered
+    });
     at_risk
 }
 

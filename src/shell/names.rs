@@ -141,6 +141,18 @@ pub(super) fn is_file(field: &Field) -> bool {
     !(is_sink(field) || field.literal() == Some("-"))
 }
 
+/// Whether a command of a pipeline prints some of what it reads, line by line and as it is; `xargs` is the one that
+/// takes it.
+pub(super) fn selects(node: &ShellNode) -> bool {
+    let ShellNode::Command(command) = node else { return false };
+    match command.items.first() {
+        Some(CommandItem::Word(word)) => {
+            ["head", "tail", "sort", "uniq", "xargs"].contains(&word.as_str())
+        }
+        Some(CommandItem::Assign(..) | CommandItem::Process(_)) | None => false,
+    }
+}
+
 /// The variables some nodes set, as far as their text shows.
 pub(super) fn assigned(nodes: &[ShellNode], found: &mut Vec<String>) {
     for node in nodes {

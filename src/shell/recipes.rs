@@ -31,7 +31,7 @@ const TEXT_MAX_BYTES: usize = 64 << 10;
 pub(super) fn of_call(base: &str, args: &[&str]) -> Option<(String, ScriptPart)> {
     match base {
         "npm" | "pnpm" | "yarn" | "bun" => npm(base, args),
-        "make" | "gmake" => Some(make(args)),
+        "make" | "gmake" => make(args),
         _ => None,
     }
 }
@@ -63,20 +63,22 @@ fn npm(base: &str, args: &[&str]) -> Option<(String, ScriptPart)> {
     Some((dir.to_owned(), ScriptPart::Npm(name.to_owned())))
 }
 
-fn make(args: &[&str]) -> (String, ScriptPart) {
+fn make(args: &[&str]) -> Option<(String, ScriptPart)> {
     let (mut dir, mut words) = ("", Vec::new());
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         match *arg {
             "-C" | "--directory" => dir = args.next().copied().unwrap_or_default(),
-            "-f" | "--file" | "-o" | "-W" | "-I" => drop(args.next()),
+            // Another file than the usual ones.
+            _ if arg.starts_with("-f") || arg.starts_with("--file") => return None,
+            "-o" | "-W" | "-I" => drop(args.next()),
             _ if arg.starts_with("-C") => dir = &arg[2..],
             _ if arg.starts_with("--directory=") => dir = &arg["--directory=".len()..],
             _ if arg.starts_with('-') => (),
             word => words.push(word.to_owned()),
         }
     }
-    (dir.to_owned(), ScriptPart::Make(words))
+    Some((dir.to_owned(), ScriptPart::Make(words)))
 }
 
 impl ScriptPart {
@@ -276,7 +278,7 @@ mod tests {
             Some((dir.to_owned(), ScriptPart::Make(words)))
         };
         assert_eq!(of("make -j4 -C web OUT=x clean"), make("web", &["OUT=x", "clean"]));
-        assert_eq!(of("make -f x.mk"), make("", &[]));
+        assert_eq!([of("make -f x.mk"), of("make -fx.mk all")], [None, None]);
         assert_eq!(of("cmake ."), None);
     }
 }

@@ -95,7 +95,10 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::{model::Language, shell::classify};
+    use crate::{
+        model::{Certainty, Language, TargetAction},
+        shell::classify,
+    };
 
     fn text_of(path: &Path) -> Option<String> {
         let text = match path.to_str()? {
@@ -224,6 +227,8 @@ mod tests {
             "T=${1:-../lib}; rm -rf \"$T\"",
             "A=(x ../lib y); rm -rf \"${A[@]}\"",
             "A=(x ../lib); for t in \"${A[@]}\"; do rm -rf $t; done",
+            "A=(x); A+=(../lib); rm -rf \"${A[@]}\"",
+            "f() { :; }; f a; rm -rf \"${1:-../lib}\"",
             "echo ../lib | xargs rm -rf",
             "echo 'cd .. && rm -rf lib' | bash",
             "cd \"$(git rev-parse --show-toplevel)\" && rm -rf ../lib",
@@ -235,6 +240,17 @@ mod tests {
                 [lexical(path), lexical(&format!("/p/{path}"))].contains(&"/lib".into())
             };
             assert!(targets.any(|it| is_it(&it.path)), "{line}: {:?}", finding.commands);
+        }
+        // What is not known any more is no element, and no word.
+        for line in [
+            "A=(../lib); A[0]=x; rm -rf \"${A[@]}\"",
+            "A=(../lib); read -a A; rm -rf \"${A[@]}\"",
+            "echo ../lib:x | xargs -d: rm -rf",
+            "echo \"'../lib x'\" | xargs rm -rf",
+        ] {
+            let finding = classify(line, Language::Shell, &scope);
+            let mut targets = finding.targets().filter(|it| it.action == TargetAction::Delete);
+            assert!(targets.all(|it| it.certainty == Certainty::Dynamic), "{line}: {finding:?}");
         }
         let quiet = classify("npm run none", Language::Shell, &scope);
         assert!(quiet.commands.iter().all(|it| it.level != Level::Destroys));

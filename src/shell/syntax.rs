@@ -71,6 +71,10 @@ pub(super) struct Assign {
     pub(super) extra: Vec<String>,
     /// The value as written; `None` for arrays, elements and `+=`.
     pub(super) value: Option<String>,
+    /// Whether it is given an array.
+    pub(super) is_list: bool,
+    /// Whether the value is added: `+=`.
+    pub(super) appends: bool,
 }
 
 /// What kind of compound command it is, as far as directories and variables care.

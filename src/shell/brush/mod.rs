@@ -273,7 +273,8 @@ fn assign(assignment: &ast::Assignment) -> Assign {
             None
         }
     };
-    Assign { name, index, extra, value }
+    let is_list = matches!(assignment.value, ast::AssignmentValue::Array(_));
+    Assign { name, index, extra, value, is_list, appends: assignment.append }
 }
 
 fn redirect_list(list: Option<&ast::RedirectList>) -> Vec<Redirect> {

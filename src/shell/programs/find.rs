@@ -15,6 +15,13 @@ const BARE: &str = " -a -and -o -or -not ! ( ) , -true -false -print -print0 -ls
 /// Those of them with which a test need not hold for all that is found.
 const ALTERNATIVES: &str = " -o -or -not ! , ";
 
+/// What happens to a file as soon as the tests before it hold.
+const ACTIONS: &str = " -delete -exec -execdir -ok -okdir -print -print0 -ls -printf -fprint -fprint0 \
+    -fls -fprintf -quit ";
+
+/// Those that print the file itself.
+const PRINTS: &str = " -print -print0 ";
+
 /// Those of them that leave out no file.
 const KEEPS_ALL: &str = " -print -print0 -ls -true -depth -d -follow -noleaf -nowarn -H -L -P ";
 
@@ -31,7 +38,7 @@ pub(in crate::shell) fn find(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -
     let mut verdict = reads("only looks for files");
     // What happens to the files it finds, and whether that is every file.
     let (mut action, mut finds_all) = (Done::Nothing, true);
-    let (mut name, found) = (None, walk.found.len());
+    let found = walk.found.len();
     let mut at = 0;
     while let Some(arg) = args.get(at) {
         at += 1;
@@ -79,9 +86,6 @@ pub(in crate::shell) fn find(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -
                     return unknown("its arguments are not known before it runs");
                 }
                 let value = args.get(at).and_then(Field::literal);
-                if text == "-name" {
-                    name = name.or(value);
-                }
                 finds_all &=
                     matches!((text, value), ("-type", Some("f")) | ("-mindepth", Some("1")));
                 at += 1;
@@ -90,16 +94,26 @@ pub(in crate::shell) fn find(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -
         }
     }
     targets.extend(roots(walk, args, action, finds_all));
-    let is_any_of = |arg: &Field| in_list(ALTERNATIVES, &arg.text);
-    if let Some(name) = name.filter(|_| !args.iter().any(is_any_of)) {
+    if let Some(name) = name_first(args) {
         let inner = walk.found.iter_mut().skip(found).flat_map(|simple| &mut simple.targets);
         wrappers::spare_other_names(inner.chain(&mut targets), name);
-        if verdict.level == Level::ReadOnly {
-            walk.finds = Some(name.to_owned());
-        }
+        let acts = |arg: &Field| in_list(ACTIONS, &arg.text) && !in_list(PRINTS, &arg.text);
+        walk.finds = (!args.iter().any(acts)).then(|| name.to_owned());
     }
     verdict.targets = targets;
     verdict
+}
+
+/// The pattern of names that all fit to which something happens: it is tested before that, and nothing stands in
+/// for it.
+fn name_first(args: &[Field]) -> Option<&str> {
+    let is_one_of = |list| move |arg: &Field| in_list(list, &arg.text);
+    if args.iter().any(is_one_of(ALTERNATIVES)) {
+        return None;
+    }
+    let end = args.iter().position(is_one_of(ACTIONS)).unwrap_or(args.len());
+    let at = args[..end].iter().position(|arg| names::is_one(arg, &["-name"]))?;
+    args[..end].get(at + 1)?.literal()
 }
 
 /// Whether the value of a test may be several words: a pattern without quotes becomes the files it

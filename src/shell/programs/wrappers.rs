@@ -87,6 +87,19 @@ pub(in crate::shell) fn env(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) ->
     verdict
 }
 
+/// The options of `xargs` with which it reads its words from elsewhere, or cuts them otherwise.
+const OTHER_WORDS: &[&str] = &[
+    "-0", "--null", "-d", "--delimiter", "-a", "--arg-file", "-E", "-e", "--eof", "-L", "-l",
+    "--max-lines",
+];
+
+/// The words that an input gives, if they are known.
+fn known_words(stdin: &CommandInput) -> Option<Vec<Field>> {
+    let CommandInput::Text(text) = stdin else { return None };
+    let is_quoted = text.contains(['\'', '"', '\\']);
+    (!is_quoted).then(|| text.split_whitespace().map(Field::exact).collect())
+}
+
 /// Runs a command on words read from its input.
 pub(in crate::shell) fn xargs(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -> CommandVerdict {
     let list = "^ -0oprtx -E: -e? -I: -i? -L: -l? -n: -P: -s: -d: -a: -J: -R: -S: --null --arg-file= --delimiter= \
@@ -104,13 +117,12 @@ pub(in crate::shell) fn xargs(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) 
     let has_braces = parsed.has(&["-i", "--replace"]);
     match replaced.or(has_braces.then(|| "{}".to_owned())) {
         Some(mark) => replace(&mut words, &mark),
-        None => match call.stdin {
-            CommandInput::Text(text) => words.extend(text.split_whitespace().map(Field::exact)),
-            CommandInput::Inherited | CommandInput::Pipe | CommandInput::File => {
-                words
-                    .push(Field { text: "…".to_owned(), sure: Certainty::Dynamic, splits: true });
-            }
-        },
+        None => {
+            let known = known_words(call.stdin).filter(|_| !parsed.has(OTHER_WORDS));
+            let text = "…".to_owned();
+            let unknown = || vec![Field { text, sure: Certainty::Dynamic, splits: true }];
+            words.extend(known.unwrap_or_else(unknown));
+        }
     }
     let before = walk.found.len();
     let name = walk.finds.take();

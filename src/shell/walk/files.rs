@@ -135,9 +135,11 @@ impl ShellWalk<'_> {
         let Some(words) = words else { return };
         if let ["cp" | "mv" | "ln" | "install", args @ ..] = words.as_slice() {
             let is_operand = |arg: &&&str| !arg.starts_with('-');
+            // With it the directory comes first.
+            let is_turned = args.iter().any(|arg| arg.starts_with("-t") || arg.starts_with("--t"));
             let operands: Vec<Field> =
                 args.iter().filter(is_operand).map(|arg| Field::exact(arg)).collect();
-            if let [from, to] = operands.as_slice() {
+            if let ([from, to], false) = (operands.as_slice(), is_turned) {
                 let renamed = (self.place(from).0, self.place(to).0);
                 if words[0] == "mv" {
                     self.moves.push((self.found.len(), renamed.clone()));

@@ -298,6 +298,9 @@ impl<'scope> ShellWalk<'scope> {
                 self.finds = None;
                 let mut stdin = stdin.clone();
                 for node in nodes {
+                    if !names::selects(node) {
+                        self.finds = None;
+                    }
                     self.apart(|walk| walk.node(node, &stdin));
                     self.input = self.copied(node);
                     stdin = self.echoed(node).map_or(CommandInput::Pipe, CommandInput::Text);
@@ -490,7 +493,7 @@ impl<'scope> ShellWalk<'scope> {
             self.depth += 1;
             self.node(&body, stdin);
             self.depth -= 1;
-            self.variables.extend(before);
+            self.takes_back(before);
         }
     }
 

@@ -37,7 +37,7 @@ impl ShellWalk<'_> {
             ShellNode::Command(command) => self.printed_by_command(command),
             ShellNode::Chain(links) => {
                 let (last, before) = links.split_last()?;
-                let moves = before.iter().all(|(_, node)| self.moves(node));
+                let moves = before.iter().all(|(is_or, node)| !is_or && self.moves(node));
                 match last {
                     (false, ShellNode::Command(command)) if moves => {
                         self.printed_by_command(command)

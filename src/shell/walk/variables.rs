@@ -46,7 +46,7 @@ impl Variable {
 impl ShellWalk<'_> {
     pub(super) fn taint(&mut self, names: &[String]) {
         for name in names {
-            self.variables.insert(name.clone(), Variable::Tainted);
+            self.keep(name, Variable::Tainted);
         }
     }
 
@@ -77,12 +77,17 @@ impl ShellWalk<'_> {
         let is_known = assign.value.is_some() && value.sure != Certainty::Dynamic;
         let variable =
             if is_known { Variable::of(value.text, Certainty::Exact) } else { Variable::Tainted };
+        let elements = self.elements_after(assign);
         self.keep(&assign.name, variable);
-        self.keep_list(assign);
+        if let Some(elements) = elements {
+            self.variables
+                .insert(list_name(&assign.name), Variable::of(elements, Certainty::Exact));
+        }
     }
 
-    /// Notes what a variable holds now.
+    /// Notes what a variable holds now. If it was an array, its elements are not known any more.
     pub(super) fn keep(&mut self, name: &str, variable: Variable) {
+        self.variables.remove(&list_name(name));
         self.variables.insert(name.to_owned(), variable);
     }
 
@@ -90,7 +95,7 @@ impl ShellWalk<'_> {
     pub(in crate::shell) fn gives_parameters(
         &mut self,
         fields: &[Field],
-    ) -> Vec<(String, Variable)> {
+    ) -> Vec<(String, Option<Variable>)> {
         let mut before = Vec::new();
         for number in 1..=PARAMETERS_MAX {
             let name = number.to_string();
@@ -98,23 +103,36 @@ impl ShellWalk<'_> {
             let value = given
                 .map_or(Variable::Tainted, |text| Variable::of(text.to_owned(), Certainty::Exact));
             let old = self.variables.insert(name.clone(), value);
-            before.push((name, old.unwrap_or(Variable::Tainted)));
+            before.push((name, old));
         }
         before
     }
 
-    /// Notes the elements of an array that the line sets as a whole.
-    fn keep_list(&mut self, assign: &Assign) {
-        if assign.value.is_some() || assign.index.is_some() || assign.extra.len() > VALUES_MAX {
-            return;
+    /// Takes back what variables were given.
+    pub(super) fn takes_back(&mut self, before: Vec<(String, Option<Variable>)>) {
+        for (name, old) in before {
+            match old {
+                Some(old) => drop(self.variables.insert(name, old)),
+                None => drop(self.variables.remove(&name)),
+            }
         }
+    }
+
+    /// The elements that an array has once it is set as a whole, or gets more, if all are known: a line each.
+    fn elements_after(&mut self, assign: &Assign) -> Option<String> {
+        if !assign.is_list || assign.index.is_some() || assign.extra.len() > VALUES_MAX {
+            return None;
+        }
+        let before = match self.variables.get(&list_name(&assign.name)) {
+            _ if !assign.appends => String::new(),
+            Some(Variable::Known(elements, _)) => format!("{elements}\n"),
+            Some(Variable::Tainted) | None => return None,
+        };
         let fields: Vec<Field> =
             self.quietly(|walk| assign.extra.iter().flat_map(|word| walk.expand(word)).collect());
-        let known: Option<Vec<&str>> = fields.iter().map(Field::literal).collect();
-        let list = known
-            .filter(|all| !all.is_empty())
-            .map_or(Variable::Tainted, |all| Variable::of(all.join("\n"), Certainty::Exact));
-        self.keep(&list_name(&assign.name), list);
+        let known: Vec<&str> = fields.iter().map(Field::literal).collect::<Option<_>>()?;
+        let is_line = |element: &&str| !element.is_empty() && !element.contains('\n');
+        known.iter().all(is_line).then(|| before + &known.join("\n"))
     }
 
     /// Notes what is true of one more value of a variable.
