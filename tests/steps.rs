@@ -32,6 +32,18 @@ fn projects() -> [World; 2] {
     })
 }
 
+/// A project in both kinds of store, with a file that the agent leaves alone, and the first step of a turn.
+fn beside_mine() -> [World; 2] {
+    [World::new(), World::with_git()].map(|mut world| {
+        write(&world.settings(), "deadline = \"60s\"\n");
+        world.write("a", "one\n");
+        world.write("mine", "mine\n");
+        run(&mut world, "zero", "make nothing", |_| ());
+        writes(&mut world, "one", "a", "two\n");
+        world
+    })
+}
+
 fn steps(world: &mut World, args: &[&str]) -> Vec<Value> {
     let args: Vec<&str> = ["list", "--json", "--steps"].iter().chain(args).copied().collect();
     let told = ours(world, &args, 0).stdout;
@@ -114,12 +126,7 @@ fn what_others_changed_after_the_step_is_a_conflict_as_in_every_restore() {
 
 #[test]
 fn what_changed_around_a_step_at_an_unknown_time_stays_and_is_named() {
-    for mut world in [World::new(), World::with_git()] {
-        write(&world.settings(), "deadline = \"60s\"\n");
-        world.write("a", "one\n");
-        world.write("mine", "mine\n");
-        run(&mut world, "zero", "make nothing", |_| ());
-        writes(&mut world, "one", "a", "two\n");
+    for mut world in beside_mine() {
         writes(&mut world, "one", "a", "three\n");
         world.write("mine", "later\n");
         writes(&mut world, "one", "a", "four\n");
@@ -136,12 +143,7 @@ fn what_changed_around_a_step_at_an_unknown_time_stays_and_is_named() {
 
 #[test]
 fn what_is_held_between_turns_tells_what_was_there_before_a_step() {
-    for mut world in [World::new(), World::with_git()] {
-        write(&world.settings(), "deadline = \"60s\"\n");
-        world.write("a", "one\n");
-        world.write("mine", "mine\n");
-        run(&mut world, "zero", "make nothing", |_| ());
-        writes(&mut world, "one", "a", "two\n");
+    for mut world in beside_mine() {
         writes(&mut world, "one", "b", "three\n");
         warm(&mut world, &["--ended"]);
         world.write("a", "two\nmine\n");

@@ -114,16 +114,32 @@ mod tests {
         Some(text.to_owned())
     }
 
-    /// What a line destroys, with the scripts above and without.
+    /// The directory `/p`, with files of these texts.
+    fn with_files(read: fn(&Path) -> Option<String>) -> ShellContext {
+        let reader = ScriptReader { dir: PathBuf::from("/p"), read };
+        ShellContext { scripts: Some(reader), ..ShellContext::default() }
+    }
+
+    /// What a line destroys.
+    fn destroyed_in(scope: &ShellContext, line: &str) -> Vec<String> {
+        let finding = classify(line, Language::Shell, scope);
+        let commands = finding.commands.iter().filter(|it| it.level == Level::Destroys);
+        commands.flat_map(|it| &it.targets).map(|target| target.path.clone()).collect()
+    }
+
+    /// The same with the scripts above, and without.
     fn destroyed(line: &str) -> (Vec<String>, Vec<String>) {
-        let reader = ScriptReader { dir: PathBuf::from("/p"), read: text_of };
-        let scope = ShellContext { scripts: Some(reader), ..ShellContext::default() };
-        let of = |scope: &ShellContext| {
-            let finding = classify(line, Language::Shell, scope);
-            let commands = finding.commands.iter().filter(|it| it.level == Level::Destroys);
-            commands.flat_map(|it| &it.targets).map(|target| target.path.clone()).collect()
+        (destroyed_in(&with_files(text_of), line), destroyed_in(&ShellContext::default(), line))
+    }
+
+    /// Asserts that a line in `/p` destroys `/lib`.
+    #[track_caller]
+    fn assert_destroys_lib(scope: &ShellContext, line: &str) {
+        let found = destroyed_in(scope, line);
+        let is_lib = |path: &String| {
+            [lexical(path), lexical(&format!("/p/{path}"))].contains(&"/lib".to_owned())
         };
-        (of(&scope), of(&ShellContext::default()))
+        assert!(found.iter().any(is_lib), "{line}: {found:?}");
     }
 
     #[test]
@@ -171,8 +187,7 @@ mod tests {
             };
             Some(script.to_owned())
         }
-        let reader = ScriptReader { dir: PathBuf::from("/p"), read: text_of };
-        let scope = ShellContext { scripts: Some(reader), ..ShellContext::default() };
+        let scope = with_files(text_of);
         for name in 'a'..='l' {
             for line in [
                 format!("bash s/{name}.sh"),
@@ -183,14 +198,7 @@ mod tests {
                 format!("cp s/{name}.sh s/x.sh && s/x.sh"),
                 format!("mv -f s/{name}.sh t && sh t/{name}.sh"),
             ] {
-                let finding = classify(&line, Language::Shell, &scope);
-                let commands = finding.commands.iter().filter(|it| it.level == Level::Destroys);
-                let mut targets = commands.flat_map(|it| &it.targets);
-                let is_it = |path: &str| {
-                    let plain = lexical(&format!("/p/{path}"));
-                    plain == "/lib" || lexical(path) == "/lib"
-                };
-                assert!(targets.any(|it| is_it(&it.path)), "{name} {line}: {:?}", finding.commands);
+                assert_destroys_lib(&scope, &line);
             }
         }
     }
@@ -210,8 +218,7 @@ mod tests {
             };
             Some(text.to_owned())
         }
-        let reader = ScriptReader { dir: PathBuf::from("/p"), read: text_of };
-        let scope = ShellContext { scripts: Some(reader), ..ShellContext::default() };
+        let scope = with_files(text_of);
         for line in [
             "npm run clean",
             "cd web && npm run clean",
@@ -233,13 +240,7 @@ mod tests {
             "echo 'cd .. && rm -rf lib' | bash",
             "cd \"$(git rev-parse --show-toplevel)\" && rm -rf ../lib",
         ] {
-            let finding = classify(line, Language::Shell, &scope);
-            let commands = finding.commands.iter().filter(|it| it.level == Level::Destroys);
-            let mut targets = commands.flat_map(|it| &it.targets);
-            let is_it = |path: &str| {
-                [lexical(path), lexical(&format!("/p/{path}"))].contains(&"/lib".into())
-            };
-            assert!(targets.any(|it| is_it(&it.path)), "{line}: {:?}", finding.commands);
+            assert_destroys_lib(&scope, line);
         }
         // What is not known any more is no element, and no word.
         for line in [
@@ -252,8 +253,7 @@ mod tests {
             let mut targets = finding.targets().filter(|it| it.action == TargetAction::Delete);
             assert!(targets.all(|it| it.certainty == Certainty::Dynamic), "{line}: {finding:?}");
         }
-        let quiet = classify("npm run none", Language::Shell, &scope);
-        assert!(quiet.commands.iter().all(|it| it.level != Level::Destroys));
+        assert_eq!(destroyed_in(&scope, "npm run none"), Vec::<String>::new());
     }
 
     #[test]
@@ -270,9 +270,7 @@ mod tests {
 
     #[test]
     fn what_a_list_names_may_be_taken() {
-        let reader =
-            ScriptReader { dir: PathBuf::from("/p"), read: |_| Some("a\n../lib/x\n".to_owned()) };
-        let scope = ShellContext { scripts: Some(reader), ..ShellContext::default() };
+        let scope = with_files(|_| Some("a\n../lib/x\n".to_owned()));
         let names = |line: &str| {
             let finding = classify(line, Language::Shell, &scope);
             finding.targets().any(|target| target.path == "../lib/x" && is_mention(target))
@@ -301,8 +299,7 @@ mod tests {
         ] {
             assert_eq!(destroyed(line).0, Vec::<String>::new(), "{line}");
         }
-        let reader = ScriptReader { dir: PathBuf::from("/p"), read: |_| Some("ls\n".to_owned()) };
-        let scope = ShellContext { scripts: Some(reader), ..ShellContext::default() };
+        let scope = with_files(|_| Some("ls\n".to_owned()));
         for line in ["./x", "bash x", ". x"] {
             assert_eq!(classify(line, Language::Shell, &scope).level, Level::Unknown, "{line}");
         }

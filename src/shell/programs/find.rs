@@ -98,7 +98,7 @@ pub(in crate::shell) fn find(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -
         let inner = walk.found.iter_mut().skip(found).flat_map(|simple| &mut simple.targets);
         wrappers::spare_other_names(inner.chain(&mut targets), name);
         let acts = |arg: &Field| in_list(ACTIONS, &arg.text) && !in_list(PRINTS, &arg.text);
-        walk.finds = (!args.iter().any(acts)).then(|| name.to_owned());
+        walk.files.finds = (!args.iter().any(acts)).then(|| name.to_owned());
     }
     verdict.targets = targets;
     verdict

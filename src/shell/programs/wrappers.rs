@@ -115,17 +115,16 @@ pub(in crate::shell) fn xargs(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) 
     }
     let replaced = parsed.value(&["-I", "-J"]).and_then(Field::literal).map(str::to_owned);
     let has_braces = parsed.has(&["-i", "--replace"]);
-    match replaced.or(has_braces.then(|| "{}".to_owned())) {
-        Some(mark) => replace(&mut words, &mark),
-        None => {
-            let known = known_words(call.stdin).filter(|_| !parsed.has(OTHER_WORDS));
-            let text = "…".to_owned();
-            let unknown = || vec![Field { text, sure: Certainty::Dynamic, splits: true }];
-            words.extend(known.unwrap_or_else(unknown));
-        }
+    if let Some(mark) = replaced.or(has_braces.then(|| "{}".to_owned())) {
+        replace(&mut words, &mark);
+    } else {
+        let known = known_words(call.stdin).filter(|_| !parsed.has(OTHER_WORDS));
+        let text = "…".to_owned();
+        let unknown = || vec![Field { text, sure: Certainty::Dynamic, splits: true }];
+        words.extend(known.unwrap_or_else(unknown));
     }
     let before = walk.found.len();
-    let name = walk.finds.take();
+    let name = walk.files.finds.take();
     walk.run(&words, &CommandInput::Inherited);
     if let Some(name) = name {
         let run = walk.found.iter_mut().skip(before).flat_map(|simple| &mut simple.targets);

@@ -46,7 +46,7 @@ impl ShellWalk<'_> {
             self.call_function(&fields, &stdin);
             self.note_files(command, &fields, &stdin);
         }
-        self.input = None;
+        self.files.input = None;
     }
 
     /// What a function does that the line has defined, where it is called.

@@ -24,17 +24,17 @@ impl ShellWalk<'_> {
             ShellNode::Pipeline(nodes) => {
                 let mut assigned = Vec::new();
                 names::assigned(nodes, &mut assigned);
-                self.finds = None;
+                self.files.finds = None;
                 let mut stdin = stdin.clone();
                 for node in nodes {
                     if !names::selects(node) {
-                        self.finds = None;
+                        self.files.finds = None;
                     }
                     self.apart(|walk| walk.node(node, &stdin));
-                    self.input = self.copied(node);
+                    self.files.input = self.copied(node);
                     stdin = self.echoed(node).map_or(CommandInput::Pipe, CommandInput::Text);
                 }
-                (self.input, self.finds) = (None, None);
+                (self.files.input, self.files.finds) = (None, None);
                 // Some shells run the last one themselves.
                 self.taint(&assigned);
             }

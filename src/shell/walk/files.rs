@@ -1,6 +1,8 @@
 //! The files that a line runs and reads, and what it writes to files that it runs.
 
-use super::{LineFiles, PathBase, ScriptFile, ShellWalk, places::lexical};
+use std::collections::HashMap;
+
+use super::{PathBase, ShellWalk, places::lexical};
 use crate::{
     model::{Certainty, Level, Target, TargetAction},
     shell::{
@@ -17,6 +19,43 @@ const DATA_MAX: usize = 4;
 /// No more is kept of what a line writes.
 const WRITTEN_MAX_BYTES: usize = 64 * 1024;
 
+/// A script file that a command runs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::shell) struct ScriptFile {
+    /// Where it runs, seen from the call's directory; empty for that directory itself.
+    pub(in crate::shell) dir: String,
+    /// The file, seen from the call's directory; empty if its part tells.
+    pub(in crate::shell) path: String,
+    /// What of it is run.
+    pub(in crate::shell) part: ScriptPart,
+}
+
+/// The files that a line leads to, seen from the call's directory.
+#[derive(Default)]
+pub(in crate::shell) struct LineFiles {
+    /// Those that it runs.
+    pub(in crate::shell) scripts: Vec<ScriptFile>,
+    /// Those that it reads: what they name, its commands may take.
+    pub(in crate::shell) data: Vec<String>,
+}
+
+/// What a walk has seen of files, by where they are, seen from the call's directory.
+#[derive(Default)]
+pub(in crate::shell) struct FileTraces {
+    /// Those that are worth reading.
+    line: LineFiles,
+    /// The file that is the standard input of the command at hand.
+    pub(super) input: Option<String>,
+    /// The pattern of names by which a `find` before this in a pipeline looks for what it prints.
+    pub(in crate::shell) finds: Option<String>,
+    /// What the line writes to files.
+    written: HashMap<String, String>,
+    /// The files that the line copies or renames: from, to.
+    copies: Vec<(String, String)>,
+    /// Those of them that it renames, each with how much was found by then.
+    moves: Vec<(usize, (String, String))>,
+}
+
 impl ShellWalk<'_> {
     /// Notes that a script file is run.
     pub(in crate::shell) fn runs_script(&mut self, file: &Field) {
@@ -27,14 +66,14 @@ impl ShellWalk<'_> {
 
     /// The same for what a shell reads from its standard input.
     pub(in crate::shell) fn runs_input(&mut self) {
-        if let Some(path) = self.input.take() {
+        if let Some(path) = self.files.input.take() {
             self.runs_file(path);
         }
     }
 
     /// The same for a script that is put together of what the line has read.
     pub(in crate::shell) fn runs_data(&mut self) {
-        for path in self.files.data.clone() {
+        for path in self.files.line.data.clone() {
             self.runs_file(path);
         }
     }
@@ -45,7 +84,7 @@ impl ShellWalk<'_> {
             self.place(&Field::exact(if dir.is_empty() { "." } else { dir }))
         {
             let dir = lexical(&dir);
-            self.files.scripts.push(ScriptFile { dir, path: String::new(), part });
+            self.files.line.scripts.push(ScriptFile { dir, path: String::new(), part });
         }
     }
 
@@ -62,7 +101,7 @@ impl ShellWalk<'_> {
     fn runs_file(&mut self, path: String) {
         let PathBase::Known(dir) = self.base.clone() else { return };
         let plain = lexical(&path);
-        if let Some(text) = self.written.get(&plain).cloned() {
+        if let Some(text) = self.files.written.get(&plain).cloned() {
             self.subscript(&text);
         }
         let name = plain.rsplit('/').next().unwrap_or(&plain);
@@ -72,18 +111,18 @@ impl ShellWalk<'_> {
                     lexical(to) == lexical(above) && from.rsplit('/').next() == Some(name)
                 })
         };
-        let copied = self.copies.iter().filter(is_it).map(|(from, _)| from.clone());
+        let copied = self.files.copies.iter().filter(is_it).map(|(from, _)| from.clone());
         let all = copied.chain([path]).map(|path| {
             let part = ScriptPart::All;
             ScriptFile { dir: dir.clone(), path, part }
         });
-        self.files.scripts.extend(all.collect::<Vec<_>>());
+        self.files.line.scripts.extend(all.collect::<Vec<_>>());
     }
 
     /// The files that the line leads to. What it reads counts only if a command that can destroy something takes
     /// what is not known.
     pub(in crate::shell) fn take_files(&mut self) -> LineFiles {
-        let files = std::mem::take(&mut self.files);
+        let files = std::mem::take(&mut self.files.line);
         let destroys = self.found.iter().any(|it| it.level > Level::Creates);
         let data = if self.takes_any && destroys { files.data } else { Vec::new() };
         LineFiles { data, ..files }
@@ -99,8 +138,8 @@ impl ShellWalk<'_> {
     }
 
     pub(super) fn reads_file(&mut self, path: String) {
-        if self.files.data.len() < DATA_MAX && !self.files.data.contains(&path) {
-            self.files.data.push(path);
+        if self.files.line.data.len() < DATA_MAX && !self.files.line.data.contains(&path) {
+            self.files.line.data.push(path);
         }
     }
 
@@ -142,9 +181,9 @@ impl ShellWalk<'_> {
             if let ([from, to], false) = (operands.as_slice(), is_turned) {
                 let renamed = (self.place(from).0, self.place(to).0);
                 if words[0] == "mv" {
-                    self.moves.push((self.found.len(), renamed.clone()));
+                    self.files.moves.push((self.found.len(), renamed.clone()));
                 }
-                self.copies.push(renamed);
+                self.files.copies.push(renamed);
             }
         }
         for redirect in command.redirects.iter().filter(|redirect| !redirect.is_stdin) {
@@ -152,7 +191,7 @@ impl ShellWalk<'_> {
             let Some(text) = printed_text(&words, stdin) else { continue };
             let target = self.quietly(|walk| walk.one(word));
             if let (path, Certainty::Exact) = self.place(&target) {
-                let written = self.written.entry(lexical(&path)).or_default();
+                let written = self.files.written.entry(lexical(&path)).or_default();
                 if !keeps {
                     written.clear();
                 }
@@ -165,7 +204,7 @@ impl ShellWalk<'_> {
 
     /// What the line renames and then destroys by its new name: the same targets by the old one.
     pub(super) fn add_renamed(&mut self) {
-        for (renamed, (from, to)) in std::mem::take(&mut self.moves) {
+        for (renamed, (from, to)) in std::mem::take(&mut self.files.moves) {
             let (plain, name) = (lexical(&to), from.trim_end_matches('/').rsplit('/').next());
             let inside = format!("{plain}/{}", name.unwrap_or_default());
             for simple in self.found.iter_mut().skip(renamed) {

@@ -16,10 +16,11 @@ use std::{cell::Cell, collections::HashMap, rc::Rc};
 use super::ShellContext;
 use super::flags::Field;
 use super::guard;
-use super::recipes::ScriptPart;
 use super::syntax::{Grammar, ShellNode};
 use super::verdict::{CommandCall, CommandInput, CommandVerdict, unknown};
 use crate::model::{Level, Simple};
+use files::FileTraces;
+pub(super) use files::{LineFiles, ScriptFile};
 pub(super) use places::lexical;
 use variables::{Variable, VariableFacts};
 
@@ -49,26 +50,6 @@ pub(super) enum PathBase {
     Known(String),
     /// Somewhere.
     Dynamic,
-}
-
-/// A script file that a command runs.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ScriptFile {
-    /// Where it runs, seen from the call's directory; empty for that directory itself.
-    pub(super) dir: String,
-    /// The file, seen from the call's directory; empty if its part tells.
-    pub(super) path: String,
-    /// What of it is run.
-    pub(super) part: ScriptPart,
-}
-
-/// The files that a line leads to, seen from the call's directory.
-#[derive(Default)]
-pub(super) struct LineFiles {
-    /// Those that it runs.
-    pub(super) scripts: Vec<ScriptFile>,
-    /// Those that it reads: what they name, its commands may take.
-    pub(super) data: Vec<String>,
 }
 
 /// The functions of `judge` that a walk calls. They are passed in, because judging `sudo …` or
@@ -115,18 +96,8 @@ pub(super) struct ShellWalk<'scope> {
     believes: bool,
     /// Whether one of them was used.
     followed: Cell<bool>,
-    /// The files that are worth reading, if it is known where they are.
-    files: LineFiles,
-    /// The file that is the standard input of the command at hand, seen from the call's directory.
-    pub(super) input: Option<String>,
-    /// The pattern of names by which a `find` before this in a pipeline looks for what it prints.
-    pub(super) finds: Option<String>,
-    /// What the line writes to files, by where they are.
-    written: HashMap<String, String>,
-    /// The files that the line copies or renames: from, to.
-    copies: Vec<(String, String)>,
-    /// Those of them that it renames, each with how much was found by then.
-    moves: Vec<(usize, (String, String))>,
+    /// What is known of the files that the line reads, writes and runs.
+    pub(super) files: FileTraces,
     /// The places outside that commands name which only look.
     named: Vec<String>,
     /// Whether something runs with words or input that are not known: any place the line names may be
@@ -167,12 +138,7 @@ impl<'scope> ShellWalk<'scope> {
             bound: Vec::new(),
             believes: true,
             followed: Cell::new(false),
-            files: LineFiles::default(),
-            input: None,
-            finds: None,
-            written: HashMap::new(),
-            copies: Vec::new(),
-            moves: Vec::new(),
+            files: FileTraces::default(),
             named: Vec::new(),
             takes_any: false,
             aliases: Vec::new(),

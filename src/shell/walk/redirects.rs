@@ -35,7 +35,7 @@ impl ShellWalk<'_> {
                 }
                 if let (path, Certainty::Exact) = self.place(&field) {
                     self.reads_file(path.clone());
-                    self.input = Some(path);
+                    self.files.input = Some(path);
                 }
                 CommandInput::File
             }
