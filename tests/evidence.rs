@@ -96,7 +96,7 @@ fn what_an_undo_left_for_a_conflict_is_undone_with_force() {
     ours(&mut world, &["undo", "--yes"], 3);
     assert_eq!(["a", "b"].map(|path| world.read(path)), ["mine", "first"]);
     ours(&mut world, &["undo", "--force", "--yes"], 0);
-    assert_eq!(world.read("a"), "first");
+    assert_eq!(["a", "c"].map(|path| world.read(path)), ["first", "zero"]);
     ours(&mut world, &["redo", "--yes"], 0);
     assert_eq!(["a", "b"].map(|path| world.read(path)), ["mine", "first"]);
     // Without it, the turn before is the next.

@@ -307,6 +307,25 @@ fn a_file_of_up_to_a_megabyte_is_held_between_steps_and_a_larger_one_is_named() 
 }
 
 #[test]
+fn of_a_turn_that_left_what_is_not_held_no_lines_are_counted() {
+    for mut world in [World::new(), World::with_git()] {
+        write(&world.settings(), "deadline = \"60s\"\n");
+        let huge = |seed| noise(seed, (1 << 20) + 8);
+        world.write("huge", huge(1));
+        run(&mut world, "zero", "make nothing", |_| ());
+        edits(&mut world, "one", "huge", &huge(2));
+        edits(&mut world, "one", "huge", &huge(3));
+        run(&mut world, "one", "rm huge", |world| {
+            fs::remove_file(world.root().join("huge")).unwrap();
+        });
+        let told: Value =
+            serde_json::from_str(&ours(&mut world, &["list", "--json"], 0).stdout).unwrap();
+        let counts = ["changed", "added", "removed"].map(|name| &told[0][name]);
+        assert_eq!(counts, [&json!(1), &Value::Null, &Value::Null], "{}", told[0]);
+    }
+}
+
+#[test]
 fn where_the_contents_of_a_turn_are_full_the_next_edit_takes_a_checkpoint() {
     for mut world in projects() {
         // Eight megabytes are the limit.
