@@ -366,6 +366,7 @@ fn what_is_not_held_is_asked_about_however_a_line_reaches_it() {
         fs::File::create(world.root().join(format!("data/f{n}"))).unwrap();
     }
     world.write("a.big", "x".repeat(1_100_000));
+    world.write("sub/c.big", "x".repeat(1_100_000));
     for line in [
         "rm data/*",
         "rm -f data/f*",
@@ -379,6 +380,7 @@ fn what_is_not_held_is_asked_about_however_a_line_reaches_it() {
         "find . -name '*g' -print0 | sort -z | xargs -0 rm -f",
         "find data -name 'f1*' -delete",
         "find . -name data -exec rm -rf {} +",
+        "find . -name sub -exec rm -rf {} +",
         "find . -name 'd*' | xargs rm -rf",
         "find . -name '*.pyc' -delete; find . -name '*.big' -delete",
     ] {
