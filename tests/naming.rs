@@ -88,7 +88,12 @@ fn what_an_agent_left_before_git_init_is_known_after_it() {
     git(&world, &world.root(), INITS[0]);
     world.write("b", "mine\n");
     let done = world.run(&["undo", "--yes"]);
-    assert!(done.stdout.contains("1 conflict kept: b"), "{}{}", done.stdout, done.stderr);
+    assert!(
+        done.stdout.contains("1 path changed by others kept: b"),
+        "{}{}",
+        done.stdout,
+        done.stderr
+    );
     assert_eq!((world.read("a").as_str(), world.read("b").as_str()), ("a\n", "mine\n"));
 }
 

@@ -138,6 +138,29 @@ fn a_check_claims_no_more_than_it_looked_at() {
     }
 }
 
+/// An undo of all that one session did marks each of its turns, and is about nothing that it did not touch.
+#[test]
+fn a_session_that_is_undone_is_undone_in_all_its_turns() {
+    let mut world = project();
+    run(&mut world, "s/one", "make a", |world| world.write("a", "s"));
+    run(&mut world, "t/one", "make b", |world| world.write("b", "t"));
+    run(&mut world, "s/two", "make c", |world| world.write("c", "s"));
+    let whole = ["undo", "--whole-session", "--session", "s", "--yes"];
+    let said = ours(&mut world, &whole, 0).stdout;
+    assert!(said.contains("1 path changed by others kept: b\n"), "{said}");
+    let now = |world: &World| ["a", "b"].map(|path| world.read(path));
+    assert_eq!(now(&world), ["first", "t"]);
+    let rows = ours(&mut world, &["list", "--json"], 0).stdout;
+    let rows: Value = serde_json::from_str(&rows).unwrap();
+    let undone: Vec<_> = rows.as_array().unwrap().iter().map(|row| &row["undone"]).collect();
+    assert_eq!(undone, [true, false, true]);
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert_eq!(now(&world), ["first", "first"], "the turn of the other session is next");
+    ours(&mut world, &["redo", "--yes"], 0);
+    ours(&mut world, &["redo", "--yes"], 0);
+    assert_eq!(now(&world), ["s", "t"]);
+}
+
 /// Two sessions at work, one after the other: what the other one did is told as such, and stays.
 #[test]
 fn the_work_of_another_session_is_told_as_such() {
@@ -168,7 +191,7 @@ fn the_work_of_another_session_is_told_as_such() {
         [
             "restore a +1 −1",
             "recreate gone deleted since, by another session",
-            "keep b changed since, by another session (use --force)",
+            "keep b changed since, by another session",
             "keep both made since, then changed (--force removes it)",
             "keep mine not made by the agent",
             "keep new made by another session",

@@ -82,7 +82,8 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &UndoArgs) -> Result<Exit> {
         Error::other(none, "`beforehand list` shows what there is")
     })?;
     origin::say_if_swapped(process, &project);
-    step(process, &project, &target, "undo", (&args.how, args.patch))
+    let of_session = args.whole_session;
+    step(process, &project, &target, ("undo", of_session), (&args.how, args.patch))
 }
 
 /// Where the next undo goes back to: before the last turn or restore that changed something, or the
@@ -186,7 +187,7 @@ pub(crate) fn redo(process: &mut Process<'_>, how: &UndoOptions) -> Result<Exit>
             "only an undo can be redone, and only until something else happens",
         )
     })?;
-    step(process, &project, &target, "redo", (how, false))
+    step(process, &project, &target, ("redo", false), (how, false))
 }
 
 /// A step along the line puts back exactly what was there; what people made or changed since
@@ -195,11 +196,11 @@ fn step(
     process: &mut Process<'_>,
     project: &Project,
     target: &Checkpoint,
-    verb: &'static str,
+    (verb, whole_session): (&'static str, bool),
     (how, patch): (&UndoOptions, bool),
 ) -> Result<Exit> {
     let consent = Consent { dry_run: how.dry_run, yes: how.yes, json: how.json, patch };
-    let request = RestoreRequest { index: !patch, ..request(target, verb, how) };
+    let request = RestoreRequest { index: !patch, whole_session, ..request(target, verb, how) };
     carry_out(process, Restore { project, checkpoint: target, request: &request }, consent)
 }
 

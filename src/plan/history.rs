@@ -9,21 +9,39 @@ use std::collections::HashSet;
 
 use crate::model::{Agent, By, Checkpoint, CheckpointId, Reason, SessionId};
 
-/// The verbs that restores are marked with, in [`crate::model::Cause::tool`].
-const UNDO: &str = "undo";
+/// The verb that a redo is marked with, in [`crate::model::Cause::tool`].
 const REDO: &str = "redo";
-const UNDO_OF_PART: &str = "undo (in part)";
 
-/// One that left what others had changed meanwhile: with `--force` it can be done again.
-const UNDO_BUT_CONFLICTS: &str = "undo (conflicts kept)";
+/// What an undo took back, as the checkpoint before it is marked, in [`crate::model::Cause::tool`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UndoMark {
+    /// All that the session did since, and not one turn or restore.
+    pub of_session: bool,
+    /// It left what others had changed meanwhile: with `--force` it can be done again.
+    pub has_conflicts: bool,
+}
 
-/// What the checkpoint before a restore is marked with, for which a verb asked. An undo may have been of a
-/// part of what it could have taken back, and may have left conflicts.
-pub fn mark(verb: &str, is_part: bool, has_conflicts: bool) -> &str {
-    match (verb, is_part, has_conflicts) {
-        (UNDO, true, _) => UNDO_OF_PART,
-        (UNDO, false, true) => UNDO_BUT_CONFLICTS,
-        (verb, _, _) => verb,
+impl UndoMark {
+    /// The mark of an undo of only some of what could have been taken back.
+    pub const IN_PART: &str = "undo (in part)";
+
+    /// The mark itself.
+    pub fn text(self) -> &'static str {
+        match (self.of_session, self.has_conflicts) {
+            (false, false) => "undo",
+            (false, true) => "undo (conflicts kept)",
+            (true, false) => "undo (session)",
+            (true, true) => "undo (session, conflicts kept)",
+        }
+    }
+
+    /// The mark of a checkpoint; `None` if what it was taken before took back no whole turn.
+    fn of(checkpoint: &Checkpoint) -> Option<Self> {
+        let verb = verb(checkpoint)?;
+        let all = [(false, false), (false, true), (true, false), (true, true)];
+        let mut all =
+            all.map(|(of_session, has_conflicts)| Self { of_session, has_conflicts }).into_iter();
+        all.find(|mark| mark.text() == verb)
     }
 }
 
@@ -38,11 +56,8 @@ pub fn undo_target<'a>(
     session: Option<&str>,
     force: bool,
 ) -> Option<&'a Checkpoint> {
-    let is_whole = |event: &Checkpoint| match verb(event) {
-        Some(UNDO) => true,
-        Some(UNDO_BUT_CONFLICTS) => !force,
-        Some(_) | None => false,
-    };
+    let is_whole =
+        |event: &Checkpoint| UndoMark::of(event).is_some_and(|mark| !(force && mark.has_conflicts));
     let mut undone: Vec<&Checkpoint> =
         newest_first.iter().filter(|checkpoint| passed.contains(&checkpoint.id)).collect();
     let mut gone_back_to: Vec<&Checkpoint> = Vec::new();
@@ -57,9 +72,8 @@ pub fn undo_target<'a>(
             Reason::Call => (),
             // What an undo went to is where we are; look at what led there.
             Reason::BeforeRestore if is_whole(event) => {
-                let target = of(event, newest_first)?;
-                gone_back_to.push(target);
-                undone.push(target);
+                gone_back_to.extend(of(event, newest_first));
+                undone.extend(taken_back(event, newest_first));
             }
             Reason::BeforeRestore if is_undo(event) => (),
             // An undo that was done again is none.
@@ -72,6 +86,23 @@ pub fn undo_target<'a>(
         }
     }
     None
+}
+
+/// The checkpoints that began what an undo took back: that before the turn or the restore, or all of a
+/// session. None if it was pruned.
+fn taken_back<'a>(
+    undo: &'a Checkpoint,
+    newest_first: &'a [Checkpoint],
+) -> impl Iterator<Item = &'a Checkpoint> {
+    let target = of(undo, newest_first);
+    let of_session = UndoMark::of(undo).is_some_and(|mark| mark.of_session);
+    let is_between = move |it: &&Checkpoint| {
+        target.is_some_and(|target| {
+            let is_since = (target.sequence..undo.sequence).contains(&it.sequence);
+            it.id == target.id || of_session && is_since && is_same_session(it, target)
+        })
+    };
+    newest_first.iter().filter(is_between)
 }
 
 /// Whether one of the undos that came after a restore went back to before it: to take it back now
@@ -111,15 +142,17 @@ fn session_of(checkpoint: &Checkpoint) -> Option<(Agent, &SessionId)> {
 /// The checkpoints, of all of a root, newest first, before turns and restores that an undo took back
 /// and that were not done again since.
 pub fn undone(newest_first: &[Checkpoint]) -> HashSet<CheckpointId> {
-    let (mut undone, mut taken_back) = (HashSet::new(), HashSet::new());
+    let (mut undone, mut redone) = (HashSet::new(), HashSet::new());
     for event in newest_first {
         // A restore that was itself taken back took nothing back.
         if let (Some(verb), Some(of)) = (verb(event), event.cause.of)
-            && verb != UNDO_OF_PART
-            && !taken_back.contains(&event.id)
+            && verb != UndoMark::IN_PART
+            && !redone.contains(&event.id)
         {
-            taken_back.insert(of);
-            undone.extend([UNDO, UNDO_BUT_CONFLICTS].contains(&verb).then_some(of));
+            redone.insert(of);
+            if UndoMark::of(event).is_some() {
+                undone.extend(taken_back(event, newest_first).map(|it| it.id));
+            }
         }
     }
     undone
@@ -135,9 +168,11 @@ pub fn session_target<'a>(
         caller(checkpoint).is_some() && session.is_none_or(|session| is_of(checkpoint, session))
     };
     let newest = newest_first.iter().find(fits)?;
-    let is_same =
-        |it: &&Checkpoint| session_of(it).is_some() && session_of(it) == session_of(newest);
-    newest_first.iter().rev().find(is_same)
+    newest_first.iter().rev().find(|it| is_same_session(it, newest))
+}
+
+fn is_same_session(one: &Checkpoint, other: &Checkpoint) -> bool {
+    session_of(one).is_some() && session_of(one) == session_of(other)
 }
 
 /// Whether a checkpoint was taken before a call of the session.
@@ -165,7 +200,7 @@ pub fn redo_target(newest_first: &[Checkpoint]) -> Option<&Checkpoint> {
 
 /// Whether a checkpoint was taken before an undo, of whatever it was.
 fn is_undo(checkpoint: &Checkpoint) -> bool {
-    verb(checkpoint).is_some_and(|it| [UNDO, UNDO_OF_PART, UNDO_BUT_CONFLICTS].contains(&it))
+    UndoMark::of(checkpoint).is_some() || verb(checkpoint) == Some(UndoMark::IN_PART)
 }
 
 fn verb(checkpoint: &Checkpoint) -> Option<&str> {
@@ -194,6 +229,9 @@ mod tests {
 
     use super::*;
     use crate::model::{Cause, TurnId};
+
+    const UNDO: &str = "undo";
+    const CONFLICTS_KEPT: &str = "undo (conflicts kept)";
 
     fn id(number: u64) -> CheckpointId {
         CheckpointId::from_bits(number)
@@ -279,13 +317,13 @@ mod tests {
 
     #[test]
     fn the_rest_of_a_turn_is_undone_after_a_part_of_it() {
-        let mut line = vec![turn(1, "a"), turn(2, "b"), restore(3, UNDO_OF_PART, 2)];
+        let mut line = vec![turn(1, "a"), turn(2, "b"), restore(3, UndoMark::IN_PART, 2)];
         assert!(undone(&line).is_empty());
         assert_eq!(next(&mut line, REDO), Some(3));
         assert_eq!(next(&mut line, UNDO), Some(4));
         assert_eq!(next(&mut line, UNDO), Some(2));
         assert_eq!(next(&mut line, UNDO), Some(1));
-        let mut line = vec![turn(1, "a"), turn(2, "b"), restore(3, UNDO_OF_PART, 2)];
+        let mut line = vec![turn(1, "a"), turn(2, "b"), restore(3, UndoMark::IN_PART, 2)];
         assert_eq!(next(&mut line, UNDO), Some(2));
         assert_eq!(next(&mut line, REDO), Some(4));
         assert_eq!(next(&mut line, REDO), Some(3));
@@ -293,7 +331,7 @@ mod tests {
 
     #[test]
     fn what_an_undo_left_for_conflicts_is_undone_only_with_force() {
-        let left = || vec![restore(3, UNDO_BUT_CONFLICTS, 2), turn(2, "b"), turn(1, "a")];
+        let left = || vec![restore(3, CONFLICTS_KEPT, 2), turn(2, "b"), turn(1, "a")];
         let target = |force| undo_target(&left(), &[], None, force).map(|it| it.sequence);
         assert_eq!([target(false), target(true)], [Some(1), Some(2)]);
         assert!(undone(&left()).contains(&id(2)));
@@ -321,6 +359,29 @@ mod tests {
         assert_eq!(next_of(&mut line, "s"), None);
         assert_eq!(next(&mut line, REDO), Some(6));
         assert_eq!(next_of(&mut line, "s"), Some(1), "it was done again");
+    }
+
+    #[test]
+    fn an_undo_of_a_session_takes_back_all_its_turns() {
+        let mut other = turn(2, "x");
+        other.cause.by.as_mut().unwrap().session = SessionId("other".to_owned());
+        let all =
+            || vec![turn(1, "a"), other.clone(), turn(3, "b"), restore(4, "undo (session)", 1)];
+        let mut line = all();
+        assert_eq!(next(&mut line, UNDO), Some(2), "of the other session");
+        assert_eq!(next(&mut line, UNDO), None);
+        let mut line = all();
+        line.reverse();
+        assert_eq!(undone(&line), [id(1), id(3)].into());
+        assert_eq!(next(&mut line, REDO), Some(4));
+        line.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.sequence));
+        assert!(undone(&line).is_empty());
+    }
+
+    #[test]
+    fn what_an_undo_took_back_may_be_pruned() {
+        let mut line = vec![turn(1, "a"), turn(3, "c"), restore(4, UNDO, 3), restore(5, UNDO, 2)];
+        assert_eq!(next(&mut line, UNDO), Some(1));
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod restore_plan;
 pub use bisect::{NextProbe, StateVerdict, probe};
 pub use choose::{Choosable, Chosen};
 pub use diff::{Change, DirectoryReader, changes, entry_at};
-pub use history::{mark, redo_target, session_target, undo_target, undone};
+pub use history::{UndoMark, redo_target, session_target, undo_target, undone};
 pub use left_out::ByPath;
 pub use picked::{Pick, Picked};
 pub use prune::{Chunk, Pin, Pins, PrunePlan, RetentionInput, RetentionLimits, Why, ages, evict};

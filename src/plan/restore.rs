@@ -35,6 +35,8 @@ pub struct Past<'a> {
     pub merges: &'a BTreeMap<RelPath, Merged>,
     /// What the agent made, and another author changed after it.
     pub edited: &'a BTreeSet<RelPath>,
+    /// What another author changed, and what is undone did not.
+    pub others: &'a BTreeSet<RelPath>,
     /// What is new since, and ignored now.
     pub ignored: &'a BTreeSet<RelPath>,
     /// What the checkpoint left out.
@@ -102,6 +104,7 @@ fn plan_change(
     let known = PathFacts {
         author: past.authors.get(&path).copied().unwrap_or_default(),
         was_edited: past.edited.contains(&path),
+        is_of_others: past.others.contains(&path),
         is_ignored: past.ignored.contains(&path),
         uncovered: left_out.then.over(&path),
         unseen: left_out.now.over(&path),
@@ -198,10 +201,12 @@ fn add_repositories(
 }
 
 /// What is known of a path besides what it was and is.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Copy)]
 struct PathFacts {
     author: Author,
     was_edited: bool,
+    is_of_others: bool,
     is_ignored: bool,
     uncovered: Option<SkipReason>,
     unseen: Option<SkipReason>,
@@ -229,6 +234,9 @@ fn decide(
                 Action::Restore
             }
             Author::Session(_) | Author::Other if options.merge && known.merges => Action::Merge,
+            Author::Session(_) | Author::Other if known.is_of_others => {
+                Action::Keep(KeepReason::OfOthers)
+            }
             Author::Session(_) | Author::Other | Author::Unclear => {
                 Action::Keep(KeepReason::Edited)
             }

@@ -55,6 +55,8 @@ pub enum KeepReason {
     New,
     /// Another author changed it after the agent: a conflict.
     Edited,
+    /// Another author changed it, and what is undone did not.
+    OfOthers,
     /// Another author changed it, and nothing of the agent's is left in it.
     Merged,
     /// It was created since and is ignored, and nothing shows that the agent made it.

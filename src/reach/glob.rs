@@ -189,6 +189,19 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_looked_for_on_the_way_to_a_path_and_below_it() {
+        let top = std::env::temp_dir().join(format!("beforehand-names-{}", std::process::id()));
+        fs::create_dir_all(top.join("way/held/below")).unwrap();
+        let has = |pattern| has_name(&top, &top.join("way/held"), pattern);
+        assert_eq!(["way", "h*", "b?low"].map(has), [Some(true); 3]);
+        assert_eq!(has("*.pyc"), None);
+        assert_eq!(has_name(&top.join("way"), &top.join("way/held"), "way"), Some(true));
+        for name in ["way/held/below", "way/held", "way", ""] {
+            fs::remove_dir(top.join(name)).unwrap();
+        }
+    }
+
+    #[test]
     fn more_matches_than_are_told_apart_mean_their_directory() {
         let top = std::env::temp_dir().join(format!("beforehand-many-{}", std::process::id()));
         fs::create_dir_all(top.join("data")).unwrap();

@@ -48,7 +48,7 @@ pub(super) struct Authorship {
     pub(super) authors: BTreeMap<RelPath, Author>,
     /// What was made since and then changed by another author.
     pub(super) edited: BTreeSet<RelPath>,
-    /// What another author changed and the agent of the turn was never seen to touch.
+    /// What another author changed, and what is undone did not: the agent of the turn, or the restore.
     pub(super) others: BTreeSet<RelPath>,
 }
 
@@ -132,8 +132,8 @@ impl Authors {
         let mut authorship = self.by_path(restore.project, changes, unscanned, skipped);
         if restore.request.verb == "undo" {
             self.drop_restored(restore.project, &mut authorship, changes);
+            authorship.others = self.others(&authorship.authors);
         }
-        authorship.others = self.others(&authorship.authors);
         authorship
     }
 
@@ -165,7 +165,7 @@ impl Authors {
     /// What another author changed and the agent of the turn was never seen to touch.
     fn others(&self, authors: &BTreeMap<RelPath, Author>) -> BTreeSet<RelPath> {
         let is_others = |(path, author): &(&RelPath, &Author)| {
-            author.is_another() && !self.knowledge.was_left(path)
+            author.is_another() && !self.knowledge.was_touched(path)
         };
         authors.iter().filter(is_others).map(|(path, _)| path.clone()).collect()
     }
@@ -243,7 +243,7 @@ pub(super) fn of_restore(
         attribution::merged(&project.state.root(&project.root), checkpoint.id)
             .into_iter()
             .collect();
-    let (mut authors, mut made) = (BTreeMap::new(), BTreeSet::new());
+    let (mut authors, mut made, mut others) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
     for change in changes {
         let (path, here) = (&change.path, change.after);
         let then = entry_at(project, &restored, path, side)?;
@@ -261,6 +261,10 @@ pub(super) fn of_restore(
             || side == PathSide::Root && (is_merged() || is_on_the_way_to(&merged, change))
             || side == PathSide::Outside && is_on_the_way(&restored, change);
         let author = if is_ours { Author::Restore } else { Author::Other };
+        // What it left as it was is none of its own.
+        others.extend(
+            (!is_ours && is_same(then.as_ref(), change.before.as_ref())).then(|| path.clone()),
+        );
         authors.insert(path.clone(), author);
         made.extend(then.map(|_| path.clone()));
     }
@@ -271,7 +275,8 @@ pub(super) fn of_restore(
             }
         }
     }
-    Ok(Authorship::of(authors, changes, |change| made.contains(&change.path)))
+    let of_restore = Authorship::of(authors, changes, |change| made.contains(&change.path));
+    Ok(Authorship { others, ..of_restore })
 }
 
 /// Whether a restore had to make a directory for what it merged, or put there instead.

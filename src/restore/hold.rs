@@ -8,12 +8,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Restore, prepared::Prepared};
+use super::{Restore, RestoreRequest, prepared::Prepared};
 use crate::{
     crash,
     error::{Error, Result},
     model::{Cause, Checkpoint, CheckpointId, Kind, RelPath, Skipped},
-    plan::{RestorePlan, Step, mark},
+    plan::{RestorePlan, Step, UndoMark},
     process::Process,
     project::Project,
     restore_log::{Announced, RestoreLog},
@@ -52,7 +52,7 @@ impl Restore<'_> {
         prepared: &Prepared,
         stored_scan: Option<Scan>,
     ) -> Result<CheckpointId> {
-        let Self { project, checkpoint, request } = self;
+        let Self { project, checkpoint, .. } = self;
         let plan = &prepared.plan;
         // What the scan holds by itself need not be named.
         let is_held =
@@ -77,9 +77,8 @@ impl Restore<'_> {
         scan.repositories.dedup();
         scan.absent = absent.into_iter().map(|step| step.path.at_top()).collect();
         refuse_unheld(&scan.unheld, plan)?;
-        let tool =
-            Some(mark(request.verb, prepared.is_part(), prepared.has_conflicts()).to_owned());
-        let cause = Cause { tool, ..Cause::before_restore(checkpoint.id) };
+        let tool = mark(self.request, prepared).to_owned();
+        let cause = Cause { tool: Some(tool), ..Cause::before_restore(checkpoint.id) };
         let draft =
             Draft { cause, taken_at: process.now, scan, always: true, deadline: None, after: None };
         let saved = project.store.save(draft)?;
@@ -87,6 +86,17 @@ impl Restore<'_> {
         refuse_unheld_repository(project, &saved.checkpoint, prepared)?;
         Ok(saved.checkpoint.id)
     }
+}
+
+/// What the checkpoint before a restore is marked with.
+fn mark(request: &RestoreRequest, prepared: &Prepared) -> &'static str {
+    if request.verb != "undo" {
+        return request.verb;
+    }
+    if prepared.is_part() {
+        return UndoMark::IN_PART;
+    }
+    UndoMark { of_session: request.whole_session, has_conflicts: prepared.has_conflicts() }.text()
 }
 
 fn replaced(prepared: &Prepared) -> impl Iterator<Item = &RepositoryStep> {

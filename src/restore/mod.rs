@@ -129,6 +129,8 @@ pub(crate) struct RestoreRequest {
     /// Whether the repository is made as it was, though it is whole. One that is gone, broken or
     /// another one is in any case.
     pub(crate) repository: bool,
+    /// Whether it is about all that a session did since, and not one turn.
+    pub(crate) whole_session: bool,
     /// Where it takes the files from.
     pub(crate) source: RestoreSource,
 }
@@ -168,6 +170,7 @@ impl RestoreRequest {
             outside: false,
             head: false,
             repository: false,
+            whole_session: false,
             source,
         }
     }

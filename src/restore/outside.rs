@@ -50,27 +50,20 @@ fn absent(project: &Project, checkpoint: &Checkpoint) -> BTreeSet<PathBuf> {
     absent.filter(|path| !is_held_out(path)).collect()
 }
 
-/// What would happen there, and what of it the agent of the turn was never seen to touch.
-#[derive(Default)]
-pub(super) struct PlannedOutside {
-    pub(super) plan: OutsidePlan,
-    pub(super) others: BTreeSet<RelPath>,
-}
-
 /// Plans a restore of what is there now.
 pub(super) fn plan(
     restore: Restore<'_>,
     then: &Tree,
     seen: &RootComparison,
     paths: &BTreeSet<PathBuf>,
-) -> Result<PlannedOutside> {
+) -> Result<OutsidePlan> {
     let Restore { project, checkpoint, request } = restore;
     let skipped = &checkpoint.skipped;
     let outside = Outside { then: &then.outside, skipped, absent: &BTreeSet::new(), apart: &[] };
     let mut changes = outside.changes(paths, &seen.now.outside);
     changes.retain(|change| request.picked.has_outside(&change.path));
     if changes.is_empty() {
-        return Ok(PlannedOutside::default());
+        return Ok(OutsidePlan::default());
     }
     let (skipped_then, skipped_now) = (from_top(skipped), skipped_now(&seen.scan));
     let side = PathSide::Outside;
@@ -90,11 +83,12 @@ pub(super) fn plan(
             Authorship { authors: reverted.authors, ..Authorship::default() }
         }
         // Nothing outside the project comes from a fork.
-        RestoreSource::Fork(_) => return Ok(PlannedOutside::default()),
+        RestoreSource::Fork(_) => return Ok(OutsidePlan::default()),
     };
     let past = Past {
         authors: &authorship.authors,
         edited: &authorship.edited,
+        others: &authorship.others,
         merges: &BTreeMap::new(),
         ignored: &BTreeSet::new(),
         skipped_then: &skipped_then,
@@ -110,7 +104,7 @@ pub(super) fn plan(
     };
     keep_in_git_dirs(Path::new("/"), own.as_ref(), request.repository, &mut steps);
     make_executable(Path::new("/"), &mut steps, KeepReason::Changed);
-    Ok(PlannedOutside { plan: with_stamps(steps), others: authorship.others })
+    Ok(with_stamps(steps))
 }
 
 /// Plans to go to one end of an interrupted restore. `wanted` is what that has where `to` does not say it.

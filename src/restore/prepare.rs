@@ -260,8 +260,8 @@ impl Restore<'_> {
     ) -> Result<Prepared> {
         let Self { project, checkpoint, .. } = self;
         let mut plan = self.plan_files(&mut view, &facts, &mut repositories);
-        let elsewhere = outside::plan(self, &view.then, &view.seen, &view.outside)?;
-        let mut outside_left = self.add_outside(&mut plan, elsewhere.plan, &mut repositories);
+        let outside = outside::plan(self, &view.then, &view.seen, &view.outside)?;
+        let mut outside_left = self.add_outside(&mut plan, outside, &mut repositories);
         leave_missing(project, &mut plan.steps);
         leave_missing(project, &mut plan.outside.steps);
         leave_to_repositories(project, &mut plan, &repositories.steps);
@@ -272,7 +272,7 @@ impl Restore<'_> {
         plan::keep_executable(&mut plan.outside.steps);
         outside_left.retain(|left| moved.values().all(|to| to != left));
         let new_unheld = self.new_unheld(&view, &facts, &plan, &moved)?;
-        let ChangeFacts { authorship, merges, mut inner, built_on, .. } = facts;
+        let ChangeFacts { merges, mut inner, built_on, .. } = facts;
         inner.retain_in(project, &plan);
         let versions = inner.back_to.values().map(|version| version.author);
         let steps = plan.steps.iter().chain(&plan.outside.steps).map(|step| step.author);
@@ -285,8 +285,6 @@ impl Restore<'_> {
             head: self.head_plan(view.head_move, &repositories),
             repositories: repositories.steps,
             outside_left,
-            others: authorship.others,
-            outside_others: elsewhere.others,
             new_unheld,
             moved,
             inner_roots: view.inner_roots,
@@ -319,6 +317,7 @@ impl Restore<'_> {
         let past = Past {
             authors: &facts.authorship.authors,
             edited: &facts.authorship.edited,
+            others: &facts.authorship.others,
             merges: &facts.merges.files,
             ignored: &ignored_now(&changes, scan),
             skipped_then: &left_out(checkpoint, &view.then),

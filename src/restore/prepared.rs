@@ -39,10 +39,6 @@ pub(crate) struct Prepared {
     pub(crate) lost: Vec<repository::LostRepository>,
     /// What goes with repositories that are replaced.
     pub(crate) losing: Vec<repository::Losing>,
-    /// What another author changed and the agent of the turn was never seen to touch.
-    pub(crate) others: BTreeSet<RelPath>,
-    /// The same outside the root.
-    pub(crate) outside_others: BTreeSet<RelPath>,
     /// What was made since and is not held, for its size or number. It stays.
     pub(crate) new_unheld: Vec<Skipped>,
     /// Where what the checkpoint did not hold seems to be now, if it is gone from its place.
@@ -96,8 +92,6 @@ impl Prepared {
             repositories: Vec::new(),
             lost: Vec::new(),
             losing: Vec::new(),
-            others: BTreeSet::new(),
-            outside_others: BTreeSet::new(),
             new_unheld: Vec::new(),
             moved: BTreeMap::new(),
             inner_roots: BTreeSet::new(),
@@ -134,9 +128,11 @@ impl Prepared {
     /// Whether anything would change, or is kept that a person may want changed after all. What
     /// another author made since is neither.
     pub(crate) fn is_any(&self) -> bool {
-        let is_others = |step: &Step, others: &BTreeSet<RelPath>| match step.action {
+        let is_others = |step: &Step| match step.action {
             Action::Keep(
                 KeepReason::New
+                // A log that grows, a person's own work: an undo of this turn would never do anything.
+                | KeepReason::OfOthers
                 | KeepReason::Ignored
                 | KeepReason::GitPrivate
                 | KeepReason::Repository
@@ -144,13 +140,10 @@ impl Prepared {
             ) => true,
             // What does not come back for it is worth a word.
             Action::Keep(KeepReason::InTheWay) => step.then.is_none(),
-            // A log that grows, a person's own work: an undo of this turn would never do anything.
-            Action::Keep(KeepReason::Edited) => others.contains(&step.path),
             _ => false,
         };
         let is_quiet = self.plan.is_empty()
-            && self.plan.steps.iter().all(|step| is_others(step, &self.others))
-            && self.plan.outside.steps.iter().all(|step| is_others(step, &self.outside_others))
+            && self.plan.steps.iter().chain(&self.plan.outside.steps).all(is_others)
             && self.head.moves.is_none()
             && self.repositories.is_empty()
             && !self.stages();

@@ -202,12 +202,14 @@ impl Collect<'_, '_> {
             }
             self.bytes += weight;
         }
+        // That of a directory itself says nothing of what is in it.
+        let size = if kind == Kind::Directory { 0 } else { stamp.size };
         if self.scan.victims.len() >= FILES_MAX && !is_alone {
-            return self.leave_out(&bytes, SkipReason::TooMany, stamp.size);
+            return self.leave_out(&bytes, SkipReason::TooMany, size);
         }
         if self.is_late() {
             self.scan.partial = true;
-            return self.leave_out(&bytes, SkipReason::OutOfTime, stamp.size);
+            return self.leave_out(&bytes, SkipReason::OutOfTime, size);
         }
         if !self.is_held(path) {
             let racy = is_racy(&stamp, self.request.now_ns);

@@ -476,6 +476,11 @@ impl AgentHistory {
         self.seen(path).iter().any(|seen| seen.by == Actor::Agent && seen.there.is_any())
     }
 
+    /// Whether the agent left something at just this `path`, or removed it.
+    pub fn was_touched(&self, path: &RelPath) -> bool {
+        self.seen(path).iter().any(|seen| seen.by == Actor::Agent)
+    }
+
     /// Whether the agent left just this at `path` at any time.
     pub fn has_left(&self, path: &RelPath, this: &dyn CurrentState) -> bool {
         self.seen(path).iter().any(|seen| seen.by == Actor::Agent && seen.there.is(this))

@@ -311,6 +311,7 @@ fn kept_text(came: &Came<'_>) -> String {
     };
     for (paths, thing, why, how) in [
         (paths_of(plan, is_new), "path", "made since", &*how),
+        (paths_of(plan, is_of_others), "path", "changed by others", ""),
         (paths_of(plan, is_ignored), "ignored path", "made since", ""),
         (paths_of(plan, is_of_git), "path", "of git's own", ""),
     ] {
@@ -330,6 +331,10 @@ fn is_of_git(step: &Step) -> bool {
     step.action == Action::Keep(KeepReason::GitPrivate)
 }
 
+fn is_of_others(step: &Step) -> bool {
+    step.action == Action::Keep(KeepReason::OfOthers)
+}
+
 fn is_ignored(step: &Step) -> bool {
     step.action == Action::Keep(KeepReason::Ignored)
 }
@@ -338,7 +343,7 @@ fn is_ignored(step: &Step) -> bool {
 fn keeps_quietly(plan: &RestorePlan) -> bool {
     let is_merged = |step: &Step| step.action == Action::Keep(KeepReason::Merged);
     let mut kept = plan.kept().chain(&plan.outside.steps);
-    kept.any(|step| is_ignored(step) || is_of_git(step) || is_merged(step))
+    kept.any(|step| is_of_others(step) || is_ignored(step) || is_of_git(step) || is_merged(step))
 }
 
 /// What is worth knowing of files that were hard links.

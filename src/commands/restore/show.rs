@@ -364,6 +364,9 @@ fn kept_words(
         (KeepReason::Edited, Author::Unclear) => {
             ("keep", "changed since, perhaps by an interrupted or concurrent call (use --force)")
         }
+        (KeepReason::OfOthers, author) => {
+            return ("keep", format!("changed since{}", shown.not_by(author)));
+        }
         (KeepReason::Edited, author) => return ("keep", shown.edited_words(author)),
         (KeepReason::Merged, _) => {
             return (

@@ -138,6 +138,7 @@ impl Restore<'_> {
         let past = Past {
             authors: &found.authors,
             edited: &BTreeSet::new(),
+            others: &BTreeSet::new(),
             merges: &found.merges.files,
             ignored: &BTreeSet::new(),
             skipped_then: &[],
