@@ -157,19 +157,38 @@ fn what_is_held_between_turns_tells_what_was_there_before_a_step() {
 }
 
 #[test]
-fn a_step_that_wrote_outside_the_project_says_where() {
+fn a_step_that_wrote_outside_the_project_says_what_and_where() {
     for mut world in projects() {
         let outside = world.root().with_file_name("notes");
-        let input = json!({ "file_path": outside, "content": "x" });
-        event(&mut world, "PreToolUse", "one", "Write", &input, "outside");
-        write(&outside, "x");
-        event(&mut world, "PostToolUse", "one", "Write", &input, "outside");
+        let wrote = |world: &mut World, text: &str| {
+            let input = json!({ "file_path": outside, "content": text });
+            event(world, "PreToolUse", "one", "Write", &input, text);
+            write(&outside, text);
+            event(world, "PostToolUse", "one", "Write", &input, text);
+        };
+        wrote(&mut world, "one\n");
+        wrote(&mut world, "two\nthree\n");
         let told = steps(&mut world, &[]);
-        assert_eq!(told[5]["summary"], json!(outside));
-        let shown = ours(&mut world, &["show", "1.6"], 0).stdout;
-        assert!(shown.contains("changed    no file in the project"), "{shown}");
-        let said = ours(&mut world, &["diff", "1.6", "--step"], 0).stderr;
-        assert_eq!(said, "that step changed no file in the project\n");
+        assert_eq!(told[6]["summary"], json!(outside));
+        let counts = |step: &Value| ["changed", "added", "removed"].map(|it| step[it].clone());
+        assert_eq!(
+            [counts(&told[5]), counts(&told[6])],
+            [[1, 1, 0], [1, 2, 1]].map(|it| it.map(Value::from))
+        );
+        let shown = ours(&mut world, &["show", "1.7"], 0).stdout;
+        assert!(shown.contains(&outside.to_string_lossy()[..]), "{shown}");
+        let said = ours(&mut world, &["diff", "1.7", "--step"], 0).stdout;
+        assert!(said.contains("\n-one\n+two\n+three\n"), "{said}");
+        // A later checkpoint does not hold it; the turn's own work is counted all the same.
+        let all = |world: &mut World| {
+            let rows = ours(world, &["list", "--json"], 0).stdout;
+            let rows: Value = serde_json::from_str(&rows).unwrap();
+            counts(rows.as_array().unwrap().iter().find(|row| row["turn"] == "one").unwrap())
+        };
+        let before = all(&mut world);
+        writes(&mut world, "two", "b", "two\n");
+        write(&outside, "mine\n");
+        assert_eq!(all(&mut world), before);
     }
 }
 

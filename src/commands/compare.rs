@@ -188,14 +188,15 @@ impl<'a> Comparison<'a> {
     pub(crate) fn of_changes(
         project: &'a Project,
         from: CheckpointId,
-        changes: Vec<Change>,
+        (changes, outside): (&[Change], &[Change]),
     ) -> Self {
-        let found = changes.into_iter().map(|change| Differing {
-            place: Where::Below(change.path),
-            before: change.before,
-            after: change.after,
-        });
-        let (found, unheld) = (found.collect(), Vec::new());
+        let differing = |change: &Change, place| {
+            let (before, after) = (change.before, change.after);
+            Differing { place, before, after }
+        };
+        let below = changes.iter().map(|it| differing(it, Where::Below(it.path.clone())));
+        let outside = outside.iter().map(|it| differing(it, Where::Outside(it.path.at_top())));
+        let (found, unheld) = (below.chain(outside).collect(), Vec::new());
         let (moved, contents) = Default::default();
         Self { project, from, is_now: false, found, unheld, moved, contents }
     }
@@ -209,17 +210,27 @@ impl<'a> Comparison<'a> {
         deadline: Instant,
     ) -> Option<Counts> {
         let contents = made.contents.clone();
-        let changes = Self::of_changes(project, from, made.changes.clone());
+        let changes = Self::of_changes(project, from, (&made.changes, &made.outside));
         let counts = Self { contents, ..changes }.counts(deadline)?;
-        let paths: BTreeSet<&RelPath> =
-            made.changes.iter().map(|change| &change.path).chain(&made.unknown).collect();
-        let lines = counts.lines.filter(|_| made.unknown.is_empty());
-        Some(Counts { files: paths.len() as u64, lines, ..counts })
+        let count = |changes: &[Change], unknown: &[RelPath]| {
+            let known = changes.iter().map(|change| &change.path);
+            known.chain(unknown).collect::<BTreeSet<_>>().len()
+        };
+        let files = count(&made.changes, &made.unknown);
+        let files = files + count(&made.outside, &made.unknown_outside);
+        let lines = counts.lines.filter(|_| made.unknown_paths().next().is_none());
+        Some(Counts { files: files as u64, lines, ..counts })
     }
 
-    /// Leaves out the files below the root.
-    pub(crate) fn leave_out_files(&mut self) {
-        self.found.retain(|differing| !matches!(differing.place, Where::Below(_)));
+    /// Leaves out the files below the root, and what is known to have been changed outside.
+    pub(crate) fn leave_out_files(&mut self, known: &StepChanges) {
+        let outside = known.outside.iter().map(|change| &change.path).chain(&known.unknown_outside);
+        let outside: BTreeSet<PathBuf> = outside.map(RelPath::at_top).collect();
+        self.found.retain(|differing| match &differing.place {
+            Where::Below(_) => false,
+            Where::Outside(path) => !outside.contains(path),
+            Where::Repository(..) => true,
+        });
     }
 
     /// As [`Self::until_now`], but only if that is quickly done.

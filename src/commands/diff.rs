@@ -1,6 +1,7 @@
 //! `beforehand diff`: what has changed since a checkpoint, or between two.
 
 use std::{
+    os::unix::ffi::OsStrExt,
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -14,10 +15,10 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    model::{RelPath, Tree},
+    model::Tree,
     plan::Picked,
     process::{Exit, Process},
-    restore::{NamedState, StepChanges, TurnSteps, step_named},
+    restore::{NamedState, TurnSteps, step_named},
     ui::{self, Cell, Column, Cut, DiffOptions, LineCounts, Paint, Style, Table},
 };
 
@@ -100,7 +101,7 @@ fn of_step(
     args: &DiffArgs,
     picked: &Picked,
 ) -> Result<Exit> {
-    let (of, StepChanges { changes, contents, unknown }) = {
+    let (of, mut made) = {
         let (turn, number) = step_named(&args.from).ok_or_else(|| {
             Error::usage(
                 "--step is about one step of a turn, as in 2.3",
@@ -117,13 +118,15 @@ fn of_step(
         })?;
         (step.of, changes)
     };
-    let project = project.holding(contents);
-    let mut comparison = Comparison::of_changes(&project, of, changes);
+    let project = project.holding(std::mem::take(&mut made.contents));
+    let mut comparison = Comparison::of_changes(&project, of, (&made.changes, &made.outside));
     comparison.pick(picked);
-    let unknown: Vec<RelPath> = unknown.into_iter().filter(|path| picked.has(path)).collect();
+    made.unknown.retain(|path| picked.has(path));
+    made.unknown_outside.retain(|path| picked.has_outside(path));
+    let unknown: Vec<PathBuf> = made.unknown_paths().collect();
     let exit = show(process, &comparison, args, &unknown)?;
     for path in &unknown {
-        let path = ui::escape(path.as_bytes());
+        let path = ui::escape_path(path);
         say(process, &format!("note: {path}: changed, and not held"));
     }
     Ok(exit)
@@ -134,14 +137,14 @@ fn show(
     process: &mut Process<'_>,
     comparison: &Comparison<'_>,
     args: &DiffArgs,
-    unknown: &[RelPath],
+    unknown: &[PathBuf],
 ) -> Result<Exit> {
     if args.json {
         return as_json(process, comparison, unknown);
     }
     if comparison.found.is_empty() && comparison.unheld.is_empty() && unknown.is_empty() {
         let what = match (args.step, &args.to) {
-            (true, _) => "that step changed no file in the project",
+            (true, _) => "that step changed no file",
             (false, Some(_)) => "nothing differs between the two",
             (false, None) => "nothing differs since then",
         };
@@ -209,10 +212,10 @@ fn counted(found: &[Differing]) -> String {
 fn as_json(
     process: &mut Process<'_>,
     comparison: &Comparison<'_>,
-    unknown: &[RelPath],
+    unknown: &[PathBuf],
 ) -> Result<Exit> {
     let mut files = files_json(comparison)?;
-    files.extend(unknown.iter().map(|path| not_held(path.as_bytes())));
+    files.extend(unknown.iter().map(|path| not_held(path.as_os_str().as_bytes())));
     print_json(process, "diff", files.into())?;
     Ok(Exit::Ok)
 }

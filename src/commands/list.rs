@@ -329,7 +329,7 @@ impl ListRow {
         // Of files outside the root, and of repositories, checkpoints tell.
         let mut apart = self.compare(process, project, stats);
         if let Some(apart) = &mut apart {
-            apart.leave_out_files();
+            apart.leave_out_files(&made);
             counts = counts.and(apart.counts(deadline)?);
         }
         if is_kept {

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -18,7 +19,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     ledger,
-    model::{Checkpoint, CheckpointId, RelPath},
+    model::{Checkpoint, CheckpointId},
     process::{Exit, Process},
     project::TurnRow,
     restore::{StepChanges, StepState, TurnStep, TurnSteps, find_checkpoint},
@@ -87,9 +88,11 @@ impl StepRow {
     }
 
     /// The first paths that it changed.
-    fn paths(&self) -> impl Iterator<Item = &RelPath> {
+    fn paths(&self) -> impl Iterator<Item = PathBuf> {
         let changed = self.changes.iter().flat_map(|found| {
-            found.changes.iter().map(|change| &change.path).chain(&found.unknown)
+            let below = found.changes.iter().map(|change| change.path.as_path().to_owned());
+            let outside = found.outside.iter().map(|change| change.path.at_top());
+            below.chain(outside).chain(found.unknown_paths())
         });
         changed.take(PATHS_SHOWN_MAX)
     }
@@ -187,19 +190,11 @@ fn table<'r>(
             Cell::new(&number(turn, &row.step), Paint::Bold),
             clock.when(row.step.at).into(),
             words(&row.step).into(),
-            counts.map_or_else(|| unseen.to_owned(), changed).into(),
+            counts.map_or_else(|| unseen.to_owned(), Counts::words).into(),
             row.held().into(),
         ]);
     }
     table
-}
-
-/// What a step changed, in a few words. What it did outside the project is not counted.
-fn changed(counts: Counts) -> String {
-    match counts {
-        Counts { files: 0, repositories: 0, .. } => "no file in the project".to_owned(),
-        counts => counts.words(),
-    }
 }
 
 /// A step as commands take it.
@@ -285,9 +280,9 @@ impl ShownStep {
         line("began", &format!("{} ({})", clock.when(step.at), clock.exact(step.at)));
         let counts = self.row.counts(project, Instant::now() + COUNT_TIME);
         let unseen = if step.is_done { "not counted" } else { "not known: it was not seen to end" };
-        line("changed", &counts.map_or_else(|| unseen.to_owned(), changed));
+        line("changed", &counts.map_or_else(|| unseen.to_owned(), Counts::words));
         for path in self.row.paths() {
-            line("", &ui::escape(path.as_bytes()));
+            line("", &ui::escape_path(&path));
         }
         match &self.row.state {
             Err(why) => line("before it", &format!("not held: {why}")),

@@ -2,8 +2,7 @@
 
 use super::{
     super::{
-        content::entry_at,
-        content::small,
+        content::{entry_at, small, top},
         version::{Version, VersionBytes, VersionEntry},
     },
     FileHistory,
@@ -92,10 +91,17 @@ impl FileHistory<'_> {
             return None;
         }
         let tree = self.source.tree(checkpoint.id)?;
-        let entry = entry_at(self.project, &tree, path, PathSide::Root).ok()?;
-        let is_left_out = || ByPath::of(&checkpoint.skipped).covering(path).is_some();
+        let entry = entry_at(self.project, &tree, path, self.side).ok()?;
+        let is_told = || match self.side {
+            PathSide::Root => ByPath::of(&checkpoint.skipped).covering(path).is_none(),
+            // Only the one before a restore names what was not there.
+            PathSide::Outside => {
+                checkpoint.cause.reason == Reason::BeforeRestore
+                    && checkpoint.outside.contains(&path.at_top())
+            }
+        };
         match entry {
-            None if is_left_out() => None,
+            None if !is_told() => None,
             entry => Some(entry.map(VersionEntry::held)),
         }
     }
@@ -195,7 +201,7 @@ impl FileHistory<'_> {
 
     /// What is there now. What cannot be read is not known.
     fn now(&self, path: &RelPath) -> Option<SeenState> {
-        let top = self.project.root.path();
+        let top = top(self.project, self.side);
         let there = match stat_path(&top.join(path.as_path())) {
             Err(_) => None,
             Ok(stamp) => {

@@ -13,7 +13,10 @@ mod step_state;
 mod steps;
 mod walk;
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeSet, HashMap},
+};
 
 use chrono::{DateTime, Utc};
 
@@ -136,9 +139,10 @@ struct PastCall {
     of: CheckpointId,
 }
 
-/// What is known of a project's files since the oldest checkpoint.
+/// What is known of a project's files since the oldest checkpoint, or of those outside it that calls named.
 pub(crate) struct FileHistory<'a> {
     project: &'a Project,
+    side: PathSide,
     log: TurnLog,
     source: VersionSource<'a>,
     /// Oldest first.
@@ -150,15 +154,27 @@ pub(crate) struct FileHistory<'a> {
     looks_again: bool,
     /// Whether every call that can change files is noted.
     sees_all: bool,
+    /// The same of the files outside, once it was asked for. `None` inside if it cannot be read.
+    outside: OnceCell<Option<Box<Self>>>,
 }
 
 impl<'a> FileHistory<'a> {
-    /// Reads what is known of a project.
+    /// Reads what is known of the files of a project.
     ///
     /// # Errors
     ///
     /// Fails if the store cannot be read, or has no checkpoint.
     pub(crate) fn of(project: &'a Project) -> Result<Self> {
+        Self::of_side(project, PathSide::Root)
+    }
+
+    /// What is known of the files outside the project. Their paths begin at the top of the file system.
+    fn outside(&self) -> Option<&Self> {
+        let outside = || Self::of_side(self.project, PathSide::Outside).ok().map(Box::new);
+        self.outside.get_or_init(outside).as_deref()
+    }
+
+    fn of_side(project: &'a Project, side: PathSide) -> Result<Self> {
         let mut checkpoints = project.store.list()?;
         let uses = ledger::uses(&project.state);
         let rows = rows(checkpoints.clone(), &uses);
@@ -170,12 +186,13 @@ impl<'a> FileHistory<'a> {
             ));
         };
         let lines = attribution::read(&project.state.root(&project.root));
-        let log = TurnLog::of_all(first, &lines, PathSide::Root);
+        let log = TurnLog::of_all(first, &lines, side);
         let ids = checkpoints.iter().map(|one| one.id).collect();
-        let source = VersionSource::new(project, PathSide::Root, ids);
+        let source = VersionSource::new(project, side, ids);
         let settings = &project.settings;
         let mut history = Self {
             project,
+            side,
             log,
             source,
             checkpoints,
@@ -183,6 +200,7 @@ impl<'a> FileHistory<'a> {
             calls: Vec::new(),
             looks_again: settings.dedupe != Dedupe::Strict,
             sees_all: sees_all(settings),
+            outside: OnceCell::new(),
         };
         history.add_calls(&uses);
         history.number(&rows);

@@ -1,6 +1,6 @@
 //! The steps of a turn: the calls that could change files, in the order in which they began.
 
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+use std::{cell::RefCell, collections::BTreeMap, path::PathBuf, rc::Rc};
 
 use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
@@ -63,6 +63,28 @@ pub(crate) struct StepChanges {
     pub(crate) contents: BTreeMap<ContentId, Vec<u8>>,
     /// What else it left something at: one of both sides is not known, or its bytes are not held.
     pub(crate) unknown: Vec<RelPath>,
+    /// The same as `changes` outside the project: paths begin at the top of the file system.
+    pub(crate) outside: Vec<Change>,
+    /// The same as `unknown` outside the project.
+    pub(crate) unknown_outside: Vec<RelPath>,
+}
+
+impl StepChanges {
+    /// Adds what the same calls changed outside the project.
+    fn and_outside(mut self, outside: Option<&FileHistory<'_>>, calls: &[(usize, usize)]) -> Self {
+        if let Some(outside) = outside {
+            let found = outside.changes_by(calls, |path| Rc::new(outside.steps(path)));
+            self.contents.extend(found.contents);
+            (self.outside, self.unknown_outside) = (found.changes, found.unknown);
+        }
+        self
+    }
+
+    /// The paths that it is only known to have changed: below the root, or absolute.
+    pub(crate) fn unknown_paths(&self) -> impl Iterator<Item = PathBuf> {
+        let outside = self.unknown_outside.iter().map(RelPath::at_top);
+        self.unknown.iter().map(|path| path.as_path().to_owned()).chain(outside)
+    }
 }
 
 impl<'a> TurnSteps<'a> {
@@ -130,7 +152,8 @@ impl<'a> TurnSteps<'a> {
     pub(crate) fn changes(&self, step: &TurnStep) -> Option<StepChanges> {
         let history = &self.history;
         let by = history.calls[step.call].caller.filter(|_| step.is_done)?;
-        Some(history.changes_by(&[(step.call, by)], |path| self.states(path)))
+        let changes = history.changes_by(&[(step.call, by)], |path| self.states(path));
+        Some(changes.and_outside(history.outside(), &[(step.call, by)]))
     }
 }
 
@@ -241,7 +264,10 @@ impl FileHistory<'_> {
         };
         let calls: Vec<_> = self.calls_of(turn).into_iter().map(known).collect::<Option<_>>()?;
         let is_known = !calls.is_empty() && !self.log.is_lost;
-        is_known.then(|| self.changes_by(&calls, |path| Rc::new(self.steps(path))))
+        is_known.then(|| {
+            let changes = self.changes_by(&calls, |path| Rc::new(self.steps(path)));
+            changes.and_outside(self.outside(), &calls)
+        })
     }
 
     /// What some calls changed, each given with its place among the callers of the log, in their order.
