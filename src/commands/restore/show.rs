@@ -351,6 +351,9 @@ fn kept_words(
         }
         (KeepReason::Renamed, _) => return ("keep", shown.renamed_words(step)),
         (KeepReason::BothChanged, _) => return ("keep", shown.both_changed_words(step)),
+        // Where nothing is, nothing is kept.
+        (KeepReason::BeforeUnknown, _) if step.now.is_none() => ("leave", StepGap::When.words()),
+        (KeepReason::BeforeUnheld, _) if step.now.is_none() => ("leave", StepGap::Bytes.words()),
         (KeepReason::BeforeUnknown, _) => ("keep", StepGap::When.words()),
         (KeepReason::BeforeUnheld, _) => ("keep", StepGap::Bytes.words()),
         (KeepReason::Ignored, _) => ("keep", "ignored, and not known who made it"),

@@ -1,20 +1,27 @@
 //! What differs between two checkpoints, or between a checkpoint and now, with the bytes of both
 //! sides. Reads nothing that is equal.
 
+mod content;
+mod counts;
+mod differing;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::File,
-    io::Read,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     time::Instant,
 };
 
+use content::{FILE_MAX_BYTES, PathContent, child_on_disk, limited, outside_on_disk};
+pub(crate) use counts::Counts;
+pub(crate) use differing::Differing;
+use differing::{Where, drop_full_directories};
+
 use super::Project;
 use crate::{
     attribution,
     error::Result,
-    fs::{Dir, c_name},
+    fs::Dir,
     model::{
         By, Checkpoint, CheckpointId, ContentId, DirPath, Entry, Kind, RelPath, SkipReason,
         Skipped, Storage, Tree,
@@ -26,11 +33,8 @@ use crate::{
     scan::{Named, Scan},
     snapshot,
     store::{self, ContentSource},
-    ui::{DiffOptions, DiffSide, FileDiff, LineCounts},
+    ui::{DiffOptions, FileDiff, LineCounts},
 };
-
-/// Larger files are named and not read: such a difference is too long to read.
-const FILE_MAX_BYTES: u64 = 32 << 20;
 
 /// What differs, and where the bytes are.
 pub(crate) struct Comparison<'a> {
@@ -47,66 +51,6 @@ pub(crate) struct Comparison<'a> {
     pub(crate) moved: BTreeMap<Vec<u8>, PathBuf>,
     /// Bytes that no checkpoint holds, by their names in `found`.
     contents: BTreeMap<ContentId, Vec<u8>>,
-}
-
-/// One path that differs.
-pub(crate) struct Differing {
-    place: Where,
-    before: Option<Entry>,
-    after: Option<Entry>,
-}
-
-enum Where {
-    Below(RelPath),
-    Outside(PathBuf),
-    /// A repository, or a file that led to one: relative if it was below the root, or else absolute.
-    /// Why it is not the same, unless it is gone.
-    Repository(PathBuf, Option<String>),
-}
-
-/// How many files and lines differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Counts {
-    /// Files, links and special files.
-    pub(crate) files: u64,
-    /// Repositories that are gone or others now, and files that led to one.
-    pub(crate) repositories: u64,
-    /// Lines of texts; `None` if some of what was there is not held.
-    pub(crate) lines: Option<LineCounts>,
-}
-
-impl Counts {
-    /// Both together.
-    pub(crate) fn and(self, other: Self) -> Self {
-        let lines = self.lines.zip(other.lines).map(|(one, other)| LineCounts {
-            added: one.added + other.added,
-            removed: one.removed + other.removed,
-        });
-        let repositories = self.repositories + other.repositories;
-        Self { files: self.files + other.files, repositories, lines }
-    }
-
-    /// It in a few words.
-    pub(crate) fn words(self) -> String {
-        let Counts { files, repositories, lines } = self;
-        let files = match (files, lines.filter(|lines| *lines != LineCounts::default())) {
-            (0, _) => None,
-            (files, None) => Some(crate::ui::count(files, "file")),
-            (files, Some(lines)) => Some(format!("{}  {lines}", crate::ui::count(files, "file"))),
-        };
-        let gone = (repositories > 0).then(|| crate::ui::count(repositories, "repository"));
-        let said: Vec<String> = files.into_iter().chain(gone).collect();
-        if said.is_empty() { "no file".to_owned() } else { said.join(", ") }
-    }
-}
-
-/// What is at a path, with its bytes.
-enum PathContent {
-    Nothing,
-    File { bytes: Vec<u8>, permissions: u32 },
-    Link(Vec<u8>),
-    Other(Kind),
-    TooLarge,
 }
 
 impl<'a> Comparison<'a> {
@@ -524,49 +468,6 @@ impl<'a> Comparison<'a> {
     }
 }
 
-impl Differing {
-    /// Its path, if it is a file below the root.
-    pub(crate) fn below(&self) -> Option<&RelPath> {
-        match &self.place {
-            Where::Below(path) => Some(path),
-            Where::Outside(_) | Where::Repository(_, _) => None,
-        }
-    }
-
-    /// Its path: below the root, or absolute. Not escaped.
-    pub(crate) fn name(&self) -> Vec<u8> {
-        match &self.place {
-            Where::Below(path) => path.as_bytes().to_vec(),
-            Where::Outside(path) | Where::Repository(path, _) => {
-                path.as_os_str().as_bytes().to_vec()
-            }
-        }
-    }
-
-    /// What became of it, in a word.
-    pub(crate) fn word(&self) -> &'static str {
-        match (&self.before, &self.after) {
-            (None, _) => "added",
-            (Some(_), None) => "removed",
-            (Some(_), Some(_)) if matches!(self.place, Where::Repository(..)) => "changed",
-            (Some(before), Some(after)) if before.kind != after.kind => "type",
-            (Some(before), Some(after)) if before.content == after.content => "mode",
-            (Some(_), Some(_)) => "changed",
-        }
-    }
-
-    /// Whether it is a repository, or a file that led to one.
-    pub(crate) fn is_repository(&self) -> bool {
-        matches!(self.place, Where::Repository(..))
-    }
-
-    /// Whether it is more than a directory.
-    pub(crate) fn is_file(&self) -> bool {
-        let sides = [self.before, self.after];
-        sides.iter().flatten().any(|entry| entry.kind != Kind::Directory)
-    }
-}
-
 /// The later side of a difference, to be compared with what an agent left there.
 struct LaterSide<'a> {
     comparison: &'a Comparison<'a>,
@@ -597,20 +498,6 @@ impl attribution::CurrentState for LaterSide<'_> {
     }
 }
 
-impl PathContent {
-    fn side(&self) -> Option<DiffSide<'_>> {
-        Some(match self {
-            Self::Nothing => DiffSide::Missing,
-            Self::File { bytes, permissions } => {
-                DiffSide::File { bytes, permissions: *permissions }
-            }
-            Self::Link(text) => DiffSide::Link(text),
-            Self::Other(kind) => DiffSide::Other(*kind),
-            Self::TooLarge => return None,
-        })
-    }
-}
-
 /// What a checkpoint holds for its own sake is looked at for its own sake.
 fn named_in(project: &Project, from: &Checkpoint, then: &Tree) -> Vec<PathBuf> {
     let is_private =
@@ -633,54 +520,4 @@ fn is_told_of(reason: SkipReason) -> bool {
 fn was_skipped(from: &Checkpoint, differing: &Differing) -> bool {
     let name = differing.name();
     from.skipped.iter().any(|skipped| DirPath(skipped.path.clone()).contains(&name))
-}
-
-/// A directory that came or went with something in it is told by what is in it.
-fn drop_full_directories(found: &mut Vec<Differing>) {
-    let mut keep = Vec::with_capacity(found.len());
-    for (n, differing) in found.iter().enumerate() {
-        let is_one_sided = differing.before.is_none() || differing.after.is_none();
-        let next = found.get(n + 1);
-        let is_full = match (&differing.place, next.map(|next| &next.place)) {
-            (Where::Below(path), Some(Where::Below(next))) => next.is_within(path),
-            (_, _) => false,
-        };
-        keep.push(differing.is_file() || !is_one_sided || !is_full);
-    }
-    let mut keep = keep.into_iter();
-    found.retain(|_| keep.next().unwrap_or(true));
-}
-
-fn outside_on_disk(path: &Path) -> PathContent {
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return PathContent::Nothing;
-    };
-    Dir::open(parent).map_or(PathContent::Nothing, |parent| child_on_disk(&parent, name.as_bytes()))
-}
-
-fn child_on_disk(parent: &Dir, name: &[u8]) -> PathContent {
-    let Ok(name) = c_name(name) else { return PathContent::Nothing };
-    let Ok(stamp) = parent.stat_child(&name) else { return PathContent::Nothing };
-    match stamp.kind() {
-        Some(Kind::File) => {
-            match parent.open_file(&name).and_then(|(file, _)| limited_file(file)) {
-                Ok(Some(bytes)) => PathContent::File { bytes, permissions: stamp.permissions() },
-                Ok(None) | Err(_) => PathContent::TooLarge,
-            }
-        }
-        Some(Kind::Link) => parent.read_link(&name).map_or(PathContent::Nothing, PathContent::Link),
-        Some(kind) => PathContent::Other(kind),
-        None => PathContent::Nothing,
-    }
-}
-
-fn limited_file(file: File) -> std::io::Result<Option<Vec<u8>>> {
-    limited(Box::new(file))
-}
-
-/// All bytes; `None` if there are too many.
-fn limited(from: Box<dyn Read>) -> std::io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    from.take(FILE_MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    Ok((bytes.len() as u64 <= FILE_MAX_BYTES).then_some(bytes))
 }
