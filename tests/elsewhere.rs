@@ -43,7 +43,7 @@ fn files(world: &World) -> Files {
 const TELL: &str = "git status --porcelain && git for-each-ref && git stash list && git reflog";
 
 /// What an agent says it does. What happens is always the worst: the directory is gone.
-const LINES: [&str; 29] = [
+const LINES: [&str; 32] = [
     "git -C ../other reset --hard",
     "git -C ../other/sub reset --hard",
     "printf '%s' 'rm -rf ../other' > s.sh; sh s.sh",
@@ -62,6 +62,9 @@ const LINES: [&str; 29] = [
     "rm -rf \"$(git rev-parse --show-toplevel)/../other\"",
     "cd ../$(echo other) && rm -rf *",
     "rm -rf \"$UNSET/../other\"",
+    "x=../OTHER; rm -rf ${x,,}",
+    "x=../ather; rm -rf \"${x/a/o}\"",
+    "x=--/other; rm -rf ${x//-/.}",
     "find ../other -type f | xargs rm -f",
     "ls ../other | python3 clean.py",
     "test -d ../other && rm -rf $_",

@@ -137,6 +137,18 @@ fn the_branch_goes_back_and_comes_again() {
     }
 }
 
+/// As `git gc` leaves it, when no reflog keeps the commits any more.
+#[test]
+fn an_undo_moves_no_branch_to_a_commit_that_is_gone() {
+    let mut repo = moved_on();
+    repo.restore();
+    let gone = &repo.commits[2];
+    fs::remove_file(repo.git("objects").join(&gone[..2]).join(&gone[2..])).unwrap();
+    repo.world.wait(1);
+    let done = repo.world.run(&["undo", "--yes"]);
+    assert_eq!(repo.tip(), repo.commits[0], "{}{}", done.stdout, done.stderr);
+}
+
 #[test]
 fn an_undo_leaves_a_branch_alone_that_has_moved_on() {
     let mut repo = moved_on();

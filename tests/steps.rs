@@ -1,6 +1,6 @@
 //! The steps of a turn: `list --steps`, and what `show`, `diff` and `restore` make of `N.K`.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
@@ -193,6 +193,48 @@ fn a_step_that_wrote_outside_the_project_says_what_and_where() {
 }
 
 #[test]
+fn a_restore_goes_to_right_before_a_step_outside_the_project_too() {
+    for mut world in projects() {
+        let place = |name: &str| world.root().with_file_name(name);
+        let (notes, new) = (place("notes"), place("new"));
+        write(&notes, "first\n");
+        let wrote = |world: &mut World, path: &Path, text: &str| {
+            let input = json!({ "file_path": path, "content": text });
+            event(world, "PreToolUse", "one", "Write", &input, text);
+            write(path, text);
+            event(world, "PostToolUse", "one", "Write", &input, text);
+        };
+        let now = || [&notes, &new].map(|path| fs::read_to_string(path).ok());
+        let there =
+            |notes: Option<&str>, new: Option<&str>| [notes, new].map(|it| it.map(str::to_owned));
+        wrote(&mut world, &notes, "one\n");
+        wrote(&mut world, &new, "a\n");
+        wrote(&mut world, &notes, "two\n");
+        wrote(&mut world, &new, "b\n");
+        wrote(&mut world, &notes, "three\n");
+        let end = there(Some("three\n"), Some("b\n"));
+        assert_eq!(now(), end);
+        for (step, then) in [
+            ("1.7", there(Some("one\n"), None)),
+            ("1.8", there(Some("one\n"), Some("a\n"))),
+            ("1.9", there(Some("two\n"), Some("a\n"))),
+            ("1.10", there(Some("two\n"), Some("b\n"))),
+        ] {
+            let plan = ours(&mut world, &["restore", step, "--dry-run"], 0).stdout;
+            assert!(plan.contains("needs --outside"), "{plan}");
+            let done = ours(&mut world, &["restore", step, "--outside", "--yes"], 0).stdout;
+            assert_eq!(now(), then, "{step}: {done}");
+            ours(&mut world, &["undo", "--yes"], 0);
+            assert_eq!(now(), end, "{step}");
+        }
+        // What a person did meanwhile stays.
+        write(&notes, "mine\n");
+        ours(&mut world, &["restore", "1.9", "--outside", "--yes"], 3);
+        assert_eq!(now(), there(Some("mine\n"), Some("a\n")));
+    }
+}
+
+#[test]
 fn what_a_checkpoint_left_out_is_not_held_before_its_step_either() {
     let mut world = World::with_git();
     write(
@@ -239,10 +281,6 @@ fn what_is_no_step_is_refused_and_changes_nothing() {
             (&["restore", "1.2", "--yes"], "error: 1 is no turn: a user asked for it"),
             (&["list", "--steps", "1"], "error: 1 is no turn: a user asked for it"),
             (&["fork", "2.2", "--yes"], "error: step 2.2 has no checkpoint of its own\n"),
-            (
-                &["restore", "2.2", "--yes", "--outside"],
-                "error: step 2.2 has no checkpoint of its own, and so nothing outside",
-            ),
             (
                 &["restore", "2.2", "--yes", "--head"],
                 "error: step 2.2 has no checkpoint of its own, and so no place of HEAD",

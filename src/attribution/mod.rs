@@ -18,7 +18,7 @@ mod texts;
 mod turn_log;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     io::{self, Read},
     path::Path,
 };
@@ -351,6 +351,21 @@ pub fn merged(place: &RootState, held: CheckpointId) -> Vec<(RelPath, String)> {
         _ => None,
     };
     read(place).into_iter().filter_map(merged).collect()
+}
+
+/// What the restore that made `held` put back outside the root, by path; `None` where it left nothing.
+pub fn put_back_outside(
+    place: &RootState,
+    held: CheckpointId,
+) -> BTreeMap<RelPath, Option<PathState>> {
+    let id = held.to_string();
+    let back = |line: LogLine| match line.what {
+        LogEvent::Back { path, state, held: Some(held), .. } if held == id => {
+            Some((PathSide::Outside.path(&path)?, state))
+        }
+        _ => None,
+    };
+    read(place).into_iter().filter_map(back).collect()
 }
 
 /// How the restore that made `held` moved the branch HEAD is on, if it did.

@@ -110,6 +110,9 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
                 "no checkpoint of a session `{}…`; `beforehand list` shows those of all sessions",
                 ui::escape(session.as_bytes())
             ),
+            None if project.store.list().is_ok_and(|all| !all.is_empty()) => {
+                "no turn is left; `beforehand list --all` shows the other checkpoints".into()
+            }
             None => {
                 "no checkpoints yet; an agent's hook takes them, and `beforehand create`".into()
             }

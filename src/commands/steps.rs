@@ -211,7 +211,7 @@ pub(super) fn words(step: &TurnStep) -> String {
 
 /// What of a state is not held, for JSON.
 fn not_held_json(state: &StepState) -> Vec<Value> {
-    let json = |(path, why): (&[u8], &'static str)| json!({ "path": String::from_utf8_lossy(path), "why": why });
+    let json = |(path, why): (Vec<u8>, &'static str)| json!({ "path": String::from_utf8_lossy(&path), "why": why });
     state.not_held().map(json).collect()
 }
 
@@ -293,7 +293,7 @@ impl ShownStep {
                 }
                 for (at, (path, why)) in state.not_held().enumerate() {
                     let name = if at == 0 { "not held" } else { "" };
-                    line(name, &format!("{}: {why}", ui::escape(path)));
+                    line(name, &format!("{}: {why}", ui::escape(&path)));
                 }
             }
         }

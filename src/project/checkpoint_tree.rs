@@ -83,7 +83,11 @@ impl Project {
         for by in all.iter().rev().filter(|other| other.sequence > then.sequence) {
             let in_turn = then.is_same_turn(by);
             let held = HeldBy { then, left_out: &left_out, by, in_turn };
-            if !in_turn && (is_whole || by.cause.reason != Reason::Call) {
+            let is_call = by.cause.reason == Reason::Call;
+            // What no call had named before, later turns hold as it was before them.
+            let has_more =
+                is_call && by.outside.iter().any(|path| !tree.outside.contains_key(path));
+            if !in_turn && (is_whole || !is_call) && !has_more {
                 continue;
             }
             let later_one = self.as_far_as_it_can_be_read(by.id, |step| {
@@ -107,7 +111,7 @@ impl Project {
                     )
             });
             tree.overlay.extend(missing);
-            if in_turn {
+            if in_turn || has_more {
                 outside.retain(|path, _| {
                     let is_known = tree.outside.contains_key(path);
                     let touched = touched.get_or_init(|| Touched::of(self));

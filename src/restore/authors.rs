@@ -9,7 +9,7 @@ use super::{
     content::{Present, digest_now},
 };
 use crate::{
-    attribution::{self, AgentHistory, PathSide},
+    attribution::{self, AgentHistory, CurrentState, PathSide},
     error::{Error, Result},
     ledger,
     model::{By, Checkpoint, CheckpointId, Entry, Kind, RelPath, Skipped, Tree},
@@ -243,6 +243,14 @@ pub(super) fn of_restore(
         attribution::merged(&project.state.root(&project.root), checkpoint.id)
             .into_iter()
             .collect();
+    // Before a step, its calls had left something else there than the checkpoint has.
+    let back = match side {
+        PathSide::Root => BTreeMap::new(),
+        PathSide::Outside => {
+            attribution::put_back_outside(&project.state.root(&project.root), checkpoint.id)
+        }
+    };
+    let looks = BTreeMap::new();
     let (mut authors, mut made, mut others) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
     for change in changes {
         let (path, here) = (&change.path, change.after);
@@ -257,7 +265,15 @@ pub(super) fn of_restore(
             let digest = || digest_now(project, path, here?.kind);
             merged.get(path).is_some_and(|merged| digest().is_some_and(|now| now == *merged))
         };
+        let is_back = || match (back.get(path), here) {
+            (Some(Some(state)), now @ Some(_)) => {
+                Present { project, path, side, now, likely: None, looks: &looks }.is(state)
+            }
+            (Some(state), here) => state.is_none() && here.is_none(),
+            (None, _) => false,
+        };
         let is_ours = is_same(then.as_ref(), here.as_ref())
+            || is_back()
             || side == PathSide::Root && (is_merged() || is_on_the_way_to(&merged, change))
             || side == PathSide::Outside && is_on_the_way(&restored, change);
         let author = if is_ours { Author::Restore } else { Author::Other };

@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use chrono::{DateTime, Utc};
+
 use super::{
     Restore, RestoreRequest, RestoreSource, head, hold, model_note, prepared::Prepared,
     repositories::keeps_own,
@@ -123,8 +125,11 @@ impl Restore<'_> {
         let below = plan.deeds().filter(|step| !is_others(step));
         let below = below.map(|step| (PathSide::Root, &step.path, step.then));
         let outside = plan.outside.deeds().map(|step| (PathSide::Outside, &step.path, step.then));
-        let ends = (checkpoint.id, held);
-        note_back(project, ends, &outcome, below.chain(outside))?;
+        // Outside the project, what is back is as old as the step.
+        let step = self.request.step().map(|step| step.at);
+        let then = |at: Option<i64>| at.unwrap_or_else(|| nanoseconds(checkpoint.taken_at));
+        note_back(project, (then(None), held), &outcome, below)?;
+        note_back(project, (then(step), held), &outcome, outside)?;
         let files = plan.merges.iter().chain(&prepared.of_step);
         note_dated(project, &self.dated(prepared), files, (held, &outcome))?;
         note_merged(project, &merged(prepared), held, &plan.merges)?;
@@ -176,7 +181,7 @@ impl Restore<'_> {
     /// step, or chosen parts with no other author's work in them. A later restore to the same checkpoint may then put
     /// back the rest of those.
     fn dated(self, prepared: &Prepared) -> Vec<(RelPath, i64)> {
-        let then = self.checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
+        let then = nanoseconds(self.checkpoint.taken_at);
         let is_own = |path: &RelPath| {
             let step = prepared.plan.steps.iter().find(|step| step.path == *path);
             prepared.parts.contains(path) && step.is_some_and(|step| !step.author.is_another())
@@ -297,16 +302,18 @@ fn merged(prepared: &Prepared) -> Vec<(RelPath, String)> {
 /// One restore that puts more back is not noted path by path.
 const BACK_MAX: usize = 5_000;
 
-/// Notes what is again as the checkpoint `of` has it, so that it has the author it had then.
+/// A time in nanoseconds since 1970.
+pub(super) fn nanoseconds(time: DateTime<Utc>) -> i64 {
+    time.timestamp_nanos_opt().unwrap_or(0)
+}
+
+/// Notes what is again as it was at a time, in nanoseconds since 1970, so that it has the author it had then.
 pub(super) fn note_back<'a>(
     project: &Project,
-    (of, held): (CheckpointId, CheckpointId),
+    (then, held): (i64, CheckpointId),
     outcome: &ApplyOutcome,
     back: impl Iterator<Item = (PathSide, &'a RelPath, Option<Entry>)>,
 ) -> Result<()> {
-    let all = project.store.list()?;
-    let Some(then) = all.iter().find(|one| one.id == of) else { return Ok(()) };
-    let then = then.taken_at.timestamp_nanos_opt().unwrap_or(0);
     let missed: BTreeSet<&Path> =
         outcome.missed.iter().map(|missed| missed.path.as_path()).collect();
     let back = back.filter(|(side, path, _)| match side {

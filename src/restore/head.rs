@@ -79,8 +79,12 @@ pub(super) fn moves(restore: Restore<'_>) -> Result<Option<HeadMove>> {
     Ok(moved.map(reversed).filter(|back| {
         let (branch, commit) = (Some(back.branch.clone()), Some(back.from.clone()));
         let there = Head { branch, commit, in_progress: None };
-        let since = project.store.git().and_then(|git| git.commits_since(&there));
-        since.is_some_and(|since| since.count == Some(0) && since.branch == there.branch)
+        let Some(git) = project.store.git() else { return false };
+        let stands = git
+            .commits_since(&there)
+            .is_some_and(|since| since.count == Some(0) && since.branch == there.branch);
+        // `git gc` may have removed what no branch led to any more.
+        stands && git.has_commit(&back.to)
     }))
 }
 

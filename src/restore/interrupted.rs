@@ -5,6 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io::{Cursor, Read},
     path::PathBuf,
 };
 
@@ -14,8 +15,8 @@ use super::{
     comparison::{make_executable, seen_by_plan, skipped_now},
     content::digest_now,
     execute::{
-        gone, is_settled, made, make_repositories, note_back, note_dated, note_merged, records,
-        refuse_misplaced,
+        gone, is_settled, made, make_repositories, nanoseconds, note_back, note_dated, note_merged,
+        records, refuse_misplaced,
     },
     head,
     hold::drop_announced,
@@ -219,7 +220,12 @@ fn settle(
     let seen = |path: &RelPath| seen.get(path).copied();
     let open = |content: &Content| match &brought {
         Some(brought) => brought.open_content(project, content),
-        None => project.store.open(content),
+        // What a step outside the project went to, calls had left, and no checkpoint may hold.
+        None => project.store.open(content).or_else(|err| {
+            let place = project.state.root(&project.root);
+            let left = attribution::text(&place, &content.id.to_string());
+            left.map(|bytes| Box::new(Cursor::new(bytes)) as Box<dyn Read>).ok_or(err)
+        }),
     };
     let mut outcome = apply::run(&project.root, &plan, &open, &seen, log.held)?;
     removed.join(&mut outcome);
@@ -232,7 +238,9 @@ fn settle(
     let wanted = Some(wanted).filter(|_| toward == Toward::After).unwrap_or_default();
     let back = paths_back(project, log, &plan, (&to_tree, &wanted))?;
     let back = back.iter().map(|(side, path, entry)| (*side, path, *entry));
-    note_back(project, (to, log.held), &outcome, back)?;
+    if let Some(then) = project.store.list()?.iter().find(|one| one.id == to) {
+        note_back(project, (nanoseconds(then.taken_at), log.held), &outcome, back)?;
+    }
     if toward == Toward::After {
         // What others changed meanwhile stays, and is theirs.
         let kept: BTreeSet<&RelPath> = plan.kept().map(|step| &step.path).collect();

@@ -11,6 +11,7 @@ use super::{
     Restore, RestoreSource, Toward,
     authors::{self, Authors, Authorship},
     comparison::{RootComparison, make_executable},
+    history::StepState,
     repositories::keep_in_git_dirs,
     revert,
 };
@@ -70,6 +71,7 @@ pub(super) fn plan(
     let mut kept = BTreeMap::new();
     let authorship = match &request.source {
         RestoreSource::Checkpoint | RestoreSource::Step(_) => {
+            kept.extend(request.step().into_iter().flat_map(StepState::kept_outside));
             let log = Authors::of(restore, &changes, then, side)?;
             log.attribute(restore, &mut changes, &BTreeSet::new(), &skipped_now)
         }

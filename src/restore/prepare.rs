@@ -99,13 +99,14 @@ impl Restore<'_> {
     }
 
     fn prepare_checkpoint(self, process: &Process<'_>) -> Result<Prepared> {
-        let mut view = self.view(process, self.checkpoint_tree()?)?;
+        let mut view = self.view(process, self.checkpoint_tree()?, BTreeSet::new())?;
         let facts = self.facts(&mut view)?;
         self.plan_all(view, facts, Repositories::of(self)?)
     }
 
     fn prepare_step(self, process: &Process<'_>, step: &StepState) -> Result<Prepared> {
-        let mut view = self.view(process, step.then.clone())?;
+        let changed_outside = step.outside.paths.iter().map(RelPath::at_top).collect();
+        let mut view = self.view(process, step.then.clone(), changed_outside)?;
         let facts = ChangeFacts { kept: step.kept(), ..self.facts(&mut view)? };
         step.add_gaps(self.project, &view.seen.now, &mut view.seen.changes);
         let mut prepared = self.plan_all(view, facts, Repositories::of(self)?)?;
@@ -126,7 +127,7 @@ impl Restore<'_> {
 
     /// Takes a turn back, while what came after it stays.
     fn prepare_revert(self, process: &Process<'_>, turn: &RevertedTurn) -> Result<Prepared> {
-        let mut view = self.view(process, self.checkpoint_tree()?)?;
+        let mut view = self.view(process, self.checkpoint_tree()?, BTreeSet::new())?;
         let facts = self.facts_of_revert(&mut view, turn)?;
         let mut prepared = self.plan_all(view, facts, Repositories::left_alone(self))?;
         // Repositories and HEAD stay as they are, and that is said.
@@ -146,12 +147,13 @@ impl Restore<'_> {
         self.project.tree_of(self.checkpoint, LaterTurns::Gone)
     }
 
-    /// Compares what was with what is now.
-    fn view(self, process: &Process<'_>, then: Then) -> Result<View> {
+    /// Compares what was with what is now, also at the paths `elsewhere`.
+    fn view(self, process: &Process<'_>, then: Then, elsewhere: BTreeSet<PathBuf>) -> Result<View> {
         let Self { project, checkpoint, request } = self;
         let head_move = head::moves(self)?;
         let Then { tree: then, damaged } = then;
-        let outside = outside::paths(project, checkpoint, &then);
+        let mut outside = outside::paths(project, checkpoint, &then);
+        outside.extend(elsewhere);
         let mut seen = see(process, project, &then, None, &outside)?;
         refuse_unknown(project, &request.picked, &[(checkpoint, &then)])?;
         let mut inner_roots = BTreeSet::new();

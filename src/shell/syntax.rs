@@ -182,4 +182,8 @@ pub(super) enum Derivation {
     Directory,
     /// It is the value from its last slash on, as `basename` and `${x##*/}` give it.
     LastName,
+    /// Its letters, or the first one alone, are in upper or lower case, as in `${x^^}` and `${x,}`.
+    Cased { upper: bool, first: bool },
+    /// One text in it, or all of that, is another, as in `${x/a/b}` and `${x//a/b}`.
+    Replaced { from: String, to: String, all: bool },
 }

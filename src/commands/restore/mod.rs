@@ -211,11 +211,10 @@ fn elsewhere(
     Err(none)
 }
 
-/// A step between two checkpoints has the files of the project alone: the rest is put back by turns.
+/// A step between two checkpoints has files alone: the rest is put back by turns.
 fn refuse_beyond_files(request: &RestoreRequest) -> Result<()> {
     let Some(step) = request.step() else { return Ok(()) };
     let asked = [
-        (request.outside, "--outside", "nothing outside the project"),
         (request.head, "--head", "no place of HEAD"),
         (request.repository, "--repository", "no repository"),
     ];

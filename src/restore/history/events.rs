@@ -126,8 +126,11 @@ impl FileHistory<'_> {
         }
         let checkpoint = self.checkpoint(caller);
         let exact = checkpoint.filter(|one| self.is_exact(caller, one));
-        let there = match exact {
-            Some(checkpoint) => self.held(checkpoint, path)?,
+        let held = exact.and_then(|checkpoint| self.held(checkpoint, path));
+        let is_told = exact.is_some() && self.side == PathSide::Root;
+        let there = match held {
+            Some(held) => held,
+            None if is_told => return None,
             None if caller.paths.is_some() && self.looks_again => {
                 self.last_known(path, caller, sights)?
             }
@@ -150,7 +153,11 @@ impl FileHistory<'_> {
             .filter(|(order, _)| *order <= caller.began)
             .max_by_key(|(order, one)| (*order, one.sequence))?;
         let held = self.held(newest, path);
-        match own.filter(|own| own.order >= order) {
+        // Outside the root a checkpoint may tell nothing of a path, and the log all that restores did there.
+        let last = sights.iter().rfind(|sight| sight.order < caller.began);
+        let is_last = |own: &Sight| last.is_some_and(|last| last.order == own.order);
+        let is_outside = self.side == PathSide::Outside && held.is_none();
+        match own.filter(|own| own.order >= order || is_outside && is_last(own)) {
             None => held,
             Some(own) => {
                 let there = VersionEntry::seen(&own.there);

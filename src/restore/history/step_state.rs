@@ -4,6 +4,8 @@
 use std::{
     cell::{OnceCell, RefCell},
     collections::{BTreeMap, BTreeSet},
+    ops::RangeInclusive,
+    os::unix::ffi::OsStringExt,
     rc::Rc,
 };
 
@@ -15,7 +17,7 @@ use super::{
         content::entry_at,
         version::{Version, VersionEntry},
     },
-    TurnStep, TurnSteps,
+    FileHistory, TurnStep, TurnSteps,
 };
 use crate::{
     attribution::PathSide,
@@ -43,6 +45,18 @@ pub(crate) struct StepState {
     /// What differs from the checkpoint, by path.
     pub(crate) differs: BTreeMap<RelPath, Option<Entry>>,
     /// Paths of which it cannot be told what was there; `then` has there what the checkpoint has.
+    pub(crate) gaps: BTreeMap<RelPath, StepGap>,
+    /// What calls had done meanwhile outside the project.
+    pub(crate) outside: OutsideOfStep,
+}
+
+/// What differs outside the project from the checkpoint that a step is told from. Paths begin at the top of the
+/// file system.
+#[derive(Default)]
+pub(crate) struct OutsideOfStep {
+    /// What differs, or cannot be told.
+    pub(crate) paths: BTreeSet<RelPath>,
+    /// What of it cannot be told, and why.
     pub(crate) gaps: BTreeMap<RelPath, StepGap>,
 }
 
@@ -94,16 +108,14 @@ impl TurnSteps<'_> {
         let (turn, number) = (self.turn, step.number);
         let at = step.at.timestamp_nanos_opt().unwrap_or(0);
         let number = (turn, number);
-        let (contents, differs, gaps) = Default::default();
+        let (contents, differs, gaps, outside) = Default::default();
         if let Some(base) = self.checkpoint(step) {
             let then = project.tree_of(&base, LaterTurns::Gone)?;
-            return Ok(StepState { number, at, base, then, contents, differs, gaps });
+            return Ok(StepState { number, at, base, then, contents, differs, gaps, outside });
         }
         let (base, began) = self.base_of(step)?;
-        let mut then = project.tree_of(&base, LaterTurns::Gone)?;
-        // What calls did there is not put together step by step.
-        then.tree.outside.clear();
-        let mut state = StepState { number, at, base, then, contents, differs, gaps };
+        let then = project.tree_of(&base, LaterTurns::Gone)?;
+        let mut state = StepState { number, at, base, then, contents, differs, gaps, outside };
         for path in self.candidates(process, step, began)? {
             let states = self.states(&path);
             match self.history.before(&path, &states, step.call) {
@@ -112,6 +124,9 @@ impl TurnSteps<'_> {
             }
         }
         state.overlay(project)?;
+        if let Some(history) = self.history.outside() {
+            state.put_outside(history, step, began);
+        }
         Ok(state)
     }
 
@@ -169,10 +184,7 @@ impl TurnSteps<'_> {
                 self.changed(&last, &Look { order: usize::MAX, tree: now })?.iter().cloned(),
             );
         }
-        let seen = self.history.log.sights.iter().filter(|(_, sights)| {
-            sights.iter().any(|sight| (began..=step_began).contains(&sight.order))
-        });
-        found.extend(seen.map(|(path, _)| path.clone()));
+        found.extend(self.history.seen_between(began..=step_began).cloned());
         Ok(found)
     }
 
@@ -245,21 +257,54 @@ impl TurnSteps<'_> {
     }
 }
 
+impl FileHistory<'_> {
+    /// The paths at which something was seen at some places of the log.
+    fn seen_between(&self, places: RangeInclusive<usize>) -> impl Iterator<Item = &RelPath> {
+        let seen =
+            self.log.sights.iter().filter(move |(_, sights)| {
+                sights.iter().any(|sight| places.contains(&sight.order))
+            });
+        seen.map(|(path, _)| path)
+    }
+}
+
 impl StepState {
-    /// What of it is not held, and why: what cannot be told, and what the checkpoint left out.
-    pub(crate) fn not_held(&self) -> impl Iterator<Item = (&[u8], &'static str)> {
-        let gaps = self.gaps.iter().map(|(path, gap)| (path.as_bytes(), gap.words()));
+    /// What of it is not held, and why: what cannot be told, and what the checkpoint left out. Paths are relative
+    /// to the root, or absolute.
+    pub(crate) fn not_held(&self) -> impl Iterator<Item = (Vec<u8>, &'static str)> {
+        let gaps = self.gaps.iter().map(|(path, gap)| (path.as_bytes().to_vec(), gap.words()));
+        let outside = self.outside.gaps.iter();
+        let outside =
+            outside.map(|(path, gap)| (path.at_top().into_os_string().into_vec(), gap.words()));
         let left_out = self.base.skipped.iter().filter(|skipped| skipped.reason.matters());
-        gaps.chain(left_out.map(|skipped| (&skipped.path[..], skipped.reason.words())))
+        let left_out = left_out.map(|skipped| (skipped.path.clone(), skipped.reason.words()));
+        gaps.chain(outside).chain(left_out)
     }
 
     /// What stays as it is, and why.
     pub(in crate::restore) fn kept(&self) -> BTreeMap<RelPath, KeepReason> {
-        let kept = |gap: &StepGap| match gap {
-            StepGap::When => KeepReason::BeforeUnknown,
-            StepGap::Bytes => KeepReason::BeforeUnheld,
-        };
-        self.gaps.iter().map(|(path, gap)| (path.clone(), kept(gap))).collect()
+        kept(&self.gaps)
+    }
+
+    /// The same outside the project.
+    pub(in crate::restore) fn kept_outside(&self) -> BTreeMap<RelPath, KeepReason> {
+        kept(&self.outside.gaps)
+    }
+
+    /// Puts what calls had left outside the project into it.
+    fn put_outside(&mut self, history: &FileHistory<'_>, step: &TurnStep, began: usize) {
+        let step_began = history.calls[step.call].began;
+        for path in history.seen_between(began..=step_began) {
+            let there = history.before(path, &history.steps(path), step.call);
+            let entry = there.and_then(|there| history.entry(path, &there, &mut self.contents));
+            let all = &mut self.then.tree.outside;
+            match entry {
+                Ok(Some(entry)) => drop(all.insert(path.at_top(), entry)),
+                Ok(None) => drop(all.remove(&path.at_top())),
+                Err(gap) => drop(self.outside.gaps.insert(path.clone(), gap)),
+            }
+            self.outside.paths.insert(path.clone());
+        }
     }
 
     /// Adds to the changes until now what stays as it is, so that it is named.
@@ -317,6 +362,14 @@ impl StepState {
         }
         Ok(())
     }
+}
+
+fn kept(gaps: &BTreeMap<RelPath, StepGap>) -> BTreeMap<RelPath, KeepReason> {
+    let kept = |gap: &StepGap| match gap {
+        StepGap::When => KeepReason::BeforeUnknown,
+        StepGap::Bytes => KeepReason::BeforeUnheld,
+    };
+    gaps.iter().map(|(path, gap)| (path.clone(), kept(gap))).collect()
 }
 
 /// Takes a path out of a tree, with everything below it.

@@ -1,8 +1,8 @@
 //! What one word is made of, as `brush-parser` cuts it.
 
 use brush_parser::word::{
-    Parameter, ParameterExpr, ParameterTransformOp, SpecialParameter, TildeExpr, WordPiece,
-    WordPieceWithSource,
+    Parameter, ParameterExpr, ParameterTransformOp, SpecialParameter, SubstringMatchKind,
+    TildeExpr, WordPiece, WordPieceWithSource,
 };
 
 use std::borrow::Cow;
@@ -149,9 +149,58 @@ fn derived(expr: &ParameterExpr) -> Option<(String, Derivation)> {
                 _ => return None,
             }
         }
+        ParameterExpr::UppercasePattern { parameter, indirect: false, pattern }
+            if is_absent(pattern.as_deref()) =>
+        {
+            (parameter, Derivation::Cased { upper: true, first: false })
+        }
+        ParameterExpr::UppercaseFirstChar { parameter, indirect: false, pattern }
+            if is_absent(pattern.as_deref()) =>
+        {
+            (parameter, Derivation::Cased { upper: true, first: true })
+        }
+        ParameterExpr::LowercasePattern { parameter, indirect: false, pattern }
+            if is_absent(pattern.as_deref()) =>
+        {
+            (parameter, Derivation::Cased { upper: false, first: false })
+        }
+        ParameterExpr::LowercaseFirstChar { parameter, indirect: false, pattern }
+            if is_absent(pattern.as_deref()) =>
+        {
+            (parameter, Derivation::Cased { upper: false, first: true })
+        }
+        ParameterExpr::ReplaceSubstring {
+            parameter,
+            indirect: false,
+            pattern,
+            replacement,
+            match_kind,
+        } => {
+            let all = match match_kind {
+                SubstringMatchKind::FirstOccurrence => false,
+                SubstringMatchKind::Anywhere => true,
+                SubstringMatchKind::Prefix | SubstringMatchKind::Suffix => return None,
+            };
+            let (from, to) = (plain(pattern)?, plain(replacement.as_deref().unwrap_or_default())?);
+            if from.is_empty() {
+                return None;
+            }
+            (parameter, Derivation::Replaced { from, to, all })
+        }
         _ => return None,
     };
     Some((variable(parameter)?.into_owned(), how))
+}
+
+/// Whether every letter is meant.
+fn is_absent(pattern: Option<&str>) -> bool {
+    pattern.is_none_or(str::is_empty)
+}
+
+/// A pattern, or what replaces it, if it stands for itself.
+fn plain(text: &str) -> Option<String> {
+    let is_special = |c| "*?[]()!@+|\\$`'\"&~{}".contains(c);
+    (!text.chars().any(is_special)).then(|| text.to_owned())
 }
 
 /// Whether it is several words even between quotes, as `"$@"` and `"${a[@]}"` are.

@@ -77,8 +77,8 @@ impl ShellWalk<'_> {
             },
             ("echo", [text]) if !text.starts_with('-') => Some((*text).to_owned()),
             ("printf", ["%s" | "%s\\n", text]) => Some((*text).to_owned()),
-            ("dirname", [path]) => Some(Derivation::Directory.of(path)),
-            ("basename", [path]) => Some(Derivation::LastName.of(path)),
+            ("dirname", [path]) => Derivation::Directory.of(path),
+            ("basename", [path]) => Derivation::LastName.of(path),
             ("git", ["rev-parse", "--show-toplevel"]) => self.worktree(),
             ("realpath" | "readlink", [flags @ .., path])
                 if flags.iter().all(|flag| flag.starts_with('-')) =>
@@ -139,7 +139,7 @@ impl ShellWalk<'_> {
             (Some(Variable::Known(..) | Variable::Tainted), _) => return None,
         };
         match (value, how) {
-            (Some(value), how) => Some(how.of(&value)),
+            (Some(value), how) => how.of(&value),
             (None, Derivation::Default(word)) => {
                 self.followed.set(true);
                 let field = self.one(word);
@@ -151,16 +151,26 @@ impl ShellWalk<'_> {
 }
 
 impl Derivation {
-    /// What becomes of a value.
-    fn of(&self, value: &str) -> String {
+    /// What becomes of a value, if that can be told: of other letters than ASCII, the locale says it.
+    fn of(&self, value: &str) -> Option<String> {
         let cut = value.trim_end_matches('/');
-        match (self, cut.rsplit_once('/')) {
+        Some(match (self, cut.rsplit_once('/')) {
             (Self::Default(_) | Self::Itself, _) => value.to_owned(),
             (Self::Directory, Some(("", _))) => "/".to_owned(),
             (Self::Directory, Some((above, _))) => above.to_owned(),
             (Self::Directory, None) => ".".to_owned(),
             (Self::LastName, Some((_, name))) => name.to_owned(),
             (Self::LastName, None) => cut.to_owned(),
-        }
+            (Self::Cased { .. }, _) if !value.is_ascii() => return None,
+            (Self::Cased { upper, first }, _) => {
+                let (head, rest) =
+                    value.split_at(if *first { value.len().min(1) } else { value.len() });
+                let head =
+                    if *upper { head.to_ascii_uppercase() } else { head.to_ascii_lowercase() };
+                head + rest
+            }
+            (Self::Replaced { from, to, all: true }, _) => value.replace(&**from, to),
+            (Self::Replaced { from, to, all: false }, _) => value.replacen(&**from, to, 1),
+        })
     }
 }

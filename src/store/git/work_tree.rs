@@ -116,6 +116,15 @@ impl GitStore {
         }
     }
 
+    /// Whether the user's repository has a commit.
+    pub fn has_commit(&self, commit: &str) -> bool {
+        let id = ObjectId::from_hex(commit.as_bytes()).ok();
+        let read = |id: ObjectId| {
+            self.user().is_some_and(|user| user.read(&id, ObjectKind::Commit).is_ok())
+        };
+        id.is_some_and(read)
+    }
+
     /// Resets the current branch, unless it has moved since the plan was made; returns whether it
     /// did. Files and index stay as they are.
     ///
