@@ -277,7 +277,22 @@ pub fn unheld(
             Spares::OtherNames(pattern) => {
                 reach::has_name(&risk.path, &path, pattern).map(|is_there| !is_there)
             }
-            _ => Some(risk.is_guess),
+            Spares::NotIn(source) => {
+                let below = path.strip_prefix(&risk.path).ok()?;
+                let is_there = || Path::new(source).symlink_metadata().is_ok();
+                match below == Path::new("") && !path.is_dir() {
+                    true => Some(risk.is_guess),
+                    // The line itself may make it.
+                    false if !is_there() => Some(true),
+                    false => {
+                        let over = reach::has_some_of(&path, &Path::new(source).join(below));
+                        over.map(|is_sure| risk.is_guess || !is_sure)
+                    }
+                }
+            }
+            Spares::Ignored | Spares::Nothing | Spares::Directories | Spares::Uncommitted => {
+                Some(risk.is_guess)
+            }
         };
         let is_guess = around.filter_map(is_guess).min();
         if let Some(is_guess) = is_guess

@@ -367,6 +367,8 @@ fn what_is_not_held_is_asked_about_however_a_line_reaches_it() {
     }
     world.write("a.big", "x".repeat(1_100_000));
     world.write("sub/c.big", "x".repeat(1_100_000));
+    world.write("new/a.big", "y");
+    world.write("new/sub/c.big", "y");
     for line in [
         "rm data/*",
         "rm -f data/f*",
@@ -383,6 +385,12 @@ fn what_is_not_held_is_asked_about_however_a_line_reaches_it() {
         "find . -name sub -exec rm -rf {} +",
         "find . -name 'd*' | xargs rm -rf",
         "find . -name '*.pyc' -delete; find . -name '*.big' -delete",
+        "cp -r new/. .",
+        "cp -rT new .",
+        "cd new && cp -a . ..",
+        "cp -r new/sub .",
+        "rsync -a new/ .",
+        "rsync -a new/sub .",
     ] {
         let (decision, why) = answer(&world, "", line);
         assert_eq!(decision, "ask", "{line}: {why}");
@@ -392,6 +400,9 @@ fn what_is_not_held_is_asked_about_however_a_line_reaches_it() {
         "find . -name '*.pyc' -delete",
         "find . -name '*.pyc' | xargs rm",
         "find . -name '*.pyc' -exec rm {} \\;",
+        "cp -r new/. data",
+        "cp -r new other",
+        "rsync -a new .",
         "mv data ../d && rm -rf ../e",
         "mv a.big b.big",
         "rm -f ../d; mv a.big ../d; echo x >> y",

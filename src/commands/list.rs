@@ -110,7 +110,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
                 "no checkpoint of a session `{}…`; `beforehand list` shows those of all sessions",
                 ui::escape(session.as_bytes())
             ),
-            None if project.store.list().is_ok_and(|all| !all.is_empty()) => {
+            None if has_others(&project) => {
                 "no turn is left; `beforehand list --all` shows the other checkpoints".into()
             }
             None => {
@@ -131,6 +131,12 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
     say(process, &format!("\n{place}beforehand diff 1 · beforehand restore 1{undo}"));
     origin::say_if_swapped(process, &project);
     Ok(Exit::Ok)
+}
+
+/// Whether there are checkpoints that something asked for or needed, though no turn is left.
+fn has_others(project: &Project) -> bool {
+    let all = project.store.list().unwrap_or_default();
+    all.iter().any(|one| one.cause.reason != Reason::Net)
 }
 
 /// How many digits of ids to show. A script may keep them until others begin with the same.

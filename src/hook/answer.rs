@@ -12,7 +12,8 @@ use super::{
 use crate::{
     guard::{self, GuardContext},
     journal::LineKind,
-    model::{Decision, Effect, Notify, Settings, TroubleAnswer, Verdict},
+    model::{Decision, Effect, Notify, Settings, Spares, TroubleAnswer, Verdict},
+    reach::AtRisk,
     snapshot, ui,
 };
 
@@ -115,7 +116,9 @@ pub(super) fn command_threat(
     targets: &CommandTargets,
 ) -> Option<String> {
     let (root, _) = targets.around.as_ref()?;
-    let named = targets.at_risk.iter().filter(|risk| !risk.is_guess);
+    // What is copied over a directory leaves all that is not in it.
+    let is_part = |risk: &&AtRisk| matches!(risk.spares, Spares::NotIn(_)) && risk.path.is_dir();
+    let named = targets.at_risk.iter().filter(|risk| !risk.is_guess && !is_part(risk));
     let places: Vec<PathBuf> = named.map(|risk| risk.path.clone()).collect();
     threat(site, judged, root.path(), &places)
 }

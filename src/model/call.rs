@@ -261,6 +261,8 @@ pub enum Spares {
     Uncommitted,
     /// Of a directory, all but what has a name that fits this pattern of `find -name`.
     OtherNames(String),
+    /// Of a directory, what this other one does not have at the same place: it is copied over it.
+    NotIn(String),
 }
 
 /// How well a target's path is known.

@@ -89,6 +89,31 @@ pub fn has_name(top: &Path, path: &Path, pattern: &str) -> Option<bool> {
     None
 }
 
+/// Whether a path, or something in it, has the place of something in a directory that is copied over it: `None` if
+/// not, and `Some(false)` if there is too much to be looked at.
+pub fn has_some_of(path: &Path, source: &Path) -> Option<bool> {
+    let (mut pairs, mut left) = (vec![(path.to_owned(), source.to_owned())], NAMES_MAX);
+    while let Some((path, source)) = pairs.pop() {
+        let [here, there] = [&path, &source].map(|it| it.symlink_metadata());
+        let (Ok(here), Ok(there)) = (here, there) else { continue };
+        // Nothing is copied over itself.
+        if path == source {
+            continue;
+        }
+        if !here.is_dir() || !there.is_dir() {
+            return Some(true);
+        }
+        for entry in fs::read_dir(&source).into_iter().flatten().flatten() {
+            left -= 1;
+            if left == 0 {
+                return Some(false);
+            }
+            pairs.push((path.join(entry.file_name()), entry.path()));
+        }
+    }
+    None
+}
+
 /// A directory and every directory below it, one more than the limit at most: where `**` may stand.
 fn all_below(dir: &Path) -> Vec<PathBuf> {
     let mut all = vec![dir.to_owned()];
@@ -198,6 +223,31 @@ mod tests {
         assert_eq!(has_name(&top.join("way"), &top.join("way/held"), "way"), Some(true));
         for name in ["way/held/below", "way/held", "way", ""] {
             fs::remove_dir(top.join(name)).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_copied_over_a_directory_is_found_in_both() {
+        let top = std::env::temp_dir().join(format!("beforehand-over-{}", std::process::id()));
+        let dirs = ["here/sub", "there/sub", "there/other"];
+        for dir in dirs {
+            fs::create_dir_all(top.join(dir)).unwrap();
+        }
+        let files = ["here/sub/a", "there/sub/b", "there/other/a"];
+        for file in files {
+            fs::File::create(top.join(file)).unwrap();
+        }
+        let over = |here: &str, there: &str| has_some_of(&top.join(here), &top.join(there));
+        assert_eq!(over("here", "there"), None, "directories alone are in both");
+        assert_eq!(over("here/sub", "there/other"), Some(true));
+        assert_eq!(over("here/sub/a", "there/other/a"), Some(true));
+        assert_eq!(over("here/sub/a", "there/sub/a"), None);
+        assert_eq!(over("here", "here"), None, "it is itself");
+        for file in files {
+            fs::remove_file(top.join(file)).unwrap();
+        }
+        for dir in dirs.iter().chain(&["here", "there", ""]) {
+            fs::remove_dir(top.join(dir)).unwrap();
         }
     }
 

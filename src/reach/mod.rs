@@ -19,7 +19,7 @@ use crate::{
 };
 
 pub use around::{Surroundings, look_around_real, path_around, root_around};
-pub use glob::{expand as matching, has_name};
+pub use glob::{expand as matching, has_name, has_some_of};
 pub use named_paths::{AtRisk, plausible};
 use named_paths::{meant_by, places};
 use raw_text::RawText;

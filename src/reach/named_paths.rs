@@ -64,7 +64,8 @@ pub(super) fn at_risk(
                 let found = bases.iter().map(found).find(|found| !found.is_empty());
                 let is_guess = found.is_none();
                 let found = found.unwrap_or_else(|| area(target, bases).into_iter().collect());
-                let risk = |path| AtRisk { path, is_guess, spares: target.spares.clone() };
+                let spares = seen_from(&target.spares, bases);
+                let risk = |path| AtRisk { path, is_guess, spares: spares.clone() };
                 found.into_iter().map(risk).collect::<Vec<_>>()
             };
             let of_simple = |simple: &Simple| {
@@ -122,6 +123,15 @@ fn checked_out(target: &Target, bases: &[&Path], root: &Root) -> Vec<PathBuf> {
     // A repository below the root has commits of its own.
     let own = inside.filter(|place| repository_below(place, root.path()).is_none());
     own.map(|place| if is_whole { root.path().to_owned() } else { place }).collect()
+}
+
+/// What is left alone, with a path made absolute from the first directory in which it is there.
+fn seen_from(spares: &Spares, bases: &[&Path]) -> Spares {
+    let Spares::NotIn(source) = spares else { return spares.clone() };
+    let mut places = bases.iter().filter_map(|base| absolute(base, Path::new(source)));
+    let place = places.find(|place| place.symlink_metadata().is_ok());
+    let place = place.and_then(|place| place.into_os_string().into_string().ok());
+    Spares::NotIn(place.unwrap_or_else(|| source.clone()))
 }
 
 /// The directory in which something is deleted, of which only the run tells what.
@@ -361,7 +371,10 @@ fn of_target(target: &Target, bases: &[&Path], wanted: PlaceFilter, root: &Root)
         // some file of it.
         TargetAction::Overwrite => places.retain(|place| {
             let is_held = wanted == PlaceFilter::Held;
-            !place.is_dir() || is_held && (root.relative(place).is_ok() || is_worth_a_copy(place))
+            let is_copied_over = matches!(target.spares, Spares::NotIn(_));
+            !place.is_dir()
+                || is_copied_over && !is_held
+                || is_held && (root.relative(place).is_ok() || is_worth_a_copy(place))
         }),
         TargetAction::Modify if wanted == PlaceFilter::Named => {
             places.retain(|place| !place.is_dir() || root.relative(place).is_err());

@@ -223,7 +223,8 @@ fn settle(
         // What a step outside the project went to, calls had left, and no checkpoint may hold.
         None => project.store.open(content).or_else(|err| {
             let place = project.state.root(&project.root);
-            let left = attribution::text(&place, &content.id.to_string());
+            let left = || attribution::text(&place, &content.id.to_string());
+            let left = (toward == Toward::After).then(left).flatten();
             left.map(|bytes| Box::new(Cursor::new(bytes)) as Box<dyn Read>).ok_or(err)
         }),
     };

@@ -1,6 +1,6 @@
 //! Programs that write files according to their options: links, archives, copies of blocks.
 
-use super::{all, closed, copied, strayed};
+use super::{all, closed, copied, copied_over, strayed};
 use crate::model::{Certainty, Level, Spares, Target, TargetAction};
 use crate::shell::flags::{self, Field};
 use crate::shell::names;
@@ -286,5 +286,13 @@ pub(in crate::shell) fn rsync(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) 
     let removes = call.args().iter().any(|arg| arg.text.starts_with("--del"));
     let action = if removes { TargetAction::Delete } else { TargetAction::Overwrite };
     let why = "rsync replaces what is in its destination";
-    destroys(why, vec![walk.target(to, action, why)])
+    let sources = &parsed.operands[..parsed.operands.len() - 1];
+    let sources = if removes { &[] } else { sources };
+    let over = sources.iter().map(|source| {
+        let name = source.text.rsplit('/').next().unwrap_or_default();
+        let inside = format!("{}/{name}", to.text.trim_end_matches('/'));
+        let place = if name.is_empty() { to.clone() } else { Field { text: inside, ..to.clone() } };
+        copied_over(walk, &place, source, why)
+    });
+    destroys(why, over.chain([walk.target(to, action, why)]).collect())
 }

@@ -17,7 +17,7 @@ use super::names;
 use super::row::{ProgramRow, Rule};
 use super::verdict::{CommandCall, CommandVerdict, creates, destroys, reads, unknown};
 use super::walk::ShellWalk;
-use crate::model::{Level, Target, TargetAction};
+use crate::model::{Certainty, Level, Spares, Target, TargetAction};
 
 pub(super) use database::{psql, sqlite};
 pub(super) use edit::{ed, pager, vim};
@@ -214,6 +214,16 @@ fn destination(parsed: &Parsed) -> Option<&Field> {
     parsed.value(&["-t", "--target-directory"])
 }
 
+/// A file that another one overwrites, or a directory to which one is copied with all that is in it.
+fn copied_over(walk: &ShellWalk<'_>, to: &Field, source: &Field, why: &str) -> Target {
+    let target = walk.target(to, TargetAction::Overwrite, why);
+    let from = walk.target(source, TargetAction::Move, why);
+    match from.certainty {
+        Certainty::Exact => Target { spares: Spares::NotIn(from.path), ..target },
+        Certainty::Glob | Certainty::Dynamic => target,
+    }
+}
+
 /// What `cp` and `mv` can overwrite: the destination, or what the sources are called inside it.
 fn copied(walk: &ShellWalk<'_>, parsed: &Parsed, why: &str) -> Vec<Target> {
     let (sources, to) = match (destination(parsed), parsed.operands.split_last()) {
@@ -221,7 +231,10 @@ fn copied(walk: &ShellWalk<'_>, parsed: &Parsed, why: &str) -> Vec<Target> {
         (None, Some((to, sources))) => (sources, to),
         (None, None) => return Vec::new(),
     };
-    let mut targets = vec![walk.target(to, TargetAction::Overwrite, why)];
+    let mut targets = Vec::new();
+    if parsed.has(&["-T", "--no-target-directory"]) {
+        targets.extend(sources.iter().map(|source| copied_over(walk, to, source, why)));
+    }
     for source in sources {
         let name = source.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
         let is_plain = !name.is_empty() && name != "." && name != "..";
@@ -229,8 +242,13 @@ fn copied(walk: &ShellWalk<'_>, parsed: &Parsed, why: &str) -> Vec<Target> {
             let sure = if to.literal().is_none() { to.sure } else { source.sure };
             let text = format!("{}/{name}", to.text.trim_end_matches('/'));
             let inside = Field { text, sure, splits: false };
-            targets.push(walk.target(&inside, TargetAction::Overwrite, why));
+            targets.push(copied_over(walk, &inside, source, why));
+        } else {
+            targets.push(copied_over(walk, to, source, why));
         }
+    }
+    if targets.iter().all(|target| target.path != to.text) {
+        targets.insert(0, walk.target(to, TargetAction::Overwrite, why));
     }
     targets
 }

@@ -159,7 +159,7 @@ pub(super) const ROWS: &[ProgramRow] = &[
     ),
     row(
         "cp gcp",
-        "* -t: -S: --target-directory= --suffix=",
+        "* -T -t: -S: --target-directory= --no-target-directory --suffix=",
         Rule::Copies,
         "cp overwrites what has the name",
     ),

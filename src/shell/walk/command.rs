@@ -4,7 +4,7 @@ use std::{collections::HashSet, rc::Rc};
 
 use super::{DEPTH_MAX, PathBase, ShellWalk, shorten};
 use crate::{
-    model::{Certainty, Level, Target},
+    model::{Certainty, Level, Spares, Target},
     shell::{
         flags::Field,
         names,
@@ -123,9 +123,13 @@ impl ShellWalk<'_> {
         self.found.truncate(found);
         self.others = others;
         // What is named more than once is known as well as where it is known best.
-        let mut seen = HashSet::new();
+        let (mut seen, mut parts) = (HashSet::new(), HashSet::new());
         verdict.targets.sort_by_key(|it| it.certainty == Certainty::Dynamic);
-        verdict.targets.retain(|it| seen.insert(it.path.clone()));
+        verdict.targets.retain(|it| {
+            let is_part = matches!(it.spares, Spares::NotIn(_));
+            let is_new_part = is_part && parts.insert((it.path.clone(), it.spares.clone()));
+            seen.insert(it.path.clone()) || is_new_part
+        });
     }
 
     /// The targets of something that is no command, in every directory where it may happen.
