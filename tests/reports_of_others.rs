@@ -161,6 +161,20 @@ fn a_session_that_is_undone_is_undone_in_all_its_turns() {
     assert_eq!(now(&world), ["s", "t"]);
 }
 
+/// What only a later turn named outside the project goes back with the turns before it.
+#[test]
+fn what_a_later_turn_named_outside_goes_back_with_the_session() {
+    let mut world = project();
+    let place = world.root().with_file_name("notes");
+    write(&place, "precious");
+    run(&mut world, "s/one", "make a", |world| world.write("a", "s"));
+    run(&mut world, "s/two", "echo clobbered > ../notes", |_| write(&place, "clobbered"));
+    let plan = ours(&mut world, &["restore", "2", "--outside", "--dry-run"], 0).stdout;
+    assert!(plan.contains("notes   outside the project"), "{plan}");
+    ours(&mut world, &["undo", "--whole-session", "--yes"], 0);
+    assert_eq!(fs::read_to_string(&place).unwrap(), "precious");
+}
+
 /// Two sessions at work, one after the other: what the other one did is told as such, and stays.
 #[test]
 fn the_work_of_another_session_is_told_as_such() {

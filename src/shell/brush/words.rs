@@ -149,52 +149,48 @@ fn derived(expr: &ParameterExpr) -> Option<(String, Derivation)> {
                 _ => return None,
             }
         }
-        ParameterExpr::UppercasePattern { parameter, indirect: false, pattern }
-            if is_absent(pattern.as_deref()) =>
-        {
-            (parameter, Derivation::Cased { upper: true, first: false })
+        ParameterExpr::ReplaceSubstring { parameter, indirect: false, .. } => {
+            (parameter, replaced(expr)?)
         }
-        ParameterExpr::UppercaseFirstChar { parameter, indirect: false, pattern }
-            if is_absent(pattern.as_deref()) =>
-        {
-            (parameter, Derivation::Cased { upper: true, first: true })
-        }
-        ParameterExpr::LowercasePattern { parameter, indirect: false, pattern }
-            if is_absent(pattern.as_deref()) =>
-        {
-            (parameter, Derivation::Cased { upper: false, first: false })
-        }
-        ParameterExpr::LowercaseFirstChar { parameter, indirect: false, pattern }
-            if is_absent(pattern.as_deref()) =>
-        {
-            (parameter, Derivation::Cased { upper: false, first: true })
-        }
-        ParameterExpr::ReplaceSubstring {
-            parameter,
-            indirect: false,
-            pattern,
-            replacement,
-            match_kind,
-        } => {
-            let all = match match_kind {
-                SubstringMatchKind::FirstOccurrence => false,
-                SubstringMatchKind::Anywhere => true,
-                SubstringMatchKind::Prefix | SubstringMatchKind::Suffix => return None,
-            };
-            let (from, to) = (plain(pattern)?, plain(replacement.as_deref().unwrap_or_default())?);
-            if from.is_empty() {
-                return None;
-            }
-            (parameter, Derivation::Replaced { from, to, all })
-        }
-        _ => return None,
+        _ => cased(expr)?,
     };
     Some((variable(parameter)?.into_owned(), how))
 }
 
-/// Whether every letter is meant.
-fn is_absent(pattern: Option<&str>) -> bool {
-    pattern.is_none_or(str::is_empty)
+/// An expansion that changes the case of all letters, or of the first one.
+fn cased(expr: &ParameterExpr) -> Option<(&Parameter, Derivation)> {
+    let (parameter, pattern, upper, first) = match expr {
+        ParameterExpr::UppercasePattern { parameter, indirect: false, pattern } => {
+            (parameter, pattern, true, false)
+        }
+        ParameterExpr::UppercaseFirstChar { parameter, indirect: false, pattern } => {
+            (parameter, pattern, true, true)
+        }
+        ParameterExpr::LowercasePattern { parameter, indirect: false, pattern } => {
+            (parameter, pattern, false, false)
+        }
+        ParameterExpr::LowercaseFirstChar { parameter, indirect: false, pattern } => {
+            (parameter, pattern, false, true)
+        }
+        _ => return None,
+    };
+    let is_any = pattern.as_deref().is_none_or(str::is_empty);
+    is_any.then_some((parameter, Derivation::Cased { upper, first }))
+}
+
+/// An expansion that puts one plain text in the place of another.
+fn replaced(expr: &ParameterExpr) -> Option<Derivation> {
+    let ParameterExpr::ReplaceSubstring { pattern, replacement, match_kind, .. } = expr else {
+        return None;
+    };
+    let all = match match_kind {
+        SubstringMatchKind::FirstOccurrence => false,
+        SubstringMatchKind::Anywhere => true,
+        SubstringMatchKind::Prefix | SubstringMatchKind::Suffix => return None,
+    };
+    let from = plain(pattern).filter(|from| !from.is_empty())?;
+    let to = plain(replacement.as_deref().unwrap_or_default())?;
+    Some(Derivation::Replaced { from, to, all })
 }
 
 /// A pattern, or what replaces it, if it stands for itself.

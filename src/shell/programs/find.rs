@@ -95,13 +95,17 @@ pub(in crate::shell) fn find(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) -
     }
     targets.extend(roots(walk, args, action, finds_all));
     if let Some(name) = name_first(args) {
-        let inner = walk.found.iter_mut().skip(found).flat_map(|simple| &mut simple.targets);
-        wrappers::spare_other_names(inner.chain(&mut targets), name);
-        let acts = |arg: &Field| in_list(ACTIONS, &arg.text) && !in_list(PRINTS, &arg.text);
-        walk.files.finds = (!args.iter().any(acts)).then(|| name.to_owned());
+        let run = walk.found.iter_mut().skip(found).flat_map(|simple| &mut simple.targets);
+        wrappers::spare_other_names(run.chain(&mut targets), name);
+        walk.files.finds = only_prints(args).then(|| name.to_owned());
     }
     verdict.targets = targets;
     verdict
+}
+
+/// Whether all it does is to print what it finds.
+fn only_prints(args: &[Field]) -> bool {
+    !args.iter().any(|arg| in_list(ACTIONS, &arg.text) && !in_list(PRINTS, &arg.text))
 }
 
 /// The pattern of names that all fit to which something happens: it is tested before that, and nothing stands in
