@@ -501,3 +501,21 @@ fn a_renamed_file_of_one_line_keeps_its_writer() {
         assert_eq!(writers(&mut world, "new"), ["you"]);
     }
 }
+
+/// A file that is moved over another one is itself, whatever was there.
+#[test]
+fn a_file_that_is_moved_over_another_keeps_its_writers() {
+    for mut world in projects() {
+        world.write("like it", "1\n2\n3\nfour\n");
+        world.write("another", "x\n");
+        for over in ["like it", "another"] {
+            world.write("old", "1\n2\n3\nfive\n");
+            run(&mut world, "before it", "make nothing", |_| ());
+            run(&mut world, "one", "make", |world| {
+                let [old, over] = ["old", over].map(|path| world.root().join(path));
+                fs::rename(old, over).unwrap();
+            });
+            assert!(!writers(&mut world, over).contains(&"one".to_owned()), "{over}");
+        }
+    }
+}

@@ -297,10 +297,14 @@ impl TurnLog {
         self.first_calls.contains_key(&checkpoint.id)
     }
 
-    /// Where a checkpoint was taken, by its time: that may be long before the first call that it covers.
-    pub fn taken(&self, checkpoint: &Checkpoint) -> usize {
+    /// The place by which all files of a checkpoint had been read: that may be long before the first call that
+    /// it covers, and is behind calls that ran while they were read.
+    pub fn was_read(&self, checkpoint: &Checkpoint) -> usize {
+        let order = self.look(checkpoint).order;
+        let Some(reading) = checkpoint.reading_ns else { return order };
         let at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(i64::MAX);
-        self.place_after(at).min(self.look(checkpoint).order)
+        let until = self.place_after(at.saturating_add_unsigned(reading));
+        if self.is_before_call(checkpoint) { until.min(order) } else { until }
     }
 
     /// The paths that a call of the turn was seen to leave something at, or nothing.

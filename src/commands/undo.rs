@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    ledger,
-    model::{By, Checkpoint, Reason},
+    ledger::{self, Use},
+    model::{By, Checkpoint, Reason, TurnKey},
     plan::{self, Options, Picked},
     process::{Exit, Process},
     restore::{Restore, RestoreRequest, RestoreSource, is_interrupted, retain_steps},
@@ -64,8 +64,8 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &UndoArgs) -> Result<Exit> {
     if target.is_none() {
         origin::say_if_known(process, &project);
     }
-    say_elsewhere(process, &project, target.as_ref());
-    let target = target.ok_or_else(|| {
+    let Some(target) = target else {
+        say_elsewhere(process, &project, None);
         let was_skipped = plan::undo_target(&checkpoints, &[], session, force).is_some();
         let none = match session {
             None if was_skipped => "of no turn and no restore is anything left to undo".to_owned(),
@@ -79,11 +79,14 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &UndoArgs) -> Result<Exit> {
             }
             None => "there is no turn and no restore to undo".to_owned(),
         };
-        Error::other(none, "`beforehand list` shows what there is")
-    })?;
+        return Err(Error::other(none, "`beforehand list` shows what there is"));
+    };
     origin::say_if_swapped(process, &project);
     let of_session = args.whole_session;
-    step(process, &project, &target, ("undo", of_session), (&args.how, args.patch))
+    let exit = step(process, &project, &target, ("undo", of_session), (&args.how, args.patch))?;
+    // What this brought back in another root is not left to undo there.
+    say_elsewhere(process, &project, Some(&target));
+    Ok(exit)
 }
 
 /// Where the next undo goes back to: before the last turn or restore that changed something, or the
@@ -139,8 +142,8 @@ fn last_with_effect(
     Ok(None)
 }
 
-/// Says in which other roots the turn, or else the last one of this root, has checkpoints that an undo there
-/// would go back to: each goes back by itself.
+/// Says in which other roots an undo would take back something of the turn, or else of the last one of this root:
+/// each goes back by itself.
 fn say_elsewhere(process: &mut Process<'_>, project: &Project, target: Option<&Checkpoint>) {
     let uses = ledger::uses(&project.state);
     let last = || uses.iter().find(|used| used.root == project.root.path())?.by.turn_key();
@@ -149,25 +152,30 @@ fn say_elsewhere(process: &mut Process<'_>, project: &Project, target: Option<&C
     let is_same = |by: &By| by.turn_key().as_ref() == Some(&turn);
     let same = uses.iter().filter(|used| is_same(&used.by) && used.root != project.root.path());
     let roots: BTreeSet<&Path> = same.map(|used| used.root.as_path()).collect();
-    let is_next = |root: &&Path| {
-        // One that is gone comes back with what it lies in.
-        let there = Project::open(process, Some(root)).ok().filter(|there| !there.is_gone);
-        let checkpoints = there.and_then(|there| {
-            let mut checkpoints = steps(&there).ok()?;
-            ledger::adopt(&mut checkpoints, &uses);
-            Some(checkpoints)
-        });
-        checkpoints.is_some_and(|all| {
-            let next = plan::undo_target(&all, &[], None, false);
-            next.and_then(Checkpoint::turn_key).as_ref() == Some(&turn)
-        })
-    };
+    let is_next = |root: &&Path| is_next_in(process, root, &uses, &turn).unwrap_or_default();
     let roots: Vec<&Path> = roots.into_iter().filter(is_next).collect();
     for root in roots {
         let root = ui::path(root, project.home.as_deref());
         let note = format!("note: the turn also changed {root}; run `beforehand undo` there");
         say(process, &note);
     }
+}
+
+/// Whether an undo in a root would take back something of a turn. One that is gone comes back with what it lies in.
+fn is_next_in(process: &Process<'_>, root: &Path, uses: &[Use], turn: &TurnKey) -> Result<bool> {
+    let there = Project::open(process, Some(root))?;
+    if there.is_gone {
+        return Ok(false);
+    }
+    let mut checkpoints = steps(&there)?;
+    ledger::adopt(&mut checkpoints, uses);
+    let next = plan::undo_target(&checkpoints, &[], None, false);
+    let Some(next) = next.filter(|next| next.turn_key().as_ref() == Some(turn)) else {
+        return Ok(false);
+    };
+    let request = request(next, "undo", &UndoOptions::default());
+    let restore = Restore { project: &there, checkpoint: next, request: &request };
+    Ok(effect(process, restore)?.is_any)
 }
 
 /// Every checkpoint but those of restores that were not done.

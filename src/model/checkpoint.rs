@@ -235,8 +235,10 @@ pub struct Checkpoint {
     pub id: CheckpointId,
     /// Its place in the order of the root's checkpoints. Clocks run backwards; this does not.
     pub sequence: u64,
-    /// When it was taken.
+    /// When it was taken: its files were read from then on.
     pub taken_at: DateTime<Utc>,
+    /// After how many nanoseconds all of them had been read; `None` if that was not noted.
+    pub reading_ns: Option<u64>,
     /// Why it was taken.
     pub cause: Cause,
     /// The top directory of its files, in the naming of its store.
@@ -263,6 +265,7 @@ impl Checkpoint {
             id: CheckpointId::from_bits(bits),
             sequence,
             taken_at,
+            reading_ns: None,
             cause: Cause::asked(None),
             top: None,
             files: 0,

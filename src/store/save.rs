@@ -12,7 +12,7 @@ use super::{
 use crate::{
     cache::Facts,
     error::{Error, Result},
-    fs::Lock,
+    fs::{Lock, now_ns},
     model::{Checkpoint, ContentId, Head, SkipReason, Skipped},
     scan::Scan,
     state::RootState,
@@ -66,6 +66,7 @@ impl CheckpointContents {
             id,
             sequence,
             taken_at: draft.taken_at,
+            reading_ns: draft.taken_at.timestamp_nanos_opt().map(reading_ns),
             cause: draft.cause.clone(),
             top: self.top,
             files: draft.scan.file_count(),
@@ -86,6 +87,11 @@ impl CheckpointContents {
             dangling: self.dangling.clone(),
         }
     }
+}
+
+/// For how long the files of a checkpoint were read that was `begun`, in nanoseconds.
+fn reading_ns(begun: i64) -> u64 {
+    now_ns().saturating_sub(begun).try_into().unwrap_or(0)
 }
 
 /// Waits for the lock of a root. `None` if it is not free in time. Half of the time is reserved for

@@ -153,6 +153,7 @@ impl Store for MemoryStore {
                 id: CheckpointId::from_bits(memory.sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
                 sequence: memory.sequence,
                 taken_at: draft.taken_at,
+                reading_ns: None,
                 cause: draft.cause,
                 top: tree.top,
                 files: draft.scan.file_count(),

@@ -240,15 +240,28 @@ impl AgentHistory {
                 }
             }
             LogEvent::CutOff { call, left_nothing: true } if ours => drop(self.open.remove(call)),
+            LogEvent::Merged { path, sha, .. } => self.merged(line.at, path, sha),
             LogEvent::Lost { until } => self.is_lost |= *until >= self.since,
             LogEvent::Began { .. }
             | LogEvent::Ended { .. }
             | LogEvent::Done { .. }
             | LogEvent::CutOff { .. }
             | LogEvent::Head { .. }
-            | LogEvent::Void { .. }
-            | LogEvent::Merged { .. } => (),
+            | LogEvent::Void { .. } => (),
         }
+    }
+
+    /// A restore merged what is at a path. If that is just what was seen there earlier, it is back as it was then.
+    fn merged(&mut self, at: i64, path: &str, merged: &str) {
+        let Some(path) = self.side.path(path) else { return };
+        let is_it = |seen: &&Observation| match &seen.there {
+            AtPath::This(state) => state.sha.as_deref() == Some(merged),
+            AtPath::Nothing | AtPath::File(_) | AtPath::Directory => false,
+        };
+        let earlier = self.seen(&path).iter().rfind(is_it);
+        let back =
+            earlier.map(|it| Observation::known(at, it.there.clone(), Actor::Restore(it.at)));
+        self.seen.entry(path).or_default().extend(back);
     }
 
     /// If a call left something at a path that it named, it also made the directories on the way there,

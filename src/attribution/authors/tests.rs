@@ -226,3 +226,30 @@ fn what_a_restore_removed_is_not_removed_by_a_call_that_ran() {
     let own = [&lines[..2], &lines[3..]].concat();
     assert!(known(&own).was_removed(&path) && !known(&own).was_removed_by_restore(&path));
 }
+
+/// An undo of another session's turn merged a file, and left what the agent had left there.
+#[test]
+fn what_a_merge_left_just_as_it_had_been_has_the_author_it_had() {
+    let merged = |sha: &str| LogEvent::Merged {
+        path: "x".to_owned(),
+        held: "a000000000000001".to_owned(),
+        sha: sha.to_owned(),
+    };
+    let lines = |sha| {
+        [
+            began("me", "1", 1, Some(&["x"])),
+            left("me", "x", "mine"),
+            done("me", "1"),
+            at(250, left("you", "x", "yours")),
+            at(300, line("", merged(sha))),
+        ]
+    };
+    let path = RelPath::from_bytes(b"x").unwrap();
+    let author = |sha| {
+        let known = AgentHistory::since(&checkpoint(), Some("me"), &lines(sha), PathSide::Root);
+        known.author(&path, &Is(sha))
+    };
+    assert_eq!(author("mine"), Author::Agent);
+    assert_eq!(author("yours"), Author::Session(tag("you")));
+    assert_eq!(author("of both"), Author::Other);
+}

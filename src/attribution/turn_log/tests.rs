@@ -114,3 +114,16 @@ fn a_call_that_never_ended_is_not_seen_and_one_whose_beginning_is_lost_is_the_la
     let log = TurnLog::of(&checkpoint(1, 5), &turn, "me", &[lost], PathSide::Root);
     assert!(log.is_lost);
 }
+
+#[test]
+fn a_checkpoint_may_have_read_what_a_call_left_that_began_after_it() {
+    let lines = [began(10, "me", "1", 1), done(11, "me", "1"), began(20, "me", "2", 1)];
+    let log = TurnLog::of_all(&checkpoint(1, 5), &lines, PathSide::Root);
+    let read = |bits, at, reading_ns| {
+        log.was_read(&Checkpoint { reading_ns: Some(reading_ns), ..checkpoint(bits, at) })
+    };
+    assert_eq!(read(2, 9, 0), 0, "before the first call");
+    assert_eq!(read(2, 9, 3), 2, "while it ran, and until after its end");
+    assert_eq!(read(1, 5, 30), 0, "right before the first call that it covers");
+    assert_eq!(log.was_read(&checkpoint(2, 12)), 2, "if that was not noted, when it began");
+}

@@ -148,7 +148,7 @@ impl FileHistory<'_> {
             Doer::Turn | Doer::Call(None) | Doer::Other | Doer::Restore => false,
         };
         let own = sights.iter().rfind(is_own);
-        let taken = self.checkpoints.iter().map(|one| (self.log.taken(one), one));
+        let taken = self.checkpoints.iter().map(|one| (self.log.was_read(one), one));
         let (order, newest) = taken
             .filter(|(order, _)| *order <= caller.began)
             .max_by_key(|(order, one)| (*order, one.sequence))?;

@@ -22,6 +22,9 @@ use crate::{
 /// How long two states of a file may be compared before their difference need not be the shortest.
 const COMPARE_TIME: Duration = Duration::from_millis(500);
 
+/// The percentage of two files that are the same.
+const ALL: usize = 100;
+
 /// The lines of a file as it is now.
 pub(crate) struct Blame {
     /// From the first line to the last.
@@ -141,18 +144,15 @@ impl FileHistory<'_> {
                 StepCause::By(writer) => {
                     let is_new = !was_there && unread.is_none();
                     let writer = unread.map_or(writer.clone(), |unread| unread.or(writer));
-                    let old = if is_new {
-                        self.renamed(name, step, &lines, names)
-                    } else {
-                        RenamedText::default()
-                    };
+                    let last = known.last();
+                    // Another file that was moved over it is the same to the last byte.
+                    let alike_min = if is_new { ALIKE_MIN } else { ALL };
+                    let old = self.renamed((name, alike_min), step, &lines, names);
                     let of = |before| changed(before, lines.clone(), &path, (&writer, step));
-                    let as_made = (!old.is_certain && !old.texts.is_empty()).then(|| of(None));
+                    let as_made = (!old.is_certain && !old.texts.is_empty()).then(|| of(last));
                     let as_renamed = old.texts.iter().map(|old| of(Some(old)));
                     let of_each = as_renamed.chain(as_made).reduce(either);
-                    of_each.unwrap_or_else(|| {
-                        self.doubted(name, (step, of(known.last())), known.last(), names)
-                    })
+                    of_each.unwrap_or_else(|| self.doubted(name, (step, of(last)), last, names))
                 }
                 StepCause::Restored => {
                     let moved = self.moved_by_restore(name, step, names);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     super::{
         content::{bytes_then, small},
-        version::{ALIKE_MIN, COMPARED_MAX, similarity},
+        version::{COMPARED_MAX, similarity},
     },
     FileHistory, HistoryStep, Leaving, LineWriter, StepCause,
     lines::{RenamedText, WrittenText},
@@ -38,10 +38,10 @@ struct LeftFile {
 }
 
 impl FileHistory<'_> {
-    /// The file that became one that was made, as it was before.
+    /// The file that became one that was made, as it was before: one that is at least `alike_min` percent the same.
     pub(super) fn renamed(
         &self,
-        path: &RelPath,
+        (path, alike_min): (&RelPath, usize),
         step: &HistoryStep,
         lines: &[Vec<u8>],
         names: &[&RelPath],
@@ -60,7 +60,7 @@ impl FileHistory<'_> {
         };
         let mut found: Vec<(usize, LeftFile)> =
             left.unwrap_or_default().into_iter().map(alike).collect();
-        let most = found.iter().map(|(alike, _)| *alike).max().filter(|it| *it >= ALIKE_MIN);
+        let most = found.iter().map(|(alike, _)| *alike).max().filter(|it| *it >= alike_min);
         found.retain(|(alike, _)| Some(*alike) == most);
         // One that went in the very call that made this one: the others had gone before, or went later.
         let is_in_call = |(_, file): &(usize, LeftFile)| self.is_in_one_call(file.left, step.order);

@@ -152,6 +152,7 @@ impl MetaFile {
             id: CheckpointId::parse(&self.id)?,
             sequence: self.sequence,
             taken_at: self.taken_at.parse().ok()?,
+            reading_ns: None,
             cause: Cause {
                 reason: Reason::from_name(&self.reason)?,
                 by: self.by(),

@@ -146,6 +146,7 @@ pub(super) fn placeholder(id: CheckpointId, order: (u64, DateTime<Utc>), why: &s
         id,
         sequence: order.0,
         taken_at: order.1,
+        reading_ns: None,
         cause: Cause::asked(Some(why.to_owned())),
         top: None,
         files: 0,

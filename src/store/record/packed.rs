@@ -70,7 +70,7 @@ macro_rules! packed {
 packed! {
     Record { checkpoint, keeper, overlay, outside, tree, store, repositories, dangling }
     Checkpoint {
-        id, sequence, taken_at, cause, top, files, partial, skipped, outside, head, staged
+        id, sequence, taken_at, reading_ns, cause, top, files, partial, skipped, outside, head, staged
     }
     Cause { reason, by, tool, summary, of }
     By { agent, session, turn, subagent, prompt, transcript, position }

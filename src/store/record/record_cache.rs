@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Changes with every change of the layout; an older cache is not migrated.
-const MAGIC: &[u8; 8] = b"bhrecor2";
+const MAGIC: &[u8; 8] = b"bhrecor3";
 /// Magic, checksum of the rest, and the number of rows.
 const HEADER_BYTES: usize = 8 + 4 + 4;
 /// Id, mtime, ctime, inode, size, mode, and where the packed record begins and how long it is.

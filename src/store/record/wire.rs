@@ -18,9 +18,9 @@ use crate::{
 
 /// Every key that a record can have.
 pub(super) const KEYS: &[&str] = &[
-    "version", "id", "keeper", "sequence", "taken_at", "reason", "agent", "tool", "summary", "of",
-    "top", "besides", "outside", "files", "partial", "skipped", "outside_paths", "head", "staged",
-    "tree", "store", "repositories", "dangling",
+    "version", "id", "keeper", "sequence", "taken_at", "reading_ns", "reason", "agent", "tool",
+    "summary", "of", "top", "besides", "outside", "files", "partial", "skipped", "outside_paths",
+    "head", "staged", "tree", "store", "repositories", "dangling",
 ];
 
 /// `checkpoints/<id>.json`. Paths are escaped, because JSON strings cannot hold arbitrary bytes.
@@ -33,6 +33,8 @@ pub(super) struct RecordFile {
     sequence: u64,
     #[serde(with = "moment")]
     taken_at: DateTime<Utc>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reading_ns: Option<u64>,
     reason: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<ByFile>,
@@ -121,6 +123,7 @@ impl RecordFile {
             keeper: keeper.name().to_owned(),
             sequence: checkpoint.sequence,
             taken_at: checkpoint.taken_at,
+            reading_ns: checkpoint.reading_ns,
             reason: cause.reason.name().to_owned(),
             agent: cause.by.as_ref().map(ByFile::of),
             tool: cause.tool.clone(),
@@ -157,6 +160,7 @@ impl RecordFile {
             id: checkpoint,
             sequence: self.sequence,
             taken_at: self.taken_at,
+            reading_ns: self.reading_ns,
             cause,
             top: parse_id(self.top)?,
             files: self.files,
@@ -311,6 +315,7 @@ mod tests {
             id,
             sequence: 3,
             taken_at: DateTime::from_timestamp_nanos(1_700_000_000_123_456_789),
+            reading_ns: Some(2_000_000),
             cause: Cause {
                 by: Some(by),
                 summary: Some("x".to_owned()),
