@@ -690,3 +690,61 @@ fn what_is_not_held_keeps_its_directory_from_becoming_a_file_again() {
         assert_eq!(world.read("d/big").len(), 3_000_000);
     }
 }
+
+/// What can be made again is no exception: nothing holds it.
+#[test]
+fn what_can_be_made_again_keeps_its_directory_from_becoming_a_file_again() {
+    let mut world = World::new();
+    world.write("d", "mine");
+    agent(&mut world, "1", None, |world| {
+        std::fs::remove_file(world.root().join("d")).unwrap();
+        world.write("d/package.json", "{}");
+        world.write("d/node_modules/x/x.js", "x");
+    });
+    let done = world.run(&["undo", "--yes"]);
+    let why = "not restored: d/node_modules: its present content can be made again\n";
+    assert_eq!(done.stderr, format!("warning: {why}"));
+    assert!(done.stdout.contains("1 conflict kept: d\n"), "{}", done.stdout);
+    assert_eq!(world.read("d/node_modules/x/x.js"), "x");
+    assert!(!world.root().join("d/package.json").exists());
+    let again = world.run(&["restore", "--continue"]);
+    assert!(again.stderr.contains("no restore was interrupted"), "{}", again.stderr);
+}
+
+/// To remove one name of a file changes the time of its other name.
+#[test]
+fn a_file_outside_that_got_a_second_name_in_the_project_comes_back() {
+    let mut world = World::new();
+    let file = world.root().join("../lib/x");
+    write(&file, "mine");
+    let command = "ln ../lib/x hard; echo theirs > hard";
+    let call = serde_json::json!({ "command": command });
+    world.hook("t1", "Bash", &call);
+    std::fs::hard_link(&file, world.root().join("hard")).unwrap();
+    std::fs::write(&file, "theirs").unwrap();
+    let done = world.run(&["restore", "latest", "--outside", "--exact", "--yes"]);
+    assert_eq!((done.exit, done.stderr.as_str()), (Exit::Ok, ""), "{}", done.stdout);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+    assert!(!world.root().join("hard").exists());
+}
+
+/// Git removes a blob that nothing leads to: an index that names it again needs it again.
+#[test]
+fn what_was_staged_comes_back_with_the_index_though_git_has_dropped_it() {
+    let mut world = World::with_git();
+    if !has("git") {
+        return;
+    }
+    let git = |world: &World, line: &str| real::git(world, &world.root(), line);
+    world.write("a", "1");
+    git(&world, "git add a && git commit -qm first");
+    world.write("a", "staged");
+    git(&world, "git add a");
+    world.write("a", "here");
+    world.before_bash("t1", "git reset --hard && git gc --prune=now");
+    git(&world, "git reset -q --hard && git gc -q --prune=now");
+    let done = world.run(&["undo", "--yes"]);
+    assert!(done.stdout.contains("staged as it was"), "{}{}", done.stdout, done.stderr);
+    assert_eq!((git(&world, "git show :a").as_str(), world.read("a").as_str()), ("staged", "here"));
+    git(&world, "git fsck --strict");
+}

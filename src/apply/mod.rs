@@ -78,7 +78,7 @@ pub fn run(
     id: CheckpointId,
 ) -> Result<ApplyOutcome> {
     let mut outcome = ApplyOutcome::default();
-    let everywhere = Whole { open, id, merges: &plan.merges };
+    let mut everywhere = Whole { open, id, merges: &plan.merges, unlinked: BTreeSet::new() };
     everywhere.below(root.path(), &plan.steps, seen, &mut outcome)?;
     if !plan.outside.steps.is_empty() {
         crash::point("apply-outside");
@@ -93,12 +93,15 @@ struct Whole<'a> {
     open: &'a OpenContent<'a>,
     id: CheckpointId,
     merges: &'a BTreeMap<RelPath, Merged>,
+    /// Inodes of files that we removed or changed permissions of, which gives their other hard
+    /// links a new ctime.
+    unlinked: BTreeSet<u64>,
 }
 
 impl Whole<'_> {
     /// Executes steps below one directory.
     fn below(
-        &self,
+        &mut self,
         place: &Path,
         steps: &[Step],
         seen: &StampAtPlan<'_>,
@@ -112,7 +115,7 @@ impl Whole<'_> {
             seen,
             id: self.id,
             merges: self.merges,
-            unlinked: BTreeSet::new(),
+            unlinked: &mut self.unlinked,
             shorn: BTreeSet::new(),
             opened: BTreeMap::new(),
             ready: BTreeSet::new(),
@@ -132,9 +135,8 @@ struct Apply<'a> {
     id: CheckpointId,
     /// The content of merged files.
     merges: &'a BTreeMap<RelPath, Merged>,
-    /// Inodes of files that we removed or changed permissions of, which gives their other hard
-    /// links a new ctime.
-    unlinked: BTreeSet<u64>,
+    /// As in [`Whole`].
+    unlinked: &'a mut BTreeSet<u64>,
     /// Files that wait under temporary names, without all attributes of those they replace.
     shorn: BTreeSet<RelPath>,
     /// Directories made writable for now, with the permissions to give back.

@@ -220,11 +220,6 @@ impl RestorePlan {
         self.steps.iter().filter(|step| step.is_conflict())
     }
 
-    /// The paths that would change and stay, because what is there now cannot be looked at.
-    pub fn unseen(&self) -> impl Iterator<Item = (&Step, SkipReason)> {
-        self.steps.iter().filter_map(|step| Some((step, step.unseen()?)))
-    }
-
     /// The repositories that were made since, which stay.
     pub fn repositories_left(&self) -> impl Iterator<Item = &RelPath> {
         let is_left = |step: &&Step| step.action == Action::Keep(KeepReason::Repository);

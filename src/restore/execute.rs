@@ -9,8 +9,8 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use super::{
-    Restore, RestoreRequest, RestoreSource, head, hold, model_note, prepared::Prepared,
-    repositories::keeps_own,
+    Restore, RestoreRequest, RestoreSource, comparison::is_out_of_reach, head, hold, model_note,
+    prepared::Prepared, repositories::keeps_own,
 };
 use crate::{
     apply::{self, ApplyOutcome, Missed},
@@ -394,8 +394,10 @@ fn refuse_unseen(project: &Project, plan: &RestorePlan, request: &RestoreRequest
     if matches!(request.verb, "restore" | "revert" | "keep") {
         return Ok(());
     }
-    let below = plan.unseen().map(|(step, _)| project.root.join(&step.path));
-    let outside = plan.outside.steps.iter().filter(|step| step.unseen().is_some());
+    // What is merely left out could be looked at, and stays left out.
+    let is_unseen = |step: &&Step| step.unseen().is_some_and(is_out_of_reach);
+    let below = plan.steps.iter().filter(is_unseen).map(|step| project.root.join(&step.path));
+    let outside = plan.outside.steps.iter().filter(is_unseen);
     let unseen = below.chain(outside.map(|step| step.path.at_top()));
     let Some(path) = may_pass(unseen, is_forbidden) else { return Ok(()) };
     let path = path.strip_prefix(project.root.path()).unwrap_or(&path);

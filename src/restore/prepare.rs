@@ -419,8 +419,8 @@ pub(super) fn left_in_replaced(changes: &[Change], scan: &Scan) -> Vec<Skipped> 
     if replaced.is_empty() {
         return Vec::new();
     }
-    // A repository is restored by steps of its own, and what can be made again makes room.
-    let stays = |reason| !matches!(reason, SkipReason::GitPrivate | SkipReason::MadeAgain);
+    // A repository is restored by steps of its own.
+    let stays = |reason| reason != SkipReason::GitPrivate;
     let mut left = skipped(scan, stays);
     left.retain(|it| {
         let path = RelPath::from_bytes(&it.path);

@@ -89,8 +89,9 @@ impl Moment {
         within.any(|path| !self.under(path, order).is_empty())
     }
 
-    /// Takes note of what a restore to `then` did: what it put back is what it was.
-    pub(super) fn restored(&mut self, files: Files, then: &Self, at: usize) {
+    /// Takes note of what a restore did: what it put back is what it was.
+    pub(super) fn restored(&mut self, files: Files, order: &Order, at: usize) {
+        let then = &order.then;
         for path in differing(&self.files, &files) {
             if files.get(&path) == then.files.get(&path) {
                 let to = then.put_back.get(&path).copied().unwrap_or(then.at);
@@ -98,6 +99,13 @@ impl Moment {
                 match then.changes.get(&path) {
                     Some(change) => drop(self.changes.insert(path, *change)),
                     None => drop(self.changes.remove(&path)),
+                }
+            } else {
+                let is_it = |under: &&&Under| under.seen.as_ref() == files.get(&path);
+                let all = self.under(&path, order);
+                if let Some(change) = all.iter().rev().find(is_it).map(|under| under.change) {
+                    self.put_back.insert(path.clone(), change.at);
+                    self.changes.insert(path, change);
                 }
             }
         }

@@ -231,6 +231,23 @@ fn refuse_others(repo: &Repo) -> Result<()> {
     Err(Error::Repository { path: repo.common_dir.clone(), why })
 }
 
+/// Adds blobs to the user's repository.
+///
+/// # Errors
+///
+/// Fails if it belongs to another user, or cannot be written.
+pub(super) fn add_blobs(repo: &Repo, blobs: &[Vec<u8>]) -> Result<()> {
+    if blobs.is_empty() {
+        return Ok(());
+    }
+    refuse_others(repo)?;
+    let writer = BranchWriter::new(repo)?;
+    for bytes in blobs {
+        writer.write(Kind::Blob, bytes)?;
+    }
+    writer.sync()
+}
+
 /// Writes loose objects as git does.
 struct BranchWriter<'r> {
     repo: &'r Repo,

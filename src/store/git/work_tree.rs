@@ -3,7 +3,7 @@
 
 use gix::{ObjectId, objs::Kind as ObjectKind};
 
-use super::{GitStore, IndexEntry, meta, reset_branch};
+use super::{GitStore, IndexEntry, branch, meta, reset_branch};
 use crate::{
     cache::ScanTable,
     error::Result,
@@ -18,6 +18,9 @@ use crate::{
         },
     },
 };
+
+/// The mode of an index entry that stands for a commit of another repository.
+const GITLINK: u32 = 0o160_000;
 
 impl GitStore {
     /// Whether new checkpoints go to the private repository.
@@ -76,9 +79,23 @@ impl GitStore {
         };
         restore_index::sweep(&user)?;
         match self.staged_then(&user, id)? {
-            Ok(entries) => restore_index::write(&user, &entries),
+            Ok(entries) => {
+                branch::add_blobs(&user, &self.blobs_lost(&user, id, &entries))?;
+                restore_index::write(&user, &entries)
+            }
             Err(left) => Ok(left),
         }
+    }
+
+    /// What was staged in a checkpoint and the user's repository has no more: git keeps a blob only as long as
+    /// something leads to it.
+    fn blobs_lost(&self, user: &Repo, id: CheckpointId, entries: &[IndexEntry]) -> Vec<Vec<u8>> {
+        let earlier = self.earlier_repo_of(id);
+        let repo = earlier.as_ref().unwrap_or(&self.repo);
+        let blobs = entries.iter().filter(|entry| entry.mode != GITLINK);
+        let ids = blobs.filter_map(|entry| ObjectId::try_from(&entry.id[..]).ok());
+        let lost = ids.filter(|id| !user.has(id));
+        lost.filter_map(|id| repo.read(&id, ObjectKind::Blob).ok()).collect()
     }
 
     /// What [`GitStore::restore_index`] would do.
