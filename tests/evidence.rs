@@ -443,3 +443,52 @@ fn an_edit_of_another_file_while_a_command_runs_is_not_the_commands_for_certain(
         assert_eq!(world.read("b"), kept, "{line}");
     }
 }
+
+/// What a directory in the place of a file leaves out is looked at, stays with an undo, and goes with `--exact`.
+#[test]
+fn what_can_be_made_again_keeps_its_directory_from_becoming_a_file_again() {
+    let mut world = World::new();
+    world.write("d", "mine");
+    run(&mut world, "one", "make", |world| {
+        fs::remove_file(world.root().join("d")).unwrap();
+        world.write("d/package.json", "{}");
+        world.write("d/node_modules/x/x.js", "x");
+    });
+    let done = world.run(&["undo", "--yes"]);
+    assert_eq!((done.exit.code(), done.stderr.as_str()), (3, ""), "{}", done.stdout);
+    assert!(done.stdout.contains("1 conflict kept: d\n"), "{}", done.stdout);
+    assert_eq!(world.read("d/node_modules/x/x.js"), "x");
+    assert!(!world.root().join("d/package.json").exists());
+    let done = world.run(&["restore", "1", "--exact", "--yes"]);
+    assert_eq!((done.exit.code(), done.stderr.as_str()), (0, ""), "{}", done.stdout);
+    assert_eq!(world.read("d"), "mine");
+    world.run(&["undo", "--yes"]);
+    assert_eq!(world.read("d/node_modules/x/x.js"), "x");
+}
+
+/// What is written through a symlink changes what that leads to, which is the agent's work.
+#[test]
+fn what_is_written_through_a_symlink_is_the_agents_where_it_is() {
+    let mut world = project();
+    let link = |text: &str, name: &str| {
+        std::os::unix::fs::symlink(text, world.root().join(name)).unwrap();
+    };
+    write(&world.root().join("../out/f"), "first");
+    link("d", "to d");
+    link("../out", "to out");
+    link("a", "to a");
+    world.write("d/f", "first");
+    run(&mut world, "zero", "make nothing", |_| ());
+    for path in ["to d/f", "to out/f", "to a"] {
+        let input = json!({ "file_path": world.root().join(path), "content": "the agent's" });
+        event(&mut world, "PreToolUse", "one", "Write", &input, path);
+        fs::write(world.root().join(path), "the agent's").unwrap();
+        event(&mut world, "PostToolUse", "one", "Write", &input, path);
+    }
+    for path in ["d/f", "a"] {
+        assert_eq!(writers(&mut world, path), ["one"], "{path}");
+    }
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert_eq!(["d/f", "a"].map(|path| world.read(path)), ["first", "first"]);
+    assert_eq!(fs::read_to_string(world.root().join("../out/f")).unwrap(), "first");
+}

@@ -106,3 +106,22 @@ fn a_replaced_repository_with_a_lock_that_nothing_holds_is_set_aside() {
     }
     assert!(!world.root().join(".git/state.lock").exists());
 }
+
+/// Git removes a blob that nothing leads to: an index that names it again needs it again.
+#[test]
+fn what_was_staged_comes_back_with_the_index_though_git_has_dropped_it() {
+    let mut world = repository();
+    let root = world.root();
+    world.write("a", "staged");
+    git(&world, &root, "git add a");
+    world.write("a", "here");
+    world.before_bash("t1", "git reset --hard && git gc --prune=now");
+    git(&world, &root, "git reset -q --hard && git gc -q --prune=now");
+    let done = world.run(&["undo", "--yes"]);
+    assert!(done.stdout.contains("staged as it was"), "{}{}", done.stdout, done.stderr);
+    assert_eq!(
+        (git(&world, &root, "git show :a").as_str(), world.read("a").as_str()),
+        ("staged", "here")
+    );
+    git(&world, &root, "git fsck --strict");
+}

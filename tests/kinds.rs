@@ -179,3 +179,20 @@ fn a_hard_link_that_becomes_a_file_of_its_own_is_named() {
     assert!(done.stderr.contains("hard links), which keep what was in it: a\n"), "{}", done.stderr);
     assert_eq!(fs::read(world.root().parent().unwrap().join("other")).unwrap(), b"now");
 }
+
+/// To remove one name of a file changes the time of its other name.
+#[test]
+fn a_file_outside_that_got_a_second_name_in_the_project_comes_back() {
+    let mut world = World::new();
+    let file = world.root().join("../lib/x");
+    write(&file, "mine");
+    let command = "ln ../lib/x hard; echo theirs > hard";
+    let call = serde_json::json!({ "command": command });
+    world.hook("t1", "Bash", &call);
+    fs::hard_link(&file, world.root().join("hard")).unwrap();
+    fs::write(&file, "theirs").unwrap();
+    let done = world.run(&["restore", "latest", "--outside", "--exact", "--yes"]);
+    assert_eq!((done.exit.code(), done.stderr.as_str()), (0, ""), "{}", done.stdout);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    assert!(!world.root().join("hard").exists());
+}

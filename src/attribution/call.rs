@@ -15,8 +15,8 @@ use crate::{
     fs::{PATH_MAX_BYTES, link_count, stat_path, without_dots},
     ledger::HeldWrite,
     model::{
-        Certainty, CheckpointId, Effect, Intent, Kind, Level, Reach, Root, ScanScope, Target,
-        TargetAction, ToolCall,
+        Certainty, CheckpointId, Effect, Intent, Kind, Level, Reach, RelPath, Root, ScanScope,
+        Target, TargetAction, ToolCall,
     },
     process::Process,
     state::{RootState, hash_name},
@@ -72,11 +72,8 @@ impl Begins<'_> {
     fn lines(self, process: &Process<'_>) -> Vec<LogLine> {
         let Self { call, effect, reach, of, cwd, is_held, tells, compared, .. } = self;
         let (at, root) = (at(process), &reach.root);
-        let mut named = paths(effect, root, cwd);
-        if let Some(named) = named.as_mut().filter(|_| !is_held) {
-            let behind: Vec<_> = named.iter().filter_map(|path| behind_dangling(path)).collect();
-            named.extend(behind.iter().filter_map(|path| physical(path, root)));
-        }
+        // What is held is known by its own name.
+        let named = if is_held { held_paths(effect, root, cwd) } else { paths(effect, root, cwd) };
         let looked_at = named.as_deref().filter(|_| !is_held).unwrap_or_default();
         let makes = made_above(looked_at);
         let mut absent = if is_held { Vec::new() } else { absent(effect, root, cwd) };
@@ -203,7 +200,7 @@ fn absent(effect: &Effect, root: &Root, cwd: &Path) -> Vec<PathBuf> {
     };
     let missing = |path: &Path| {
         let path = cwd.join(path);
-        let path = behind_dangling(&path).unwrap_or(path);
+        let path = behind(&path).unwrap_or(path);
         let is_outside = root.relative(&path).is_err() && stat_path(&path).is_err();
         is_outside.then(|| physical(&path, root)).flatten()
     };
@@ -302,16 +299,34 @@ pub fn seen_next(
     until(since, next)
 }
 
-/// The paths that a call changes, there or not; `None` for one that may change any.
+/// The paths that a call changes, there or not, and what symlinks lead to; `None` for one that may change any.
 fn paths(effect: &Effect, root: &Root, cwd: &Path) -> Option<Vec<PathBuf>> {
+    let named = plain_paths(effect, cwd)?.into_iter().filter_map(|path| physical(&path, root));
+    let with_target = |path: PathBuf| {
+        let target = behind(&path).and_then(|target| physical(&target, root));
+        [Some(path), target].into_iter().flatten()
+    };
+    Some(named.flat_map(with_target).collect())
+}
+
+/// The paths that a call names, if it changes nothing else.
+fn plain_paths(effect: &Effect, cwd: &Path) -> Option<Vec<PathBuf>> {
     let Effect::Touches(paths) = effect else { return None };
     let paths = paths.iter().map(|path| cwd.join(path));
     let can_be = |path: &PathBuf| without_dots(path).as_os_str().len() <= PATH_MAX_BYTES;
-    Some(paths.filter(can_be).filter_map(|path| physical(&path, root)).collect())
+    Some(paths.filter(can_be).collect())
 }
 
-/// What a write to a path makes where a symlink is that leads to nothing.
-fn behind_dangling(path: &Path) -> Option<PathBuf> {
+/// The same if all of them are files that are held: there is no symlink, nor on the way.
+fn held_paths(effect: &Effect, root: &Root, cwd: &Path) -> Option<Vec<PathBuf>> {
+    let real = |path: PathBuf| {
+        if root.relative(&path).is_ok() { Some(path) } else { physical(&path, root) }
+    };
+    Some(plain_paths(effect, cwd)?.into_iter().filter_map(real).collect())
+}
+
+/// Where a write to a path goes if a symlink is there: that may be nothing yet.
+fn behind(path: &Path) -> Option<PathBuf> {
     /// As many as the system follows.
     const LINKS_MAX: usize = 40;
     let next = |at: &PathBuf| {
@@ -319,14 +334,18 @@ fn behind_dangling(path: &Path) -> Option<PathBuf> {
         Some(at.parent()?.join(target))
     };
     let last = std::iter::successors(Some(path.to_owned()), next).take(LINKS_MAX).last()?;
-    (last != path && stat_path(&last).is_err()).then_some(last)
+    (last != path).then_some(last)
 }
 
 /// A path as checkpoints have it, though its directory may be reached through a link or `..`, and
 /// may not exist yet.
 fn physical(path: &Path, root: &Root) -> Option<PathBuf> {
     if let Ok(below) = root.relative(path) {
-        return Some(root.join(&below));
+        let dirs = std::iter::successors(below.parent(), RelPath::parent);
+        let is_link = |dir: RelPath| std::fs::read_link(root.join(&dir)).is_ok();
+        if !dirs.into_iter().any(is_link) {
+            return Some(root.join(&below));
+        }
     }
     let mut above = path.ancestors().skip(1);
     let (dir, real) = above.find_map(|dir| Some((dir, std::fs::canonicalize(dir).ok()?)))?;

@@ -61,24 +61,18 @@ pub(super) fn after_edit(
     let mut lines = Vec::new();
     let mut texts = CallTexts::new(&place, since.of);
     let mut held = Vec::new();
-    let mut paths = paths.to_vec();
-    while let Some(path) = paths.pop() {
-        let Some(text) = PathSide::text_of(since.root, &path) else { continue };
+    for path in paths {
+        let Some(text) = PathSide::text_of(since.root, path) else { continue };
         let mut is_held = false;
-        let found = state_of(&path, |bytes| {
+        let found = state_of(path, |bytes| {
             let sha = texts.add(bytes);
             is_held = texts.has(&sha);
             Some(sha)
         });
         if let Some((PathState { sha, .. }, stamp)) = &found {
-            match stamp.kind() {
-                // What is written through a symlink is written to what it leads to.
-                Some(Kind::Link) => paths.extend(std::fs::canonicalize(&path)),
-                // What is larger is not held between the calls of a turn.
-                _ if is_held || stamp.size > BYTES_MAX => {
-                    held.push(HeldWrite { stamp: *stamp, sha: sha.clone() });
-                }
-                _ => (),
+            // What is larger is not held between the calls of a turn.
+            if stamp.kind() != Some(Kind::Link) && (is_held || stamp.size > BYTES_MAX) {
+                held.push(HeldWrite { stamp: *stamp, sha: sha.clone() });
             }
         }
         lines.push(line(LogEvent::Left { path: text, state: found.map(|(state, _)| state) }));

@@ -47,6 +47,7 @@ pub(super) fn see(
     if project.is_gone {
         return Ok(seen);
     }
+    let is_directory = |entry: &Entry| entry.kind == Kind::Directory;
     // What is ignored now and was not then seems to be gone.
     let hidden_now = |change: &&Change| change.before.is_some() && change.after.is_none();
     let top = open_root(project)?;
@@ -54,7 +55,7 @@ pub(super) fn see(
     let mut hidden: Vec<PathBuf> = Vec::new();
     for change in seen.changes.iter().filter(hidden_now) {
         let place = project.root.join(&change.path);
-        let was_directory = change.before.is_some_and(|then| then.kind == Kind::Directory);
+        let was_directory = change.before.as_ref().is_some_and(is_directory);
         match kind_at(&mut way, &change.path) {
             // A directory in the place of a file is looked at with all that is in it.
             Some(Kind::Directory) if !was_directory => hidden.extend(with_all_below(&place)),
@@ -62,6 +63,7 @@ pub(super) fn see(
             Some(_) => hidden.push(place),
         }
     }
+    hidden.extend(left_by_rule(project, &seen).flat_map(|place| with_all_below(&place)));
     let mut seen = if hidden.is_empty() {
         seen
     } else {
@@ -70,6 +72,24 @@ pub(super) fn see(
     };
     seen.changes.retain(|change| !is_hidden_directory(&mut way, change));
     Ok(seen)
+}
+
+/// What an ignore file or its kind leaves out in directories that were something else: that is in the way.
+fn left_by_rule(project: &Project, seen: &RootComparison) -> impl Iterator<Item = PathBuf> {
+    let is_directory = |entry: &Entry| entry.kind == Kind::Directory;
+    let is_replaced = |change: &&Change| {
+        change.before.as_ref().is_some_and(|then| !is_directory(then))
+            && change.after.as_ref().is_some_and(is_directory)
+    };
+    let replaced: Vec<&RelPath> =
+        seen.changes.iter().filter(is_replaced).map(|change| &change.path).collect();
+    let is_by_rule =
+        |reason| matches!(reason, SkipReason::Ignored | SkipReason::MadeAgain | SkipReason::Output);
+    let left = if replaced.is_empty() { Vec::new() } else { skipped(&seen.scan, is_by_rule) };
+    let paths = left.into_iter().filter_map(|left| RelPath::from_bytes(&left.path).ok());
+    let paths: Vec<RelPath> =
+        paths.filter(|path| replaced.iter().any(|dir| path.is_within(dir))).collect();
+    paths.into_iter().map(|path| project.root.join(&path))
 }
 
 /// What is there now, compared with nothing.

@@ -31,7 +31,7 @@ use crate::{
     plan::{self, Action, Change, KeepReason, OutsidePlan, Past, Picked, RestorePlan, Step},
     process::Process,
     project::{LaterTurns, Project, Then, TurnRow, rows},
-    scan::Scan,
+    scan::{Scan, VictimPath},
     store::{HeadMove, IndexOutcome, RepositoryStep},
 };
 
@@ -419,12 +419,20 @@ pub(super) fn left_in_replaced(changes: &[Change], scan: &Scan) -> Vec<Skipped> 
     if replaced.is_empty() {
         return Vec::new();
     }
+    let held = scan.victims.iter().filter(|victim| victim.found.is_held());
+    let held: BTreeSet<&RelPath> = held
+        .filter_map(|victim| match &victim.path {
+            VictimPath::Below(path) => Some(path),
+            VictimPath::Outside(_) => None,
+        })
+        .collect();
     // A repository is restored by steps of its own.
-    let stays = |reason| reason != SkipReason::GitPrivate;
-    let mut left = skipped(scan, stays);
+    let mut left = skipped(scan, |reason| reason != SkipReason::GitPrivate);
+    left.extend(scan.unheld.iter().cloned());
     left.retain(|it| {
-        let path = RelPath::from_bytes(&it.path);
-        path.is_ok_and(|path| replaced.iter().any(|dir| path.is_within(dir)))
+        RelPath::from_bytes(&it.path).is_ok_and(|path| {
+            !held.contains(&path) && replaced.iter().any(|dir| path.is_within(dir))
+        })
     });
     left
 }

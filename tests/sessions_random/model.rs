@@ -71,6 +71,11 @@ impl Moment {
         since.filter(|it| is_gone || !is_agents(&it.change)).collect()
     }
 
+    /// Whether it is not known who made some of that.
+    fn has_unclear_under(&self, path: &[u8], order: &Order) -> bool {
+        self.under(path, order).iter().any(|under| !under.change.is_known)
+    }
+
     /// Whether a path is as another restore put it back, to before the turn that is undone: that is
     /// nothing of this turn's.
     pub(super) fn is_put_back(&self, path: &[u8], order: &Order) -> bool {
@@ -228,6 +233,8 @@ fn wanted(
         }
         Some(Change { who: Who::User, .. }) => Wanted::Kept,
         Some(Change { who: Who::Agent(session), .. }) => match order.session {
+            // What another left there at once may be in it, and stays then.
+            Some(of) if of == *session && before.has_unclear_under(path, order) => Wanted::Either,
             Some(of) if of == *session => Wanted::Back,
             Some(_) => Wanted::Kept,
             None => Wanted::Either,
