@@ -553,3 +553,38 @@ fn what_a_checkpoint_read_after_a_call_that_it_began_before_is_not_the_work_of_o
         assert!(!world.root().join("c").exists());
     }
 }
+
+/// The turn renames a file, the user goes on with it, and the turn renames it on.
+#[test]
+fn what_the_user_did_between_two_renames_of_the_turn_goes_back_with_the_file() {
+    for mut world in projects() {
+        for (line, from, to) in
+            [("", "a", "b1"), ("mine\n", "b1", "c1"), ("mine too\n", "c1", "d1")]
+        {
+            let text = world.read(from) + line;
+            world.write(from, text);
+            moves(&mut world, "one", from, to);
+        }
+        let whole = lines(&[]) + "mine\nmine too\n";
+        assert_eq!(world.read("d1"), whole);
+        // What the redo puts back says nothing of what is there before the turn and after it.
+        ours(&mut world, &["undo", "--yes"], 3);
+        ours(&mut world, &["redo", "--yes"], 0);
+        revert(&mut world, &["1"], 0);
+        assert_eq!(world.read("a"), whole);
+        assert!(["b1", "c1", "d1"].iter().all(|path| !world.root().join(path).exists()));
+    }
+}
+
+/// What others put into a file that the turn made stays with it, whatever it is called.
+#[test]
+fn a_file_that_the_turn_made_and_renamed_stays_if_others_had_a_part_in_it() {
+    for mut world in projects() {
+        writes(&mut world, "one", "b1", "1\n2\n3\n4\n");
+        world.write("b1", "1\n2\n3\n4\nmine\n");
+        moves(&mut world, "one", "b1", "c1");
+        let told = revert(&mut world, &["1"], 3).stdout;
+        assert_eq!(kept_in(&told).len(), 1, "{told}");
+        assert_eq!(world.read("c1"), "1\n2\n3\n4\nmine\n");
+    }
+}

@@ -18,9 +18,103 @@ impl Revert<'_> {
         outcomes: &mut BTreeMap<RelPath, PathOutcome>,
     ) {
         if self.side == PathSide::Root {
+            self.follow_on(outcomes);
             self.follow_own(outcomes);
             self.follow_later(changes, outcomes);
         }
+    }
+
+    /// The turn made or renamed a file, others changed it, and the turn renamed it on.
+    fn follow_on(&self, outcomes: &mut BTreeMap<RelPath, PathOutcome>) {
+        let is_left_behind = |outcome: &PathOutcome| match &outcome.deeds[..] {
+            [first, .., last] => {
+                first.before.is_none() && last.after.is_none() && outcome.now.is_none()
+            }
+            _ => false,
+        };
+        let all = outcomes.iter().filter(|(_, outcome)| is_left_behind(outcome));
+        let behind: BTreeSet<RelPath> = all.map(|(path, _)| path.clone()).collect();
+        let next: BTreeMap<RelPath, RelPath> = behind
+            .iter()
+            .filter_map(|path| Some((path.clone(), self.moved_on(path, outcomes)?)))
+            .collect();
+        let later: BTreeSet<&RelPath> = next.values().collect();
+        for first in behind.iter().filter(|path| !later.contains(path)) {
+            let names: Vec<RelPath> =
+                std::iter::successors(Some(first), |path| next.get(path)).cloned().collect();
+            self.follow_names(&names, outcomes);
+        }
+    }
+
+    /// Where the turn made what it had removed last at a path.
+    fn moved_on(
+        &self,
+        path: &RelPath,
+        outcomes: &BTreeMap<RelPath, PathOutcome>,
+    ) -> Option<RelPath> {
+        let last = outcomes.get(path)?.deeds.last()?.before.clone()?;
+        let made = outcomes.iter().filter_map(|(other, outcome)| match outcome.deeds.first()? {
+            Deed { before: None, after: Some(after) } if other != path => {
+                Some((other.clone(), after.clone()))
+            }
+            Deed { .. } => None,
+        });
+        let mut made: Vec<(RelPath, VersionEntry)> = made.collect();
+        let at = self.source.most_alike((path, &last), &made)?;
+        Some(made.swap_remove(at).0)
+    }
+
+    /// Takes back what the turn did to a file that had these names in it, the last of which it still has.
+    fn follow_names(
+        &self,
+        names: &[RelPath],
+        outcomes: &mut BTreeMap<RelPath, PathOutcome>,
+    ) -> Option<()> {
+        let (new, behind) = names.split_last().filter(|(_, behind)| !behind.is_empty())?;
+        let now = outcomes.get(new)?.now.map(VersionEntry::here);
+        now.as_ref()?;
+        let first_left = outcomes.get(&names[0])?.deeds.first()?.after.clone();
+        let gone = gone_files(outcomes);
+        let from =
+            first_left.as_ref().and_then(|left| self.source.most_alike((&names[0], left), &gone));
+        let old = from.map(|at| gone[at].clone());
+        let mut before =
+            old.as_ref().and_then(|(path, before)| self.source.apart(path, Some(before.clone())));
+        let mut deeds = Vec::new();
+        for name in names {
+            let own = &outcomes.get(name)?.deeds;
+            let after = if name == new { own.last()? } else { own.first()? }.after.clone();
+            let after = self.source.apart(name, after);
+            deeds.push(Deed { before: before.take(), after });
+            before = self.source.apart(name, own.last()?.before.clone());
+        }
+        // What cannot be read is nothing here, and nothing comes to one with it.
+        let is_known = deeds.iter().all(|deed| deed.after.is_some());
+        let taken = if is_known {
+            self.take_back(new, &deeds, &now, self.markers)
+        } else {
+            Err(Clash::Unheld)
+        };
+        let taken = taken.and_then(|(wanted, is_marked)| match (wanted, &old) {
+            (Some(wanted), Some(_)) => {
+                Ok((self.source.apart(new, Some(wanted)).ok_or(Clash::Unheld)?, is_marked))
+            }
+            _ => Err(Clash::Touches),
+        });
+        match taken {
+            Ok((wanted, is_marked)) => {
+                set(outcomes, &old?.0, Ok(Some(wanted)), is_marked);
+                set(outcomes, new, Ok(None), false);
+            }
+            // Both stay, or there would be two of it.
+            Err(clash) => {
+                for path in old.iter().map(|(path, _)| path).chain([new]) {
+                    set(outcomes, path, Err(Stays::Clash(clash)), false);
+                }
+            }
+        }
+        outcomes.retain(|path, _| !behind.contains(path));
+        Some(())
     }
 
     /// The turn renamed a file, and what is at its new name was changed since.
@@ -29,14 +123,7 @@ impl Revert<'_> {
             [only] => Some(only.clone()),
             _ => None,
         };
-        let gone: Vec<(RelPath, VersionEntry)> = outcomes
-            .iter()
-            .filter(|(_, outcome)| outcome.now.is_none())
-            .filter_map(|(path, outcome)| match deed(outcome)? {
-                Deed { before: Some(before), after: None } => Some((path.clone(), before)),
-                Deed { .. } => None,
-            })
-            .collect();
+        let gone = gone_files(outcomes);
         let made: Vec<(RelPath, VersionEntry)> = outcomes
             .iter()
             .filter(|(_, outcome)| outcome.wanted.is_err() && outcome.now.is_some())
@@ -210,6 +297,17 @@ impl Revert<'_> {
         let (path, _) = to.next()?;
         to.next().is_none().then(|| (path.clone(), by))
     }
+}
+
+/// The files that the turn removed, as they were before it.
+fn gone_files(outcomes: &BTreeMap<RelPath, PathOutcome>) -> Vec<(RelPath, VersionEntry)> {
+    let gone = outcomes.iter().filter_map(|(path, outcome)| match &outcome.deeds[..] {
+        [Deed { before: Some(before), after: None }] if outcome.now.is_none() => {
+            Some((path.clone(), before.clone()))
+        }
+        _ => None,
+    });
+    gone.collect()
 }
 
 /// The files that are there and were not before the turn.

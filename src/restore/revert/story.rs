@@ -124,9 +124,10 @@ impl Revert<'_> {
             let there = VersionEntry::seen(&sight.there);
             if sight.by == Doer::Restore {
                 let earlier = known.iter().rfind(|(earlier, _)| is(earlier, &there));
+                let [is_before, is_after] = [&first.before, &last.after].map(|end| is(&there, end));
                 was_taken_back = match earlier {
-                    _ if is(&there, &first.before) => true,
-                    _ if is(&there, &last.after) => false,
+                    _ if is_before && !is_after => true,
+                    _ if is_after && !is_before => false,
                     Some((_, was_taken_back)) => *was_taken_back,
                     // The revert of another turn says nothing of this one.
                     None => was_taken_back && self.is_by_revert(sight),
