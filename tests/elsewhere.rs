@@ -43,7 +43,7 @@ fn files(world: &World) -> Files {
 const TELL: &str = "git status --porcelain && git for-each-ref && git stash list && git reflog";
 
 /// What an agent says it does. What happens is always the worst: the directory is gone.
-const LINES: [&str; 32] = [
+const LINES: [&str; 38] = [
     "git -C ../other reset --hard",
     "git -C ../other/sub reset --hard",
     "printf '%s' 'rm -rf ../other' > s.sh; sh s.sh",
@@ -65,6 +65,12 @@ const LINES: [&str; 32] = [
     "x=../OTHER; rm -rf ${x,,}",
     "x=../ather; rm -rf \"${x/a/o}\"",
     "x=--/other; rm -rf ${x//-/.}",
+    "rm -rf ${PWD%/shop}/other",
+    "D=${PWD/%shop/other}; rm -rf \"$D\"",
+    "x=a/../other/b; y=${x#a/}; rm -rf \"${y:0:-2}\"",
+    "shopt -s extglob\nrm -rf ../!(shop|none)",
+    "ln -s ../other o; rm -rf o/*",
+    "mkdir x; ln -s ../../other x/o; rm -rf x/o/*",
     "find ../other -type f | xargs rm -f",
     "ls ../other | python3 clean.py",
     "test -d ../other && rm -rf $_",

@@ -22,12 +22,12 @@ const PATH_WORDS: &[&str] = &[
     "directory", "directories", "folder", "folders",
 ];
 
-/// Other arguments that some dialect asks for: command lines, program texts, patches, working
+/// Other arguments that some dialect asks for: command lines, their words, program texts, patches, working
 /// directories, and the lists that paths may be hidden in.
 const ASKED: &[&str] = &[
     "command", "commands", "cmd", "command_line", "CommandLine", "script", "code", "patch",
     "patchText", "input", "workdir", "cwd", "Cwd", "edits", "operations", "replacements",
-    "changes", "items", "mode",
+    "changes", "items", "mode", "args", "arguments", "argv",
 ];
 
 /// Where a tool says a command line should run.
@@ -135,7 +135,7 @@ impl Input {
     }
 
     /// The texts under these names. None if there are none, or any of them is no text.
-    fn texts(&self, keys: &[&str]) -> Option<Vec<&str>> {
+    pub(super) fn texts(&self, keys: &[&str]) -> Option<Vec<&str>> {
         let wanted = self.found.iter().filter(|(key, _)| keys.contains(&key.as_str()));
         let texts = wanted.map(|(_, value)| match value {
             ArgumentValue::Text(text) => Some(text.as_str()),

@@ -6,7 +6,7 @@
 //! even an ignored file is held.
 
 use super::input::{Input, words};
-use crate::model::Intent;
+use crate::model::{Intent, Language};
 
 /// Words in a tool's name that say it changes what it names.
 const CHANGES: &[&str] = &[
@@ -21,12 +21,32 @@ const WIDER: &[&str] = &[
     "run", "script", "shell", "symbol", "terminal", "workspace",
 ];
 
+/// Arguments that a tool may run.
+const RUNS: &[&str] = &["command", "commands", "cmd", "script", "code"];
+/// What it may be run with.
+const OPERANDS: &[&str] = &["args", "arguments", "argv"];
+
+/// The command line that the arguments may be. Several texts may be one command's words, or a line each.
+fn line(input: &Input) -> Option<String> {
+    let lines = input.texts(RUNS)?;
+    let operands = input.texts(OPERANDS).unwrap_or_default();
+    if let ([line], []) = (&lines[..], &operands[..]) {
+        return Some((*line).to_owned());
+    }
+    let words: Vec<&str> = lines.iter().chain(&operands).copied().collect();
+    Some(format!("{}\n{}", shell_words::join(words), lines.join("\n")))
+}
+
 /// What an MCP tool wants. The name is without the server's.
 pub(super) fn intent(tool: &str, input: &Input) -> Intent {
     let words = words(tool);
     let says = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
-    let runs = ["command", "commands", "cmd", "script", "code"].iter().any(|key| input.has(key));
-    if !says(CHANGES) || says(WIDER) || runs {
+    if let Some(line) = line(input) {
+        // What the tool does besides is not known.
+        let command = format!("{line}\n{}", shell_words::quote(tool));
+        return Intent::Run { command, language: Language::Shell };
+    }
+    if !says(CHANGES) || says(WIDER) || RUNS.iter().any(|key| input.has(key)) {
         return Intent::Unknown;
     }
     match input.named_paths() {
@@ -56,7 +76,7 @@ mod tests {
             ("write_note", r#"{"text":"a"}"#, None),
             ("write_file", r#"{"path":5}"#, None),
             ("create_and_run", r#"{"path":"a"}"#, None),
-            ("write_file", r#"{"path":"a","command":"b"}"#, None),
+            ("write_file", r#"{"path":"a","command":5}"#, None),
             ("rename_symbol", r#"{"relative_path":"a"}"#, None),
         ];
         for (tool, json, paths) in cases {
@@ -65,6 +85,19 @@ mod tests {
             });
             let input = serde_json::from_str(json).unwrap();
             assert_eq!(intent(tool, &input), expected, "{tool} {json}");
+        }
+    }
+
+    #[test]
+    fn what_a_tool_may_run_is_read_and_proves_nothing() {
+        for (json, line) in [
+            (r#"{"command":"cd ../a && rm b"}"#, "cd ../a && rm b\nexec"),
+            (r#"{"cmd":["rm","-rf","a b"]}"#, "rm -rf 'a b'\nrm\n-rf\na b\nexec"),
+            (r#"{"command":"rm","args":["a"]}"#, "rm a\nrm\nexec"),
+        ] {
+            let command = line.to_owned();
+            let input = serde_json::from_str(json).unwrap();
+            assert_eq!(intent("exec", &input), Intent::Run { command, language: Language::Shell });
         }
     }
 

@@ -184,6 +184,23 @@ pub(super) enum Derivation {
     LastName,
     /// Its letters, or the first one alone, are in upper or lower case, as in `${x^^}` and `${x,}`.
     Cased { upper: bool, first: bool },
-    /// One text in it, or all of that, is another, as in `${x/a/b}` and `${x//a/b}`.
-    Replaced { from: String, to: String, all: bool },
+    /// One text in it is another, as in `${x/a/b}`.
+    Replaced { from: String, to: String, place: ReplacedPlace },
+    /// The shortest or longest beginning or end that fits a pattern is cut off, as in `${x#a}` and `${x%%a}`.
+    Cut { pattern: String, end: bool, longest: bool },
+    /// It is so many letters of it from one on, both counted from the end if they are negative, as in `${x:0:-1}`.
+    Part { from: i64, length: Option<i64> },
+}
+
+/// Where [`Derivation::Replaced`] looks for the text.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ReplacedPlace {
+    /// The first one.
+    First,
+    /// All of them.
+    All,
+    /// At the beginning.
+    Beginning,
+    /// At the end.
+    End,
 }

@@ -7,7 +7,7 @@ use brush_parser::word::{
 
 use std::borrow::Cow;
 
-use crate::shell::syntax::{Derivation, WordPart, list_name};
+use crate::shell::syntax::{Derivation, ReplacedPlace, WordPart, list_name};
 
 pub(super) fn parts(pieces: &[WordPieceWithSource], quoted: bool) -> Vec<WordPart> {
     let mut found = Vec::new();
@@ -137,17 +137,24 @@ fn derived(expr: &ParameterExpr) -> Option<(String, Derivation)> {
             parameter, indirect: false, default_value, ..
         } => (parameter, Derivation::Default(default_value.clone().unwrap_or_default())),
         ParameterExpr::RemoveSmallestSuffixPattern { parameter, indirect: false, pattern } => {
-            match pattern.as_deref() {
-                Some("/*") => (parameter, Derivation::Directory),
-                Some("/") => (parameter, Derivation::Itself),
-                _ => return None,
-            }
+            (parameter, cut(pattern.as_deref(), true, false)?)
+        }
+        ParameterExpr::RemoveLargestSuffixPattern { parameter, indirect: false, pattern } => {
+            (parameter, cut(pattern.as_deref(), true, true)?)
+        }
+        ParameterExpr::RemoveSmallestPrefixPattern { parameter, indirect: false, pattern } => {
+            (parameter, cut(pattern.as_deref(), false, false)?)
         }
         ParameterExpr::RemoveLargestPrefixPattern { parameter, indirect: false, pattern } => {
-            match pattern.as_deref() {
-                Some("*/") => (parameter, Derivation::LastName),
-                _ => return None,
-            }
+            (parameter, cut(pattern.as_deref(), false, true)?)
+        }
+        ParameterExpr::Substring { parameter, indirect: false, offset, length } => {
+            let number = |text: &str| text.trim().parse::<i64>().ok();
+            let length = match length {
+                Some(length) => Some(number(&length.value)?),
+                None => None,
+            };
+            (parameter, Derivation::Part { from: number(&offset.value)?, length })
         }
         ParameterExpr::ReplaceSubstring { parameter, indirect: false, .. } => {
             (parameter, replaced(expr)?)
@@ -155,6 +162,14 @@ fn derived(expr: &ParameterExpr) -> Option<(String, Derivation)> {
         _ => cased(expr)?,
     };
     Some((variable(parameter)?.into_owned(), how))
+}
+
+/// An expansion that cuts off a beginning or an end.
+fn cut(pattern: Option<&str>, end: bool, longest: bool) -> Option<Derivation> {
+    let pattern = pattern.unwrap_or_default();
+    // What stands for more than itself here would have to be expanded first.
+    let is_plain = !pattern.contains(['$', '`', '\'', '"', '\\', '~', '{', '(']);
+    is_plain.then(|| Derivation::Cut { pattern: pattern.to_owned(), end, longest })
 }
 
 /// An expansion that changes the case of all letters, or of the first one.
@@ -183,14 +198,15 @@ fn replaced(expr: &ParameterExpr) -> Option<Derivation> {
     let ParameterExpr::ReplaceSubstring { pattern, replacement, match_kind, .. } = expr else {
         return None;
     };
-    let all = match match_kind {
-        SubstringMatchKind::FirstOccurrence => false,
-        SubstringMatchKind::Anywhere => true,
-        SubstringMatchKind::Prefix | SubstringMatchKind::Suffix => return None,
+    let place = match match_kind {
+        SubstringMatchKind::FirstOccurrence => ReplacedPlace::First,
+        SubstringMatchKind::Anywhere => ReplacedPlace::All,
+        SubstringMatchKind::Prefix => ReplacedPlace::Beginning,
+        SubstringMatchKind::Suffix => ReplacedPlace::End,
     };
     let from = plain(pattern).filter(|from| !from.is_empty())?;
     let to = plain(replacement.as_deref().unwrap_or_default())?;
-    Some(Derivation::Replaced { from, to, all })
+    Some(Derivation::Replaced { from, to, place })
 }
 
 /// A pattern, or what replaces it, if it stands for itself.

@@ -52,8 +52,17 @@ pub(in crate::shell) struct FileTraces {
     written: HashMap<String, String>,
     /// The files that the line copies or renames: from, to.
     copies: Vec<(String, String)>,
-    /// Those of them that it renames, each with how much was found by then.
-    moves: Vec<(usize, (String, String))>,
+    /// Files that the line gives another name, each with how much was found by then.
+    names: Vec<(usize, NewName)>,
+}
+
+/// A file that a line gives another name.
+#[derive(Clone, Debug)]
+struct NewName {
+    from: String,
+    to: String,
+    /// Whether it keeps the old one: what is removed by the new one is a link then.
+    is_link: bool,
 }
 
 impl ShellWalk<'_> {
@@ -172,6 +181,10 @@ impl ShellWalk<'_> {
     pub(super) fn note_files(&mut self, command: &Command, fields: &[Field], stdin: &CommandInput) {
         let words: Option<Vec<&str>> = fields.iter().map(Field::literal).collect();
         let Some(words) = words else { return };
+        let words = match words.as_slice() {
+            ["git", rest @ ..] if rest.first() == Some(&"mv") => rest.to_vec(),
+            words => words.to_vec(),
+        };
         if let ["cp" | "mv" | "ln" | "install", args @ ..] = words.as_slice() {
             let is_operand = |arg: &&&str| !arg.starts_with('-');
             // With it the directory comes first.
@@ -180,8 +193,17 @@ impl ShellWalk<'_> {
                 args.iter().filter(is_operand).map(|arg| Field::exact(arg)).collect();
             if let ([from, to], false) = (operands.as_slice(), is_turned) {
                 let renamed = (self.place(from).0, self.place(to).0);
-                if words[0] == "mv" {
-                    self.files.moves.push((self.found.len(), renamed.clone()));
+                if matches!(words[0], "mv" | "ln") {
+                    let (is_link, is_symbolic) = (words[0] == "ln", is_symbolic(args));
+                    let to = renamed.1.clone();
+                    // What a symlink says is seen from where it is.
+                    let from = match to.rsplit_once('/') {
+                        Some((dir, _)) if is_symbolic && !from.text.starts_with('/') => {
+                            format!("{dir}/{}", from.text)
+                        }
+                        _ => renamed.0.clone(),
+                    };
+                    self.files.names.push((self.found.len(), NewName { from, to, is_link }));
                 }
                 self.files.copies.push(renamed);
             }
@@ -202,18 +224,21 @@ impl ShellWalk<'_> {
         }
     }
 
-    /// What the line renames and then destroys by its new name: the same targets by the old one.
+    /// What the line gives a new name and then destroys by it: the same targets by the old one.
     pub(super) fn add_renamed(&mut self) {
-        for (renamed, (from, to)) in std::mem::take(&mut self.files.moves) {
+        for (renamed, NewName { from, to, is_link }) in std::mem::take(&mut self.files.names) {
             let (plain, name) = (lexical(&to), from.trim_end_matches('/').rsplit('/').next());
             let inside = format!("{plain}/{}", name.unwrap_or_default());
             for simple in self.found.iter_mut().skip(renamed) {
                 let renamed = simple.targets.iter().filter_map(|target| {
-                    let old = old_name(&lexical(&target.path), (&plain, &inside), &from)?;
-                    let is_lost = matches!(
-                        target.action,
-                        TargetAction::Delete | TargetAction::Overwrite | TargetAction::Modify
-                    );
+                    let path = lexical(&target.path);
+                    let old = old_name(&path, (&plain, &inside), &from)?;
+                    let is_below = lexical(&old) != lexical(&from);
+                    let is_lost = match target.action {
+                        TargetAction::Overwrite | TargetAction::Modify => true,
+                        TargetAction::Delete => !is_link || is_below,
+                        _ => false,
+                    };
                     is_lost.then(|| Target { path: old, ..target.clone() })
                 });
                 let renamed: Vec<Target> = renamed.collect();
@@ -239,6 +264,14 @@ fn old_name(path: &str, (to, inside): (&str, &str), from: &str) -> Option<String
     };
     let is_around = to.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
     below(inside).or_else(|| below(to)).or_else(|| is_around.then(|| from.to_owned()))
+}
+
+/// Whether `ln` makes a symlink.
+fn is_symbolic(args: &[&str]) -> bool {
+    args.iter().any(|arg| {
+        let is_short = arg.starts_with('-') && !arg.starts_with("--") && arg.contains('s');
+        is_short || *arg == "--symbolic"
+    })
 }
 
 /// What `cat`, `echo` and `printf` print of known words.

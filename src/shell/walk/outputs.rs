@@ -7,7 +7,7 @@ use crate::{
     model::Certainty,
     shell::{
         flags::Field,
-        syntax::{Command, CommandItem, Derivation, ShellNode},
+        syntax::{Command, CommandItem, Derivation, ReplacedPlace, ShellNode},
     },
 };
 
@@ -169,8 +169,55 @@ impl Derivation {
                     if *upper { head.to_ascii_uppercase() } else { head.to_ascii_lowercase() };
                 head + rest
             }
-            (Self::Replaced { from, to, all: true }, _) => value.replace(&**from, to),
-            (Self::Replaced { from, to, all: false }, _) => value.replacen(&**from, to, 1),
+            (Self::Replaced { from, to, place }, _) => match place {
+                ReplacedPlace::All => value.replace(&**from, to),
+                ReplacedPlace::First => value.replacen(&**from, to, 1),
+                ReplacedPlace::Beginning => match value.strip_prefix(&**from) {
+                    Some(rest) => format!("{to}{rest}"),
+                    None => value.to_owned(),
+                },
+                ReplacedPlace::End => match value.strip_suffix(&**from) {
+                    Some(rest) => format!("{rest}{to}"),
+                    None => value.to_owned(),
+                },
+            },
+            (Self::Cut { pattern, end, longest }, _) => {
+                without_end(value, pattern, *end, *longest).to_owned()
+            }
+            (Self::Part { from, length }, _) => part(value, *from, *length)?.to_owned(),
         })
     }
+}
+
+/// A value without the shortest or longest beginning, or end, that fits a pattern.
+fn without_end<'v>(value: &'v str, pattern: &str, end: bool, longest: bool) -> &'v str {
+    let mut places: Vec<usize> =
+        value.char_indices().map(|(at, _)| at).chain([value.len()]).collect();
+    if end != longest {
+        places.reverse();
+    }
+    let fits = |text: &str| {
+        gix::glob::wildmatch(pattern.into(), text.into(), gix::glob::wildmatch::Mode::empty())
+    };
+    let cut = places.into_iter().find_map(|at| {
+        let (head, tail) = value.split_at(at);
+        match end {
+            true => fits(tail).then_some(head),
+            false => fits(head).then_some(tail),
+        }
+    });
+    cut.unwrap_or(value)
+}
+
+/// So many letters of a value from one on. Of other letters than ASCII, the locale says what one is.
+fn part(value: &str, from: i64, length: Option<i64>) -> Option<&str> {
+    let size = i64::try_from(value.len()).ok()?;
+    let from = if from < 0 { size + from } else { from };
+    let until = match length {
+        Some(length) if length < 0 => size + length,
+        Some(length) => from.saturating_add(length).min(size),
+        None => size,
+    };
+    let at = |place: i64| usize::try_from(place).ok();
+    value.get(at(from)?..at(until)?).filter(|_| value.is_ascii())
 }

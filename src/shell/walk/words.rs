@@ -162,9 +162,10 @@ impl ShellWalk<'_> {
     fn part<'p>(&mut self, raw: &str, part: &'p WordPart) -> (Cow<'p, str>, Certainty, bool) {
         match part {
             WordPart::Text(part, quoted) => {
-                if !quoted && ["?(", "*(", "+(", "@(", "!("].iter().any(|it| part.contains(it)) {
+                if let Some(pattern) = without_groups(part).filter(|_| !quoted) {
                     // What stands in the brackets is a program to zsh.
                     self.push(shorten(raw), unknown("a pattern may run something"));
+                    return (Cow::Owned(pattern), Certainty::Glob, false);
                 }
                 let is_pattern = !quoted && is_glob(part);
                 let sure = if is_pattern { Certainty::Glob } else { Certainty::Exact };
@@ -255,6 +256,26 @@ impl ShellWalk<'_> {
             self.push("${…}".to_owned(), unknown("a variable's value is run as code"));
         }
     }
+}
+
+/// A text with `*` in the place of each group of alternatives, such as `!(a|b)`, or of all from the first one on: that
+/// fits more. `None` if there is no group.
+fn without_groups(text: &str) -> Option<String> {
+    /// In a word with more, nobody counts them.
+    const GROUPS_MAX: usize = 8;
+    let begin =
+        |text: &str| ["?(", "*(", "+(", "@(", "!("].iter().filter_map(|it| text.find(it)).min();
+    let mut pattern = text.to_owned();
+    for _ in 0..GROUPS_MAX {
+        let Some(at) = begin(&pattern) else { break };
+        // In a group there may be another.
+        let end = pattern[at..].find(')').filter(|end| begin(&pattern[at + 2..at + end]).is_none());
+        pattern.replace_range(at..end.map_or(pattern.len(), |end| at + end + 1), "*");
+    }
+    if let Some(at) = begin(&pattern) {
+        pattern.replace_range(at.., "*");
+    }
+    (pattern != text).then_some(pattern)
 }
 
 /// Whether an unquoted text is a pattern; a lone `[` is a program.
