@@ -6,9 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use memchr::memmem;
+
 use super::{
     ChangeSummary, InBackground, LogEvent, LogLine, PathSide, SinceCheckpoint, after_edit,
-    after_shell, append, append_again, at, author, state_before, until,
+    after_shell, append, append_again, at, author, recent_bytes, state_before, until,
 };
 use crate::{
     error::Result,
@@ -250,12 +252,15 @@ pub fn ended(
     held: &mut Vec<HeldWrite>,
 ) -> Result<Option<ChangeSummary>> {
     let (name, paths) = (name(call), paths(effect, since.root, cwd));
-    if paths.as_ref().is_some_and(Vec::is_empty) {
+    let place = since.state.root(since.root);
+    // An edit that the session makes in another root is noted there.
+    let is_elsewhere = || memmem::find(&recent_bytes(&place), name.as_bytes()).is_none();
+    if paths.as_ref().is_some_and(|paths| paths.is_empty() || is_elsewhere()) {
         return Ok(None);
     }
     let ended = LogEvent::Ended { call: name.clone(), background };
     let line = LogLine { at: at(since.process), by: since.by.to_owned(), what: ended };
-    append(&since.state.root(since.root), &[line])?;
+    append(&place, &[line])?;
     match paths {
         Some(paths) => {
             held.extend(after_edit(since, &name, &paths)?);

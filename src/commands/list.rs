@@ -127,8 +127,10 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
     let place = args.root.as_ref().map_or_else(String::new, |_| {
         format!("in {}: ", ui::path(project.root.path(), project.home.as_deref()))
     });
-    let undo = listed.undo_words();
-    say(process, &format!("\n{place}beforehand diff 1 · beforehand restore 1{undo}"));
+    if listed.lines.iter().any(|line| line.number.is_some()) {
+        let undo = listed.undo_words();
+        say(process, &format!("\n{place}beforehand diff 1 · beforehand restore 1{undo}"));
+    }
     origin::say_if_swapped(process, &project);
     Ok(Exit::Ok)
 }
@@ -231,7 +233,8 @@ impl ListView {
 
     /// The hint to undo the newest turn, or if all are undone, to redo.
     fn undo_words(&self) -> &'static str {
-        let mut turns = self.lines.iter().filter(|line| line.label().by.is_some()).peekable();
+        let is_turn = |line: &&ListRow| line.number.is_some() && line.label().by.is_some();
+        let mut turns = self.lines.iter().filter(is_turn).peekable();
         match (turns.peek().is_some(), turns.all(|line| line.row.is_undone)) {
             (false, _) => "",
             (true, true) => " · beforehand redo",

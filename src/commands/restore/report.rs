@@ -249,11 +249,17 @@ fn clashes_text(came: &Came<'_>) -> String {
 fn forced_text(came: &Came<'_>, conflicts: &[PathBuf]) -> String {
     let is_step = !came.shown.takes_options() && !came.shown.is_revert();
     let is_advised = is_step && came.shown.brings().is_none();
-    if conflicts.is_empty() || !is_advised || came.report.held.is_none() {
+    let Restore { project, checkpoint, .. } = came.shown.restore;
+    // What stays only because of something in it, force does not restore either.
+    let steps = came.shown.prepared.plan.steps.iter();
+    let around = steps.filter(|step| step.action == Action::Keep(KeepReason::InTheWay));
+    let around: Vec<&std::path::Path> = around.map(|step| step.path.as_path()).collect();
+    let forced: Vec<&std::path::Path> =
+        conflicts.iter().map(PathBuf::as_path).filter(|path| !around.contains(path)).collect();
+    if forced.is_empty() || !is_advised || came.report.held.is_none() {
         return String::new();
     }
-    let Restore { project, checkpoint, .. } = came.shown.restore;
-    let picked = arguments(project, conflicts.iter().map(PathBuf::as_path));
+    let picked = arguments(project, forced.into_iter());
     let id = checkpoint.id.short();
     let way_there = project.way_there();
     format!("to restore what was kept: {way_there}beforehand restore {id} --force -- {picked}\n")
