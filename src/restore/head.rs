@@ -34,6 +34,8 @@ pub(crate) enum HeadSince {
     Ahead(u64),
     /// The commit it was at is not below it any more.
     Lost,
+    /// The same, and the repository does not have that commit.
+    Gone,
 }
 
 /// What happened to HEAD of a repository nested in the root.
@@ -51,7 +53,7 @@ pub(crate) struct NestedHead {
 impl HeadPlan {
     /// Whether HEAD lacks the commit it was at, and the restore leaves it so.
     pub(crate) fn is_lost(&self) -> bool {
-        matches!(self.since, Some(HeadSince::Lost))
+        matches!(self.since, Some(HeadSince::Lost | HeadSince::Gone))
     }
 }
 
@@ -108,8 +110,10 @@ pub(super) fn note(project: &Project, there: &HeadMove, held: CheckpointId) -> R
 
 /// What happened to HEAD since a checkpoint; `None` if nothing did, or that cannot be told.
 pub(crate) fn since(project: &Project, checkpoint: &Checkpoint) -> Option<HeadSince> {
-    let then = checkpoint.head.as_ref()?;
-    of_since(then, project.store.git()?.commits_since(then)?)
+    let (then, git) = (checkpoint.head.as_ref()?, project.store.git()?);
+    let since = of_since(then, git.commits_since(then)?)?;
+    let is_there = then.commit.as_deref().is_some_and(|commit| git.has_commit(commit));
+    Some(if matches!(since, HeadSince::Lost) && !is_there { HeadSince::Gone } else { since })
 }
 
 /// The same of the repositories nested in the root, and of submodules.

@@ -56,7 +56,7 @@ pub(super) fn nested_words(
                 "{name}: {commits} made since: git -C {dir} reset --soft {id} takes {them} back"
             )
         }
-        HeadSince::Lost => format!(
+        HeadSince::Lost | HeadSince::Gone => format!(
             "{name}: HEAD was at {id} then, which is not below it now; `{}beforehand \
              restore {} --repository -- {}` takes it back",
             project.way_there(),
@@ -97,6 +97,11 @@ fn of_since(since: &HeadSince, checkpoint: &Checkpoint) -> Option<String> {
         HeadSince::Lost => format!(
             "HEAD was at {id} then, which is not below it now; `beforehand restore {} --head` \
              takes it back",
+            checkpoint.id.short()
+        ),
+        HeadSince::Gone => format!(
+            "HEAD was at {id} then, a commit that is gone; `beforehand restore {} --repository` \
+             brings it back",
             checkpoint.id.short()
         ),
     })

@@ -79,7 +79,7 @@ impl FileHistory<'_> {
     }
 
     /// Whether something was seen before a call of which it was noted later: another call had changed it
-    /// meanwhile, and it is so since.
+    /// meanwhile, and it is so since. A look that began when that had been noted saw what was there then.
     fn is_belated(
         &self,
         path: &RelPath,
@@ -87,7 +87,9 @@ impl FileHistory<'_> {
         (seen, next): (&SeenState, Option<&SeenState>),
     ) -> bool {
         let ([.., before, last], Some(next)) = (steps, next) else { return false };
+        let began = |place| self.log.time_at(place);
         seen.how == SeenWhen::Before
+            && began(seen.order) <= began(last.order)
             && self.source.is_same(path, &before.there, &seen.there)
             && self.source.is_same(path, &last.there, &next.there)
     }
