@@ -520,3 +520,14 @@ fn a_file_that_is_moved_over_another_keeps_its_writers() {
         }
     }
 }
+
+/// A turn writes again what the user had taken back. Both turns found the same state, and share its checkpoint.
+#[test]
+fn a_line_that_is_written_again_is_the_later_turns() {
+    for mut world in projects() {
+        writes(&mut world, "one", "a", "one\nONE\nthree\n");
+        world.write("a", "one\ntwo\nthree\n");
+        writes(&mut world, "two", "a", "one\nONE\nthree\n");
+        assert_eq!(writers(&mut world, "a"), ["before", "two", "before"]);
+    }
+}

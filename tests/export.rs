@@ -480,3 +480,24 @@ fn git_makes_of_the_patches_what_the_turns_made() {
         history(seed);
     }
 }
+
+/// A repository that is gone was one all the same.
+#[test]
+fn what_was_in_a_repository_of_its_own_is_left_out() {
+    let mut world = project();
+    world.write("sub/f", "theirs\n");
+    git(&world, &world.root(), "cd sub && git init -q && git add -A && git commit -qm sub");
+    writes(&mut world, "one", "a", "one\nONE\n");
+    writes(&mut world, "one", "sub/f", "ONE\n");
+    run(&mut world, "two", "rm -rf sub", |world| {
+        git(world, &world.root(), "rm -rf sub");
+    });
+    writes(&mut world, "three", "a", "one\nTHREE\n");
+    let patches = world.root().join("../patches");
+    let told = exported(&mut world, &["3..1", "--patches", patches.to_str().unwrap()]);
+    let left: Vec<&Value> = told["left_out"].as_array().unwrap().iter().collect();
+    assert!(left.iter().any(|it| it["path"] == "sub/f"), "{told}");
+    let all =
+        fs::read_dir(&patches).unwrap().map(|it| fs::read_to_string(it.unwrap().path()).unwrap());
+    assert!(!all.collect::<String>().contains("sub/f"), "{told}");
+}

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     evidence::{begins, ends, event, ours, run, warm, writes},
     support::{
-        real::beforehand,
+        real::{beforehand, git},
         temp::{noise, write},
         world::World,
     },
@@ -494,4 +494,28 @@ fn a_restore_to_a_step_killed_anywhere_is_finished_or_taken_back() {
             }
         }
     }
+}
+
+/// A session that goes on in another project leaves nothing in the log of the first one.
+#[test]
+fn what_a_session_edits_in_another_project_is_no_work_of_its_turn_here() {
+    let mut world = World::with_git();
+    write(&world.settings(), "deadline = \"60s\"\n");
+    writes(&mut world, "one", "a", "the agent's\n");
+    let other = world.root().with_file_name("other");
+    write(&other.join("f"), "first\n");
+    git(&world, &other, "git init -q");
+    let input = json!({ "file_path": other.join("f"), "content": "more\n" });
+    for name in ["PreToolUse", "PostToolUse"] {
+        world.wait(1);
+        let payload = json!({
+            "session_id": "s", "cwd": other, "hook_event_name": name, "tool_name": "Write",
+            "tool_input": input, "tool_use_id": "x", "prompt_id": "two", "tool_response": {},
+        });
+        world.run_in(&other, &["hook", "--agent", "claude-code"], &payload.to_string());
+        write(&other.join("f"), "more\n");
+    }
+    let shown = ours(&mut world, &["list", "--json"], 0).stdout;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!([&shown[0]["turn"], &shown[0]["changed"]], [&json!("one"), &json!(1)], "{shown}");
 }

@@ -1,7 +1,7 @@
 //! What of a root may leave it in a commit or a patch: not what is private, not what `git add` would leave
 //! out, and not what git would store as something other than what is on the disk.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use super::{
     dir_rules::DirRules,
@@ -60,12 +60,19 @@ pub struct ExportRules {
     whole: DirRules,
     /// Attributes as if they were ignore rules: a file that is "ignored" by them is converted.
     attributes: Rules,
+    /// Directories in which there was a repository of its own.
+    nested: BTreeSet<RelPath>,
     hint: usize,
 }
 
 impl ExportRules {
-    /// Reads the rules that apply everywhere in a root.
-    pub fn of(root: &Root, user: &UserDirs, limits: &ScanLimits) -> Self {
+    /// Reads the rules that apply everywhere in a root. In the `nested` directories there was a repository of its own.
+    pub fn of(
+        root: &Root,
+        user: &UserDirs,
+        limits: &ScanLimits,
+        nested: BTreeSet<RelPath>,
+    ) -> Self {
         let sources = RuleSources::of(root, user);
         let whole = DirRules::read(root, &sources, limits);
         let read = |path: PathBuf| read_small(&path, ATTRIBUTES_MAX_BYTES).ok().flatten();
@@ -78,7 +85,7 @@ impl ExportRules {
         // them after. A file that either converts is converted.
         let global: Vec<Vec<u8>> = users.iter().chain(&own).map(|text| as_rules(text)).collect();
         let attributes = Rules::new(&global, &[], &[], sources.read().case);
-        Self { root: root.clone(), whole, attributes, hint: 0 }
+        Self { root: root.clone(), whole, attributes, nested, hint: 0 }
     }
 
     /// Why a file is not exported; `None` if it is.
@@ -95,7 +102,7 @@ impl ExportRules {
         let mut attributes = self.inside(&self.attributes, None, ATTRIBUTES_FILE, as_rules);
         let mut is_ignored = false;
         for dir in above(path) {
-            if stat_path(&self.root.join(&dir).join(".git")).is_ok() {
+            if self.nested.contains(&dir) || stat_path(&self.root.join(&dir).join(".git")).is_ok() {
                 return Some(NotExported::OtherRepository);
             }
             is_ignored |= rules.skips(dir.as_bytes(), true).is_some();

@@ -27,7 +27,7 @@ use crate::{
     store::{
         GitStore,
         git::{NewCommit, NewFile},
-        naming,
+        naming, record,
     },
     ui,
 };
@@ -62,6 +62,21 @@ pub(crate) struct ExportArgs {
     json: bool,
 }
 
+/// The directories below the root in which a checkpoint holds a repository of its own: it may be gone since.
+fn nested(project: &Project) -> Result<BTreeSet<RelPath>> {
+    let place = project.state.root(&project.root);
+    let mut nested = BTreeSet::new();
+    for one in project.store.list()? {
+        let Ok(record) = record::read(&place, one.id) else { continue };
+        let places = record.repositories.iter().map(|held| &held.path[..]);
+        let pointers = record.pointers().map(|(path, _)| &path[..]);
+        let git_dirs = places.chain(pointers).filter_map(|path| RelPath::from_bytes(path).ok());
+        let named = git_dirs.filter(|path| path.name() == b".git");
+        nested.extend(named.filter_map(|path| path.parent()));
+    }
+    Ok(nested)
+}
+
 pub(crate) fn run(process: &mut Process<'_>, args: &ExportArgs) -> Result<Exit> {
     let range = turn_range(&args.turns)?;
     if args.branch.is_none() && args.patches.is_none() {
@@ -81,7 +96,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ExportArgs) -> Result<Exit> 
     let turns = turns_in(process, &project, &history, range)?;
     let base = base(&project, &history, turns[0], repository)?;
     let limits = snapshot::scan_limits(&project.settings);
-    let rules = ExportRules::of(&project.root, &snapshot::user_dirs(process), &limits);
+    let user = snapshot::user_dirs(process);
+    let rules = ExportRules::of(&project.root, &user, &limits, nested(&project)?);
     let mut files = ExportFiles { rules, repository, base: base.as_deref(), left: BTreeMap::new() };
     let series = history.series(&turns, &mut files)?;
     let left = files.left;
