@@ -482,7 +482,7 @@ fn what_is_written_through_a_symlink_is_the_agents_where_it_is() {
     for path in ["to d/f", "to out/f", "to a"] {
         let input = json!({ "file_path": world.root().join(path), "content": "the agent's" });
         event(&mut world, "PreToolUse", "one", "Write", &input, path);
-        fs::write(world.root().join(path), "the agent's").unwrap();
+        write(&world.root().join(path), "the agent's");
         event(&mut world, "PostToolUse", "one", "Write", &input, path);
     }
     for path in ["d/f", "a"] {

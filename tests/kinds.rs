@@ -190,7 +190,7 @@ fn a_file_outside_that_got_a_second_name_in_the_project_comes_back() {
     let call = serde_json::json!({ "command": command });
     world.hook("t1", "Bash", &call);
     fs::hard_link(&file, world.root().join("hard")).unwrap();
-    fs::write(&file, "theirs").unwrap();
+    write(&file, "theirs");
     let done = world.run(&["restore", "latest", "--outside", "--exact", "--yes"]);
     assert_eq!((done.exit.code(), done.stderr.as_str()), (0, ""), "{}", done.stdout);
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");

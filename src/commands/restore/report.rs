@@ -68,7 +68,7 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
     let is_whole = came.report.outcome.missed.is_empty() && barred.is_empty();
     let Prepared { plan, others_versions, others_left, damaged, marked, .. } = came.shown.prepared;
     let is_exact = came.shown.restore.request.options.exact;
-    let is_inner = !is_exact && !(others_versions.is_empty() && others_left.is_empty());
+    let is_inner = !(is_exact || others_versions.is_empty() && others_left.is_empty());
     let is_clean =
         conflicts(plan).is_empty() && !is_inner && damaged.is_empty() && marked.is_empty();
     Ok(match (is_whole, is_clean) {

@@ -201,10 +201,7 @@ fn without_end<'v>(value: &'v str, pattern: &str, end: bool, longest: bool) -> &
     };
     let cut = places.into_iter().find_map(|at| {
         let (head, tail) = value.split_at(at);
-        match end {
-            true => fits(tail).then_some(head),
-            false => fits(head).then_some(tail),
-        }
+        if end { fits(tail).then_some(head) } else { fits(head).then_some(tail) }
     });
     cut.unwrap_or(value)
 }
