@@ -21,8 +21,8 @@ const WIDER: &[&str] = &[
     "run", "script", "shell", "symbol", "terminal", "workspace",
 ];
 
-/// Arguments that a tool may run.
-const RUNS: &[&str] = &["command", "commands", "cmd", "script", "code"];
+/// Arguments that a tool may give to a shell.
+const RUNS: &[&str] = &["command", "commands", "cmd", "script"];
 /// What it may be run with.
 const OPERANDS: &[&str] = &["args", "arguments", "argv"];
 
@@ -46,7 +46,7 @@ pub(super) fn intent(tool: &str, input: &Input) -> Intent {
         let command = format!("{line}\n{}", shell_words::quote(tool));
         return Intent::Run { command, language: Language::Shell };
     }
-    if !says(CHANGES) || says(WIDER) || RUNS.iter().any(|key| input.has(key)) {
+    if !says(CHANGES) || says(WIDER) || RUNS.iter().chain(&["code"]).any(|key| input.has(key)) {
         return Intent::Unknown;
     }
     match input.named_paths() {

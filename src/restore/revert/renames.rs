@@ -40,8 +40,9 @@ impl Revert<'_> {
             .collect();
         let later: BTreeSet<&RelPath> = next.values().collect();
         for first in behind.iter().filter(|path| !later.contains(path)) {
-            let names: Vec<RelPath> =
-                std::iter::successors(Some(first), |path| next.get(path)).cloned().collect();
+            // Two files may have changed their names with each other.
+            let names = std::iter::successors(Some(first), |path| next.get(path));
+            let names: Vec<RelPath> = names.take(behind.len() + 1).cloned().collect();
             self.follow_names(&names, outcomes);
         }
     }
@@ -80,6 +81,7 @@ impl Revert<'_> {
         let old = from.map(|at| gone[at].clone());
         let mut before =
             old.as_ref().and_then(|(path, before)| self.source.apart(path, Some(before.clone())));
+        // From what was there before the turn to what it left, name by name: what others did is between them.
         let mut deeds = Vec::new();
         for name in names {
             let own = &outcomes.get(name)?.deeds;
