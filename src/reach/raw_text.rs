@@ -37,6 +37,11 @@ const WITHIN: &str = "=,:@{}[]$*?!%#^\\+";
 /// What stands for text that is not known.
 const OPEN: &str = "$`{}*?[]%!";
 
+/// How shells and programs come by the home directory.
+const HOME_WORDS: [&str; 4] = ["~", "HOME", "home()", "homedir"];
+/// How they come by the directory above another.
+const PARENT_WORDS: [&str; 2] = [".parent", "dirname"];
+
 /// A part of a line that may be a path, or the beginning or end of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Piece<'t> {
@@ -72,8 +77,11 @@ impl<'a> RawText<'a> {
         let is_computed = line.contains(|char| OPEN.contains(char));
         let mut found =
             Self { is_computed, bases, root, places: Vec::new(), inner: Vec::new(), dirs };
-        if line.contains('~') || line.contains("HOME") {
+        if HOME_WORDS.iter().any(|word| line.contains(word)) {
             found.add_dir(home);
+        }
+        if PARENT_WORDS.iter().any(|word| line.contains(word)) {
+            bases.iter().for_each(|base| found.add_dir(base.parent()));
         }
         let bare: String = line.chars().filter(|char| !"'\"\\".contains(*char)).collect();
         let mut pieces = Vec::new();
