@@ -132,7 +132,7 @@ fn lines_that_left_a_file_that_was_replaced_have_their_writers_or_none() {
             fs::rename(world.root().join("a"), world.root().join("b")).unwrap();
             world.write("a", "new text\n");
         });
-        assert_eq!(writers(&mut world, "b"), ["unknown"; 2]);
+        assert_eq!(writers(&mut world, "b"), ["you"; 2]);
         assert_eq!(writers(&mut world, "a"), ["two"]);
     }
 }
@@ -529,5 +529,37 @@ fn a_line_that_is_written_again_is_the_later_turns() {
         world.write("a", "one\ntwo\nthree\n");
         writes(&mut world, "two", "a", "one\nONE\nthree\n");
         assert_eq!(writers(&mut world, "a"), ["before", "two", "before"]);
+    }
+}
+
+/// Nothing is gone then: both are there, and are the other one.
+#[test]
+fn files_that_change_their_names_with_each_other_keep_their_writers() {
+    for mut world in projects() {
+        world.write("p", "p1\np2\np3\n");
+        world.write("q", "q1\nq2\nq3\n");
+        run(&mut world, "zero", "make nothing", |_| ());
+        run(&mut world, "one", "make", |world| world.write("p", "p1\np2\np3\nT\n"));
+        run(&mut world, "one", "make more", |world| {
+            let [p, q, t] = ["p", "q", "t"].map(|path| world.root().join(path));
+            for (from, to) in [(&p, &t), (&q, &p), (&t, &q)] {
+                fs::rename(from, to).unwrap();
+            }
+        });
+        assert_eq!(writers(&mut world, "p"), ["you"; 3]);
+        assert_eq!(writers(&mut world, "q"), ["you", "you", "you", "one"]);
+    }
+}
+
+/// A file that is moved away and back is the same.
+#[test]
+fn a_file_that_a_turn_moves_away_and_back_keeps_its_writers() {
+    for mut world in projects() {
+        for (number, (from, to)) in [("a", "t"), ("t", "a")].into_iter().enumerate() {
+            run(&mut world, "one", &format!("make {number}"), |world| {
+                fs::rename(world.root().join(from), world.root().join(to)).unwrap();
+            });
+        }
+        assert_eq!(writers(&mut world, "a"), ["before"; 3]);
     }
 }

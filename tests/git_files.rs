@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     repository::{repository, runs},
-    support::real::git,
+    support::real::{beforehand, git},
 };
 
 /// What lies in a git directory and belongs to no repository.
@@ -124,4 +124,25 @@ fn what_was_staged_comes_back_with_the_index_though_git_has_dropped_it() {
         ("staged", "here")
     );
     git(&world, &root, "git fsck --strict");
+}
+
+/// The index that a restore found is held; what was staged since is not.
+#[test]
+fn what_is_staged_after_a_restore_was_interrupted_stays() {
+    for ends in ["--abort", "--continue"] {
+        let mut world = repository();
+        let root = world.root();
+        world.write("a", "staged\n");
+        git(&world, &root, "git add a");
+        world.before_bash("t1", "git reset --hard");
+        git(&world, &root, "git reset -q --hard");
+        let mut command = beforehand(&world, &root, &["restore", "1", "--yes"]);
+        let killed = command.env("BEFOREHAND_TEST_CRASH_AT", "restore-index").output().unwrap();
+        assert_eq!(killed.status.code(), None);
+        world.write("a", "mine\n");
+        git(&world, &root, "git add a");
+        let done = world.run(&["restore", ends]);
+        assert!(done.stderr.contains("the index stays as it is"), "{}{}", done.stdout, done.stderr);
+        assert_eq!(git(&world, &root, "git show :a"), "mine");
+    }
 }

@@ -588,3 +588,17 @@ fn a_file_that_the_turn_made_and_renamed_stays_if_others_had_a_part_in_it() {
         assert_eq!(world.read("c1"), "1\n2\n3\n4\nmine\n");
     }
 }
+
+/// The turn moves a file over another and back, and the user changes it in between: it is not as it was before.
+#[test]
+fn what_the_user_did_to_a_file_that_was_moved_away_and_back_stays() {
+    for mut world in projects() {
+        moves(&mut world, "one", "a", "c");
+        let text = world.read("c") + "mine\n";
+        world.write("c", &text);
+        moves(&mut world, "one", "c", "a");
+        let told = revert(&mut world, &["1"], 3).stdout;
+        assert_eq!(kept_in(&told).len(), 2, "{told}");
+        assert_eq!(world.read("a"), text);
+    }
+}

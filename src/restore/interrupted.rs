@@ -235,7 +235,7 @@ fn settle(
     make_repositories(project, to, &ends, made(&steps))?.join(&mut outcome);
     let stages = log.index && keeps_own(project, &steps);
     let git = project.store.git().filter(|_| stages);
-    let index = git.map(|git| git.restore_index(to)).transpose()?;
+    let index = git.map(|git| git.settle_index(to, [log.held, log.of])).transpose()?;
     let wanted = Some(wanted).filter(|_| toward == Toward::After).unwrap_or_default();
     let back = paths_back(project, log, &plan, (&to_tree, &wanted))?;
     let back = back.iter().map(|(side, path, entry)| (*side, path, *entry));

@@ -106,6 +106,8 @@ pub enum IndexOutcome {
     HeadMoved,
     /// A merge, rebase or similar operation is, or was, in progress.
     InProgress(String),
+    /// It has changed since a restore of it was interrupted, and what is staged now is not held.
+    Changed,
 }
 
 /// The position of HEAD relative to an earlier one.

@@ -161,7 +161,10 @@ pub(super) fn judge(order: &Order, before: &Moment, after: &Files) -> Result<(),
         let under = before.under(path, order);
         if becomes.is_some() && under.iter().any(|under| under.seen.as_ref() == becomes) {
             was = becomes;
-        } else if before.is_last_of(order, path) && is_wanted(&under, was, is) {
+        } else if before.is_last_of(order, path)
+            && is_wanted(&under, was, is)
+            && !is_blocked(path, is, after, under.last().and_then(|under| under.seen.as_ref()))
+        {
             return Err(format!("no work of others: {}", String::from_utf8_lossy(path)));
         }
         let is_directory = becomes.is_some_and(|seen| seen.kind == Kind::Directory);

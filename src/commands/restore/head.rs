@@ -137,6 +137,9 @@ pub(super) fn index_words(index: &IndexOutcome) -> Option<String> {
             let why = format!("a {what} is in progress, or was then");
             Some(format!("the index stays as it is: {why}; --repository takes back both"))
         }
+        IndexOutcome::Changed => Some(
+            "the index stays as it is: it has changed since the restore was interrupted".to_owned(),
+        ),
         IndexOutcome::Unchanged | IndexOutcome::NotKept => None,
     }
 }

@@ -152,6 +152,11 @@ impl FileHistory<'_> {
                     let as_made = (!old.is_certain && !old.texts.is_empty()).then(|| of(last));
                     let as_renamed = old.texts.iter().map(|old| of(Some(old)));
                     let of_each = as_renamed.chain(as_made).reduce(either);
+                    let exchanged = || self.exchanged(name, step, &lines, names);
+                    let of_other = |other: WrittenText| {
+                        changed(Some(&other), lines.clone(), &path, (&writer, step))
+                    };
+                    let of_each = of_each.or_else(|| exchanged().map(of_other));
                     of_each.unwrap_or_else(|| self.doubted(name, (step, of(last)), last, names))
                 }
                 StepCause::Restored => {

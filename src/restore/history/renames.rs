@@ -22,6 +22,11 @@ const NAMES_MAX: usize = 8;
 /// A shorter line, without the blanks around it, is in many files.
 const TELLING_BYTES: usize = 4;
 
+/// Whether a call was running at a place, or ended there.
+fn is_during(caller: &Caller, at: usize) -> bool {
+    caller.began < at && caller.done.is_some_and(|done| at <= done)
+}
+
 /// A file that was removed or replaced.
 struct LeftFile {
     path: RelPath,
@@ -77,9 +82,33 @@ impl FileHistory<'_> {
 
     /// Whether there is a call that was running at both places, or ended there.
     fn is_in_one_call(&self, one: usize, other: usize) -> bool {
-        let during =
-            |caller: &Caller, at| caller.began < at && caller.done.is_some_and(|done| at <= done);
-        self.log.callers.iter().any(|caller| during(caller, one) && during(caller, other))
+        let mut callers = self.log.callers.iter();
+        callers.any(|caller| is_during(caller, one) && is_during(caller, other))
+    }
+
+    /// The file that has become another one in the very command that changed it too, as where two files change their
+    /// names with each other: its lines before that.
+    pub(super) fn exchanged(
+        &self,
+        path: &RelPath,
+        step: &HistoryStep,
+        lines: &[Vec<u8>],
+        names: &[&RelPath],
+    ) -> Option<WrittenText> {
+        let StepCause::By(writer) = &step.made else { return None };
+        let mut callers = self.log.callers.iter();
+        // An edit has one file.
+        let is_command = callers.any(|it| it.paths.is_none() && is_during(it, step.order));
+        if names.len() >= NAMES_MAX || lines.is_empty() || !is_command {
+            return None;
+        }
+        let bytes = lines.concat();
+        let left = self.left_meanwhile(path, (writer, step), names, Leaving::Changed)?;
+        let is_it = |file: &LeftFile| {
+            file.is_certain && file.bytes == bytes && self.is_in_one_call(file.left, step.order)
+        };
+        let file = left.into_iter().find(is_it)?;
+        Some(self.text(&file.path, &file.steps, &[names, &[path]].concat()))
     }
 
     /// The lines of the files that a restore removed when it made a state of a path: a revert gives a file its old
@@ -140,7 +169,7 @@ impl FileHistory<'_> {
     }
 
     /// The files that the writer of a step removed or replaced meanwhile: the states until then, and the bytes of
-    /// the last one. `None` if there are too many to be compared.
+    /// the last one. `None` if there are too many to be compared, or one is being followed already.
     fn left_meanwhile(
         &self,
         path: &RelPath,
@@ -149,8 +178,11 @@ impl FileHistory<'_> {
         leaving: Leaving,
     ) -> Option<Vec<LeftFile>> {
         let mut paths = self.touched(writer, made, leaving);
-        paths.retain(|old| old != path && !names.contains(&old));
-        if paths.len() > COMPARED_MAX {
+        paths.retain(|old| old != path);
+        // A file that is renamed may have had one of its later names before: that is looked at as it was then. Files
+        // that are there all the time could exchange lines for ever.
+        let is_again = leaving == Leaving::Changed && paths.iter().any(|old| names.contains(&old));
+        if is_again || paths.len() > COMPARED_MAX {
             return None;
         }
         let mut left = Vec::new();
@@ -192,7 +224,14 @@ impl FileHistory<'_> {
             let is_left = step.there.is_none() || leaving == Leaving::Changed;
             is_left && is_then && made.made.may_be_one_with(&step.made)
         };
-        let end = steps.iter().position(is_end)?;
+        let ends = steps.iter().enumerate().filter(|(_, step)| is_end(step));
+        let ends: Vec<usize> = ends.map(|(at, _)| at).collect();
+        // A turn may have left it before and come back to it: the last time until then counts.
+        let is_by_then = |at: &&usize| {
+            let order = steps[**at].order;
+            order <= made.order || self.is_in_one_call(order, made.order)
+        };
+        let end = *ends.iter().rev().find(is_by_then).or(ends.first())?;
         let left = steps[end].clone();
         steps.truncate(end);
         Some((steps, left))
@@ -275,10 +314,12 @@ impl FileHistory<'_> {
             let is_left = change.after.is_none() || leaving == Leaving::Changed;
             is_left && is_file(change.before)
         });
-        let is_gone = |path: &&&RelPath| {
-            store::entry_at(store, later, path).is_ok_and(|entry| entry.is_none())
+        // Whether one has become another is told by its states.
+        let is_left = |path: &&&RelPath| {
+            let is_gone = || store::entry_at(store, later, path).is_ok_and(|entry| entry.is_none());
+            leaving == Leaving::Changed || is_gone()
         };
-        let left = left.iter().filter(is_gone).copied().cloned();
+        let left = left.iter().filter(is_left).copied().cloned();
         Some(gone.map(|change| change.path).chain(left).collect())
     }
 

@@ -27,9 +27,7 @@ impl Revert<'_> {
     /// The turn made or renamed a file, others changed it, and the turn renamed it on.
     fn follow_on(&self, outcomes: &mut BTreeMap<RelPath, PathOutcome>) {
         let is_left_behind = |outcome: &PathOutcome| match &outcome.deeds[..] {
-            [first, .., last] => {
-                first.before.is_none() && last.after.is_none() && outcome.now.is_none()
-            }
+            [_, .., last] => last.after.is_none() && outcome.now.is_none(),
             _ => false,
         };
         let all = outcomes.iter().filter(|(_, outcome)| is_left_behind(outcome));
@@ -54,11 +52,12 @@ impl Revert<'_> {
         outcomes: &BTreeMap<RelPath, PathOutcome>,
     ) -> Option<RelPath> {
         let last = outcomes.get(path)?.deeds.last()?.before.clone()?;
-        let made = outcomes.iter().filter_map(|(other, outcome)| match outcome.deeds.first()? {
-            Deed { before: None, after: Some(after) } if other != path => {
-                Some((other.clone(), after.clone()))
-            }
-            Deed { .. } => None,
+        let made = outcomes.iter().filter(|(other, _)| *other != path);
+        let made = made.filter_map(|(other, PathOutcome { deeds, now, .. })| {
+            let first = deeds.first()?;
+            // Where something was, the turn may have put it in its place.
+            let deed = if first.before.is_some() && now.is_some() { deeds.last()? } else { first };
+            Some((other.clone(), deed.after.clone()?))
         });
         let mut made: Vec<(RelPath, VersionEntry)> = made.collect();
         let at = self.source.most_alike((path, &last), &made)?;
@@ -74,6 +73,15 @@ impl Revert<'_> {
         let (new, behind) = names.split_last().filter(|(_, behind)| !behind.is_empty())?;
         let now = outcomes.get(new)?.now.map(VersionEntry::here);
         now.as_ref()?;
+        let is_over_another = |name: &RelPath| {
+            let first = outcomes.get(name).and_then(|outcome| outcome.deeds.first());
+            first.is_some_and(|first| first.before.is_some())
+        };
+        if names.iter().any(is_over_another) {
+            // What was there before, and what others did to the file, would have to come to one.
+            set(outcomes, new, Err(Stays::Clash(Clash::Touches)), false);
+            return Some(());
+        }
         let first_left = outcomes.get(&names[0])?.deeds.first()?.after.clone();
         let gone = gone_files(outcomes);
         let from =

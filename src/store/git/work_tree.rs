@@ -87,6 +87,24 @@ impl GitStore {
         }
     }
 
+    /// The same to finish or take back an interrupted restore between two checkpoints: what was staged since is
+    /// held by neither, and stays.
+    ///
+    /// # Errors
+    ///
+    /// As [`GitStore::restore_index`].
+    pub fn settle_index(&self, to: CheckpointId, ends: [CheckpointId; 2]) -> Result<IndexOutcome> {
+        let Some(user) = self.user() else { return Ok(IndexOutcome::NotKept) };
+        for end in ends {
+            let is_copy = self.is_copy(end);
+            let then = if is_copy { None } else { self.staged_entries(end)? };
+            if then.is_none_or(|then| !restore_index::differs(&user, &then)) {
+                return self.restore_index(to);
+            }
+        }
+        Ok(IndexOutcome::Changed)
+    }
+
     /// What was staged in a checkpoint and the user's repository has no more: git keeps a blob only as long as
     /// something leads to it.
     fn blobs_lost(&self, user: &Repo, id: CheckpointId, entries: &[IndexEntry]) -> Vec<Vec<u8>> {
