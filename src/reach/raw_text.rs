@@ -81,7 +81,9 @@ impl<'a> RawText<'a> {
             found.add_dir(home);
         }
         if PARENT_WORDS.iter().any(|word| line.contains(word)) {
-            bases.iter().for_each(|base| found.add_dir(base.parent()));
+            for base in bases {
+                found.add_dir(base.parent());
+            }
         }
         let bare: String = line.chars().filter(|char| !"'\"\\".contains(*char)).collect();
         let mut pieces = Vec::new();
