@@ -218,7 +218,7 @@ impl FileHistory<'_> {
 }
 
 /// It cannot be told who wrote it.
-fn anything() -> LineWriter {
+pub(super) fn anything() -> LineWriter {
     LineWriter::Unknown(WriterCandidates { any: true, ..WriterCandidates::default() })
 }
 

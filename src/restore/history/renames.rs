@@ -8,7 +8,7 @@ use super::{
         version::{COMPARED_MAX, similarity},
     },
     FileHistory, HistoryStep, Leaving, LineWriter, StepCause,
-    lines::{RenamedText, WrittenText},
+    lines::{RenamedText, WrittenText, anything},
 };
 use crate::{
     attribution::{AtPath, Caller, Doer, Sight},
@@ -56,7 +56,7 @@ impl FileHistory<'_> {
             return RenamedText::default();
         }
         let bytes = lines.concat();
-        let left = self.left_meanwhile(path, (writer, step), names, Leaving::Gone);
+        let left = self.left_meanwhile(path, (writer, step), Leaving::Gone);
         // However short it is, one that is gone and one that is made of the same bytes are one file.
         let is_moved = |before: &[u8]| !bytes.is_empty() && bytes == before;
         let alike = |file: LeftFile| {
@@ -103,9 +103,10 @@ impl FileHistory<'_> {
             return None;
         }
         let bytes = lines.concat();
-        let left = self.left_meanwhile(path, (writer, step), names, Leaving::Changed)?;
+        let left = self.left_meanwhile(path, (writer, step), Leaving::Changed)?;
         let is_it = |file: &LeftFile| {
-            file.is_certain && file.bytes == bytes && self.is_in_one_call(file.left, step.order)
+            let is_usable = file.is_certain && !names.contains(&&file.path);
+            is_usable && file.bytes == bytes && self.is_in_one_call(file.left, step.order)
         };
         let file = left.into_iter().find(is_it)?;
         Some(self.text(&file.path, &file.steps, &[names, &[path]].concat()))
@@ -156,9 +157,16 @@ impl FileHistory<'_> {
             return None;
         }
         let names_since = [names, &[path]].concat();
-        let left = self.left_meanwhile(path, (writer, step), names, Leaving::Changed)?;
-        for LeftFile { path, steps, still, .. } in left {
-            for (line, writer) in self.text(&path, &steps, &names_since).into_writers() {
+        let left = self.left_meanwhile(path, (writer, step), Leaving::Changed)?;
+        for LeftFile { path, steps, bytes, still, .. } in left {
+            // Files that are there all the time could exchange lines for ever.
+            let written: Vec<(Vec<u8>, LineWriter)> = if names.contains(&&path) {
+                let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+                lines.map(|line| (line.to_vec(), anything())).collect()
+            } else {
+                self.text(&path, &steps, &names_since).into_writers().collect()
+            };
+            for (line, writer) in written {
                 if line.trim_ascii().len() >= TELLING_BYTES && !still.contains(&line) {
                     let known = taken.get(&line).map(|known| known.or(&writer));
                     taken.insert(line, known.unwrap_or(writer));
@@ -169,20 +177,16 @@ impl FileHistory<'_> {
     }
 
     /// The files that the writer of a step removed or replaced meanwhile: the states until then, and the bytes of
-    /// the last one. `None` if there are too many to be compared, or one is being followed already.
+    /// the last one. `None` if there are too many to be compared.
     fn left_meanwhile(
         &self,
         path: &RelPath,
         (writer, made): (&LineWriter, &HistoryStep),
-        names: &[&RelPath],
         leaving: Leaving,
     ) -> Option<Vec<LeftFile>> {
         let mut paths = self.touched(writer, made, leaving);
         paths.retain(|old| old != path);
-        // A file that is renamed may have had one of its later names before: that is looked at as it was then. Files
-        // that are there all the time could exchange lines for ever.
-        let is_again = leaving == Leaving::Changed && paths.iter().any(|old| names.contains(&old));
-        if is_again || paths.len() > COMPARED_MAX {
+        if paths.len() > COMPARED_MAX {
             return None;
         }
         let mut left = Vec::new();
