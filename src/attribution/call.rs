@@ -253,8 +253,10 @@ pub fn ended(
 ) -> Result<Option<ChangeSummary>> {
     let (name, paths) = (name(call), paths(effect, since.root, cwd));
     let place = since.state.root(since.root);
-    // An edit that the session makes in another root is noted there.
-    let is_elsewhere = || memmem::find(&recent_bytes(&place), name.as_bytes()).is_none();
+    // An edit that the session makes in another root is noted there. Without an id of its own, an edit may be told of by
+    // another name when it has ended.
+    let has_begun = || memmem::find(&recent_bytes(&place), name.as_bytes()).is_some();
+    let is_elsewhere = || call.id.is_some() && !has_begun();
     if paths.as_ref().is_some_and(|paths| paths.is_empty() || is_elsewhere()) {
         return Ok(None);
     }

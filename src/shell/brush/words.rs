@@ -169,7 +169,9 @@ fn cut(pattern: Option<&str>, end: bool, longest: bool) -> Option<Derivation> {
     let pattern = pattern.unwrap_or_default();
     // What stands for more than itself here would have to be expanded first.
     let is_plain = !pattern.contains(['$', '`', '\'', '"', '\\', '~', '{', '(']);
-    is_plain.then(|| Derivation::Cut { pattern: pattern.to_owned(), end, longest })
+    // More of them could take as long as somebody likes.
+    let is_quick = pattern.matches('*').count() <= 1;
+    (is_plain && is_quick).then(|| Derivation::Cut { pattern: pattern.to_owned(), end, longest })
 }
 
 /// An expansion that changes the case of all letters, or of the first one.
