@@ -152,7 +152,8 @@ impl FileHistory<'_> {
                     let as_made = (!old.is_certain && !old.texts.is_empty()).then(|| of(last));
                     let as_renamed = old.texts.iter().map(|old| of(Some(old)));
                     let of_each = as_renamed.chain(as_made).reduce(either);
-                    let exchanged = || self.exchanged(name, step, &lines, names);
+                    let before = last.map(|last| &last.lines[..]).unwrap_or_default();
+                    let exchanged = || self.exchanged(name, step, (before, &lines), names);
                     let of_other = |other: WrittenText| {
                         changed(Some(&other), lines.clone(), &path, (&writer, step))
                     };

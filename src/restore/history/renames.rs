@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     super::{
         content::{bytes_then, small},
-        version::{COMPARED_MAX, similarity},
+        version::{ALIKE_MIN, COMPARED_MAX, similarity},
     },
     FileHistory, HistoryStep, Leaving, LineWriter, StepCause,
     lines::{RenamedText, WrittenText, anything},
@@ -92,7 +92,7 @@ impl FileHistory<'_> {
         &self,
         path: &RelPath,
         step: &HistoryStep,
-        lines: &[Vec<u8>],
+        (before, lines): (&[Vec<u8>], &[Vec<u8>]),
         names: &[&RelPath],
     ) -> Option<WrittenText> {
         let StepCause::By(writer) = &step.made else { return None };
@@ -103,6 +103,10 @@ impl FileHistory<'_> {
             return None;
         }
         let bytes = lines.concat();
+        // One that is much as it was is still itself. To look at all others for each change of it would take long.
+        if !before.is_empty() && similarity(&before.concat(), &bytes) >= ALIKE_MIN {
+            return None;
+        }
         let left = self.left_meanwhile(path, (writer, step), Leaving::Changed)?;
         let is_it = |file: &LeftFile| {
             let is_usable = file.is_certain && !names.contains(&&file.path);
