@@ -1,6 +1,9 @@
 //! Prints the report of a restore.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
 
@@ -253,8 +256,8 @@ fn forced_text(came: &Came<'_>, conflicts: &[PathBuf]) -> String {
     // What stays only because of something in it, force does not restore either.
     let steps = came.shown.prepared.plan.steps.iter();
     let around = steps.filter(|step| step.action == Action::Keep(KeepReason::InTheWay));
-    let around: Vec<&std::path::Path> = around.map(|step| step.path.as_path()).collect();
-    let forced: Vec<&std::path::Path> =
+    let around: Vec<&Path> = around.map(|step| step.path.as_path()).collect();
+    let forced: Vec<&Path> =
         conflicts.iter().map(PathBuf::as_path).filter(|path| !around.contains(path)).collect();
     if forced.is_empty() || !is_advised || came.report.held.is_none() {
         return String::new();

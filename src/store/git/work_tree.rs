@@ -95,14 +95,16 @@ impl GitStore {
     /// As [`GitStore::restore_index`].
     pub fn settle_index(&self, to: CheckpointId, ends: [CheckpointId; 2]) -> Result<IndexOutcome> {
         let Some(user) = self.user() else { return Ok(IndexOutcome::NotKept) };
-        for end in ends {
-            let is_copy = self.is_copy(end);
-            let then = if is_copy { None } else { self.staged_entries(end)? };
-            if then.is_none_or(|then| !restore_index::differs(&user, &then)) {
+        let mut is_changed = false;
+        for end in ends.into_iter().filter(|end| !self.is_copy(*end)) {
+            // One that holds no index says nothing of this one.
+            let Some(then) = self.staged_entries(end)? else { continue };
+            if !restore_index::differs(&user, &then) {
                 return self.restore_index(to);
             }
+            is_changed = true;
         }
-        Ok(IndexOutcome::Changed)
+        if is_changed { Ok(IndexOutcome::Changed) } else { self.restore_index(to) }
     }
 
     /// What was staged in a checkpoint and the user's repository has no more: git keeps a blob only as long as
