@@ -357,3 +357,18 @@ fn a_linked_worktree_is_held_however_git_is_told_of_it() {
         assert_eq!(back, "mine\n", "{line}");
     }
 }
+
+/// Program text that comes by a directory in its own words: the names in it are looked for there too.
+#[test]
+fn a_file_outside_is_held_that_a_program_text_puts_together() {
+    let mut world = two_repositories();
+    let other = world.root().with_file_name("other");
+    write(&other.join("o.txt"), "theirs");
+    let text = "from pathlib import Path; (Path.cwd().parent/'other'/'o.txt').unlink()";
+    world.before_bash("t", &format!("python3 -c \"{text}\""));
+    let shown: Value =
+        serde_json::from_str(&world.run(&["show", "latest", "--json"]).stdout).unwrap();
+    let path = other.join("o.txt").display().to_string();
+    let outside = shown["outside"].as_array().unwrap();
+    assert!(outside.iter().any(|it| *it == json!(path)), "{outside:?}");
+}

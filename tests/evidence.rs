@@ -457,6 +457,7 @@ fn what_can_be_made_again_keeps_its_directory_from_becoming_a_file_again() {
     let done = world.run(&["undo", "--yes"]);
     assert_eq!((done.exit.code(), done.stderr.as_str()), (3, ""), "{}", done.stdout);
     assert!(done.stdout.contains("1 conflict kept: d\n"), "{}", done.stdout);
+    assert!(!done.stdout.contains("--force"), "that would restore it no more: {}", done.stdout);
     assert_eq!(world.read("d/node_modules/x/x.js"), "x");
     assert!(!world.root().join("d/package.json").exists());
     let done = world.run(&["restore", "1", "--exact", "--yes"]);

@@ -11,6 +11,7 @@ use crate::{
     evidence::{begins, ours, project, run, writes},
     reports::listed,
     reports_of_others::nested,
+    repository::repository,
     support::{
         packs,
         real::git,
@@ -483,4 +484,17 @@ fn a_restore_says_the_same_number_of_paths_to_people_and_to_scripts() {
         let done: serde_json::Value = serde_json::from_str(&done).unwrap();
         assert_eq!(done["done"], 2, "{args:?}: {done}");
     }
+}
+
+/// A repository that was made anew has not the commit that HEAD stood at.
+#[test]
+fn a_commit_that_is_gone_is_not_promised_back() {
+    let mut world = repository();
+    run(&mut world, "one", "make", |world| {
+        let root = world.root();
+        git(world, &root, "rm -rf .git && git init -q -b main && git add -A && git commit -qm new");
+    });
+    let told = ours(&mut world, &["diff", "1"], 0);
+    let told = told.stdout + &told.stderr;
+    assert!(told.contains("a commit that is gone") && !told.contains("--head"), "{told}");
 }
