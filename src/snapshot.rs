@@ -277,6 +277,10 @@ pub fn unheld(
             Spares::OtherNames(pattern) => {
                 reach::has_name(&risk.path, &path, pattern).map(|is_there| !is_there)
             }
+            Spares::NotIn(archive) if Path::new(archive).is_file() && risk.path.is_dir() => {
+                let over = reach::is_unpacked_over(&path, &risk.path, Path::new(archive));
+                over.map(|is_sure| risk.is_guess || !is_sure)
+            }
             Spares::NotIn(source) => {
                 let below = path.strip_prefix(&risk.path).ok()?;
                 let is_there = || Path::new(source).symlink_metadata().is_ok();

@@ -186,9 +186,11 @@ fn what_git_puts_in_place_of_a_file_is_asked_about_if_a_commit_has_that_file() {
     let blob = "$(echo x | git hash-object -w --stdin)";
     let adds = ["huge.db", "data/huge.bin", "data/none"]
         .map(|path| format!("git update-index --add --cacheinfo 100644,{blob},{path}"));
-    let lines = [&*adds.join(" && "), "git commit -qm two", "git branch other"];
+    // `git commit` would read all of the large files.
+    let commit = "git branch other $(git commit-tree -p HEAD -m two $(git write-tree))";
+    let lines = [&*adds.join(" && "), commit, "git read-tree HEAD"];
     git(&world, &world.root(), &lines.join(" && "));
-    git(&world, &world.root(), "git tag -am v1 v1 && git reset -q HEAD~ && git init -q inner");
+    git(&world, &world.root(), "git tag -am v1 v1 other && git init -q inner");
     for (dir, line, asks) in CHECKOUTS {
         let (decision, why) = answer(&world, dir, line);
         assert_eq!(decision, if *asks { "ask" } else { "" }, "{line}: {why}");
@@ -355,35 +357,56 @@ fn a_directory_of_which_not_all_is_held_is_asked_about() {
     assert_eq!(of_less, Default::default(), "these are held");
 }
 
-/// More files than a pattern tells apart, and a large one: by whatever name a line reaches them.
+/// More files than a pattern tells apart: by whatever name a line reaches them.
 #[test]
-fn what_is_not_held_is_asked_about_however_a_line_reaches_it() {
+fn very_many_files_are_asked_about_however_a_line_reaches_them() {
     let world = World::with_git();
-    write(&world.settings(), "deadline = \"60s\"\nmax_victim_size = \"1 MB\"\n");
-    world.write(".gitignore", "data\n*.big\n");
+    write(&world.settings(), "deadline = \"60s\"\n");
+    world.write(".gitignore", "data\n");
+    world.write("new/a", "y");
     fs::create_dir(world.root().join("data")).unwrap();
     for n in 0..10_001 {
         fs::File::create(world.root().join(format!("data/f{n}"))).unwrap();
     }
-    world.write("a.big", "x".repeat(1_100_000));
-    world.write("sub/c.big", "x".repeat(1_100_000));
-    world.write("new/a.big", "y");
-    world.write("new/sub/c.big", "y");
     for line in [
         "rm data/*",
         "rm -f data/f*",
         "for f in data/*; do rm \"$f\"; done",
         "mv data ../d && rm -rf ../d",
+        "find data -name 'f1*' -delete",
+        "find . -name data -exec rm -rf {} +",
+        "find . -name 'd*' | xargs rm -rf",
+    ] {
+        let (decision, why) = answer(&world, "", line);
+        assert_eq!(decision, "ask", "{line}: {why}");
+    }
+    for line in ["cp -r new/. data", "mv data ../d && rm -rf ../e"] {
+        let (answer, told) = (answer(&world, "", line), message(&world, line));
+        assert!(answer.0.is_empty() && !told.contains("for good"), "{line}: {told}");
+    }
+}
+
+#[test]
+fn what_is_too_large_is_asked_about_however_a_line_reaches_it() {
+    let world = World::with_git();
+    write(&world.settings(), "deadline = \"60s\"\nmax_victim_size = \"1 MB\"\n");
+    world.write(".gitignore", "data\n*.big\n");
+    world.write("data/f", "x");
+    world.write("a.big", "x".repeat(1_100_000));
+    world.write("sub/c.big", "x".repeat(1_100_000));
+    world.write("new/a.big", "y");
+    world.write("new/sub/c.big", "y");
+    for archive in ["cf ../new.tar -C new .", "czf ../new.tgz -C new sub", "cf ../other.tar new"] {
+        git(&world, &world.root(), &format!("tar {archive}"));
+    }
+    for line in [
         "mv a.big .. && rm ../a.big",
         "mv a.big ../b; > ../b",
         "find . -name '*.big' -delete",
         "find . -type f -name 'a*' -exec rm {} +",
         "find . -name '*.big' | xargs rm",
         "find . -name '*g' -print0 | sort -z | xargs -0 rm -f",
-        "find data -name 'f1*' -delete",
-        "find . -name data -exec rm -rf {} +",
         "find . -name sub -exec rm -rf {} +",
-        "find . -name 'd*' | xargs rm -rf",
         "find . -name '*.pyc' -delete; find . -name '*.big' -delete",
         "cp -r new/. .",
         "cp -rT new .",
@@ -391,6 +414,8 @@ fn what_is_not_held_is_asked_about_however_a_line_reaches_it() {
         "cp -r new/sub .",
         "rsync -a new/ .",
         "rsync -a new/sub .",
+        "tar xf ../new.tar",
+        "cd new && tar xzf ../../new.tgz -C ..",
     ] {
         let (decision, why) = answer(&world, "", line);
         assert_eq!(decision, "ask", "{line}: {why}");
@@ -403,7 +428,9 @@ fn what_is_not_held_is_asked_about_however_a_line_reaches_it() {
         "cp -r new/. data",
         "cp -r new other",
         "rsync -a new .",
-        "mv data ../d && rm -rf ../e",
+        "tar xf ../other.tar",
+        "tar xf ../new.tar -C data",
+        "tar xf ../new.tar --skip-old-files",
         "mv a.big b.big",
         "rm -f ../d; mv a.big ../d; echo x >> y",
     ] {

@@ -261,7 +261,8 @@ pub enum Spares {
     Uncommitted,
     /// Of a directory, all but what has a name that fits this pattern of `find -name`.
     OtherNames(String),
-    /// Of a directory, what this other one does not have at the same place: it is copied over it.
+    /// Of a directory, what this other one, or an archive, does not have at the same place: it is copied over it, or
+    /// unpacked there.
     NotIn(String),
 }
 

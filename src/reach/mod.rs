@@ -1,5 +1,6 @@
 //! What a call can reach: the root, how much of it, and the paths that the call names.
 
+mod archive;
 mod around;
 mod glob;
 mod links;
@@ -18,6 +19,7 @@ use crate::{
     model::{CallContext, Effect, Intent, Reach, Root, ScanScope, Spares},
 };
 
+pub use archive::is_unpacked_over;
 pub use around::{Surroundings, look_around_real, path_around, root_around};
 pub use glob::{expand as matching, has_name, has_some_of};
 pub use named_paths::{AtRisk, plausible};

@@ -164,16 +164,12 @@ pub(in crate::shell) fn tar(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) ->
         if parsed.has(&["-O", "--to-stdout"]) {
             return reads("unpacks to its output");
         }
-        let here = Field::exact(".");
-        let to = parsed.value(&["-C", "--directory"]).unwrap_or(&here);
-        let inside = Field {
-            text: format!("{}/**", to.text.trim_end_matches('/')),
-            sure: to.sure,
-            splits: false,
-        };
-        let mut target = walk.target(&inside, TargetAction::Overwrite, "tar unpacks over it");
-        target.certainty = Certainty::Dynamic;
-        return destroys("tar unpacks over files", vec![target]);
+        let to = parsed.value(&["-C", "--directory"]);
+        // It keeps what is there, or the names in the archive are not those on the disk.
+        let other_names = ["--strip-components", "--transform", "--xform", "-k"];
+        let keeps = ["--keep-old-files", "--skip-old-files", "--keep-newer-files"];
+        let archive = file.filter(|_| !parsed.has(&other_names) && !parsed.has(&keeps));
+        return unpacks(walk, to, archive, "tar unpacks over files");
     }
     if parsed.has(&[
         "-c", "--create", "-r", "--append", "-u", "--update", "-A", "--catenate", "--concatenate",
@@ -263,11 +259,23 @@ pub(in crate::shell) fn unzip(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) 
     if only_looks {
         return reads("only lists or prints");
     }
+    unpacks(walk, parsed.value(&["-d"]), parsed.operands.first(), "unzip unpacks over files")
+}
+
+/// What unpacking an archive to a directory, the current one if none is named, can overwrite.
+fn unpacks(
+    walk: &ShellWalk<'_>,
+    to: Option<&Field>,
+    archive: Option<&Field>,
+    why: &'static str,
+) -> CommandVerdict {
     let here = Field::exact(".");
-    let to = parsed.value(&["-d"]).unwrap_or(&here);
-    let mut target = walk.target(to, TargetAction::Overwrite, "unzip unpacks over it");
-    target.certainty = Certainty::Dynamic;
-    destroys("unzip unpacks over files", vec![target])
+    let to = to.unwrap_or(&here);
+    let inside = Field { text: format!("{}/**", to.text.trim_end_matches('/')), ..to.clone() };
+    let mut somewhere = walk.target(&inside, TargetAction::Overwrite, why);
+    somewhere.certainty = Certainty::Dynamic;
+    let over = archive.map(|archive| copied_over(walk, to, archive, why));
+    destroys(why, over.into_iter().chain([somewhere]).collect())
 }
 
 /// Judges `rsync`: a dry run looks, everything else writes its last operand.
