@@ -70,9 +70,9 @@ enum CliCommand {
     Restore(commands::restore::RestoreArgs),
     /// Undo one turn, and keep everything done since
     Revert(commands::revert::RevertArgs),
-    /// Try again from before a turn, in a directory of its own
+    /// Copy the project as it was before a turn to another directory, to try again there
     Fork(commands::fork::ForkArgs),
-    /// Choose a turn on the full screen, and go back to it
+    /// Choose a turn in a full-screen view, and go back to it
     Rewind(commands::rewind::RewindArgs),
     /// Undo the last turn, or the last restore
     Undo(commands::undo::UndoArgs),

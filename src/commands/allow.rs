@@ -25,7 +25,7 @@ const WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 /// run by an agent: where no person can be asked, the refusal stands until a person comes.
 #[derive(clap::Args)]
 pub(crate) struct AllowArgs {
-    /// The refused command line, or the code the refusal named
+    /// The refused command line, or the code in the refusal; without --once, list the refused calls
     #[arg(long, value_name = "COMMAND")]
     pub(crate) once: Option<String>,
     /// Print JSON

@@ -21,7 +21,7 @@ pub(crate) struct ClearArgs {
     /// The project around this directory, even if it is deleted
     #[arg(long, value_name = "DIR", conflicts_with = "everywhere")]
     root: Option<PathBuf>,
-    /// All projects
+    /// Drop the checkpoints of every project
     #[arg(long)]
     everywhere: bool,
     /// Do not ask

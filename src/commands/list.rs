@@ -56,7 +56,7 @@ pub(crate) struct ListArgs {
         "all", "calls", "everywhere", "session", "limit",
     ])]
     pub(crate) steps: Option<String>,
-    /// List every project, by id only
+    /// List the checkpoints of every project; the rows have ids, but no numbers
     #[arg(long, conflicts_with = "root")]
     pub(crate) everywhere: bool,
     /// List the project around this directory

@@ -25,7 +25,7 @@ use crate::{
 /// decide. The newest always stays, and so does for seven days what was held before a restore.
 #[derive(clap::Args)]
 pub(crate) struct PruneArgs {
-    /// Keep at most this many
+    /// Keep at most this many [default, without these three options: the settings `max_checkpoints` and `retention`]
     #[arg(long, value_name = "N")]
     keep: Option<String>,
     /// Drop checkpoints older than this, as in `36h` or `14d`

@@ -104,7 +104,12 @@ macro_rules! key {
 
 /// Every setting, in display order.
 pub const KEYS: &[SettingKey] = &[
-    key!(Directory, "enabled", enabled, "Whether checkpoints are taken at all."),
+    key!(
+        Directory,
+        "enabled",
+        enabled,
+        "Whether hooks take checkpoints. `create` and `run` always do."
+    ),
     key!(
         Directory,
         "triggers.before_write",
@@ -124,13 +129,12 @@ pub const KEYS: &[SettingKey] = &[
         "Take one before a command that may change files (`mutating`), only before one that is \
          known to destroy (`destructive`), or `never`."
     ),
-    key!(Directory, "triggers.on_request", triggers.on_request, "Take one when you ask for it."),
     key!(
         Directory,
         "triggers.session_start",
         triggers.session_start,
-        "Take one in the background when a session begins, and when a turn does after one that \
-         changed something."
+        "Take one in the background when a session begins, when a turn that changed something \
+         ends, and when the next turn begins."
     ),
     key!(
         Directory,
@@ -155,7 +159,7 @@ pub const KEYS: &[SettingKey] = &[
         Directory,
         "max_checkpoints",
         max_checkpoints,
-        "How many checkpoints a directory keeps; the oldest go first."
+        "How many checkpoints a project keeps; the oldest go first."
     ),
     key!(Directory, "retention", retention, "How long a checkpoint is kept."),
     key!(
@@ -175,7 +179,7 @@ pub const KEYS: &[SettingKey] = &[
         Shared,
         "max_total_size",
         size max_total_size,
-        "How much disk space all checkpoints of all directories may take."
+        "How much disk space all checkpoints of all projects may take."
     ),
     key!(
         Directory,
@@ -203,7 +207,7 @@ pub const KEYS: &[SettingKey] = &[
         Shared,
         "delete_orphans",
         delete_orphans,
-        "Whether checkpoints of deleted directories are dropped."
+        "Whether checkpoints of deleted projects are dropped."
     ),
     key!(
         Directory,

@@ -88,7 +88,6 @@ const OTHERS: [(&str, &str, &str); 31] = [
     ("triggers.before_write", "false", "false"),
     ("triggers.before_edit", "false", "no"),
     ("triggers.before_shell", "\"never\"", "never"),
-    ("triggers.on_request", "false", "0"),
     ("triggers.session_start", "false", "off"),
     ("shell.always", "[\"rm *\", \"git *\"]", "rm *, git *"),
     ("shell.never", "[\"npm *\"]", "npm *"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Whether checkpoints are taken at all.
+    /// Whether hooks take checkpoints.
     pub enabled: bool,
     /// What makes us take one.
     pub triggers: Triggers,
@@ -69,7 +69,6 @@ pub struct Notice {
 }
 
 /// What makes us take a checkpoint.
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Triggers {
     /// A tool is about to write a file.
@@ -78,8 +77,6 @@ pub struct Triggers {
     pub before_edit: bool,
     /// A command is about to run.
     pub before_shell: BeforeShell,
-    /// The user asks.
-    pub on_request: bool,
     /// A session begins.
     pub session_start: bool,
 }
@@ -219,7 +216,6 @@ impl Default for Triggers {
             before_write: true,
             before_edit: true,
             before_shell: BeforeShell::Mutating,
-            on_request: true,
             session_start: true,
         }
     }

@@ -48,7 +48,7 @@ pub(crate) struct ExportArgs {
     /// The turns, as in `5..2`; or one, as in `3`
     #[arg(value_name = "N..M")]
     turns: String,
-    /// Create this branch from the commit that HEAD was at before the oldest turn
+    /// Create this branch from the commit that HEAD was at before the oldest turn; this or --patches is required
     #[arg(long, value_name = "NAME", conflicts_with = "patches")]
     branch: Option<String>,
     /// Write the patches to this directory, which must be new or empty

@@ -36,7 +36,7 @@ const FILES_MAX: usize = 20;
 /// Exits 1 when nothing is found.
 #[derive(clap::Args)]
 pub(crate) struct FindArgs {
-    /// The file or directory
+    /// A name (`cart.ts`), a path (`src/cart.ts`, `/tmp/x`) or a pattern (`*.ts`, `src/**/*.ts`); optional with --text
     #[arg(value_name = "WHAT", required_unless_present = "text")]
     what: Option<OsString>,
     /// Only versions that contain this text; skips binary files

@@ -41,7 +41,7 @@ pub(crate) struct ForkArgs {
     /// The turn: a number from `beforehand list`, `latest`, or the start of an id
     #[arg(value_name = "TURN", required_unless_present_any = ["list", "drop", "keep"])]
     pub(crate) turn: Option<String>,
-    /// The directory to create; an empty one may exist
+    /// The directory to create; an empty one may exist [default: NAME-fork-N beside the project]
     #[arg(value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     /// List the forks of this project
@@ -53,7 +53,7 @@ pub(crate) struct ForkArgs {
     /// With --keep: where both sides of a text conflict, write both with conflict markers
     #[arg(long, requires = "keep")]
     pub(crate) merge: bool,
-    /// Save what is in a fork, but for what can be made again, and remove its directory
+    /// Save a fork in a checkpoint, except directories like `node_modules`, and remove its directory
     #[arg(long, value_name = "FORK", conflicts_with = "turn")]
     pub(crate) drop: Option<PathBuf>,
     /// Do not fork the conversation
