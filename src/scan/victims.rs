@@ -329,7 +329,8 @@ impl VictimPath {
         }
     }
 
-    fn name(&self) -> &[u8] {
+    /// Its last name.
+    pub fn name(&self) -> &[u8] {
         match self {
             Self::Below(path) => path.name(),
             Self::Outside(path) => path.file_name().map(OsStrExt::as_bytes).unwrap_or_default(),

@@ -108,7 +108,7 @@ impl CopyStore {
         }
         let keep = |_| Keep { batch, buffer: FileBuffer::default() };
         let mut sinks: Vec<_> = (0..reading::threads_for(scan)).map(keep).collect();
-        let mut left_out = reading::read_parallel(self.root.path(), scan, deadline, &mut sinks)?;
+        let mut left_out = reading::read_all(self.root.path(), scan, deadline, &mut sinks)?;
         let (state, root) = (self.state.state(), self.root.path());
         let others = hold_others(state, root, &scan.repositories, None, deadline, &mut left_out)?;
         let top =
@@ -253,7 +253,7 @@ impl Store for CopyStore {
             // Another store may have set the ids.
             scan.forget_base(|_| false);
         }
-        reading::read_all(self.root.path(), scan, None, &mut NameOnly)?;
+        reading::read_all(self.root.path(), scan, None, &mut [NameOnly])?;
         let mut unsaved = BTreeMap::new();
         let top = name_directories(scan, |found| {
             let id = id_of(directory::to_text(found).as_bytes());

@@ -450,7 +450,7 @@ impl Store for GitStore {
             scan.forget_base(|_| false);
         }
         let mut skipped =
-            reading::read_all(self.root.path(), scan, None, &mut GitSink::naming(&repo))?;
+            reading::read_all(self.root.path(), scan, None, &mut [GitSink::naming(&repo)])?;
         let mut unsaved = BTreeMap::new();
         tree::build_fresh(&repo, &mut scan.fresh, &mut skipped, |body, all| {
             let id = repo::name(repo.hash, ObjectKind::Tree, &body)?;

@@ -262,7 +262,7 @@ impl<'a> Save<'a> {
             .map(|_| GitSink::storing(repo, writer, private))
             .collect::<Result<Vec<_>>>()?;
         let root = self.store.root.path();
-        skipped.extend(reading::read_parallel(root, scan, draft.deadline, &mut sinks)?);
+        skipped.extend(reading::read_all(root, scan, draft.deadline, &mut sinks)?);
         drop(sinks);
         tree::build_fresh(repo, &mut scan.fresh, &mut skipped, |body, _| {
             writer.add(ObjectKind::Tree, &body, odb)
