@@ -1,7 +1,7 @@
 //! Files in the state directory: created private whatever the umask, and replaced atomically.
 
 use std::{
-    ffi::CStr,
+    ffi::{CStr, OsString},
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
     os::unix::{
@@ -281,6 +281,29 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
         }
     }
     fs::remove_dir(path)
+}
+
+/// Removes a file; returns whether there was one.
+pub fn remove_if_there(path: &Path) -> Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(err) if is_absent(&err) => Ok(false),
+        Err(err) => Err(Error::io("remove", path)(err)),
+    }
+}
+
+/// The names in a directory of ours, in no order; none if there is no directory.
+pub fn list_names(path: &Path) -> Result<Vec<OsString>> {
+    let names = fs::read_dir(path).and_then(|all| all.map(|it| Ok(it?.file_name())).collect());
+    match names {
+        Err(err) if is_absent(&err) => Ok(Vec::new()),
+        names => names.map_err(Error::io("list", path)),
+    }
+}
+
+/// Whether an error means that there is nothing of that name, or no directory to have it.
+pub fn is_absent(err: &io::Error) -> bool {
+    matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Whether something other than a regular file occupies the path of one of our files.

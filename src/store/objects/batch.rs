@@ -14,7 +14,7 @@ use std::{
 };
 
 use super::{
-    Objects, ObjectsGuard, PERMISSIONS, Taken, hash_of, id_names, id_of, names_in,
+    Objects, ObjectsGuard, PERMISSIONS, Taken, hash_of, id_names, id_of,
     pack::{OBJECT_MAX_BYTES, PackWriter},
     packs::Packs,
 };
@@ -23,7 +23,7 @@ use crate::{
     error::{Error, Result},
     fs::{
         Dir, FileBuffer, Holes, Lock, SYNCS_FILE_SYSTEMS, all_at_once, create_private_dirs,
-        hand_over, reflink, sync_dir,
+        hand_over, list_names, reflink, sync_dir,
     },
     model::ContentId,
 };
@@ -190,7 +190,7 @@ impl<'a> Batch<'a> {
     /// Whether there is a directory for the file of an object: in a store of packs there seldom is,
     /// and so there is nothing to look for.
     fn may_be_loose(&self, id: &ContentId) -> bool {
-        let list = || names_in(&self.objects.dir).unwrap_or_default().into_iter().collect();
+        let list = || list_names(&self.objects.dir).unwrap_or_default().into_iter().collect();
         self.fans.get_or_init(list).contains(&*OsString::from(id_names(id).0))
     }
 

@@ -26,7 +26,7 @@ use crate::{
     error::{Error, Result},
     fs::{
         Dir, Listed, PendingFile, all_at_once, c_name, create_private_dirs, hand_over, in_halves,
-        read_small, sync_dir,
+        is_absent, list_names, read_small, remove_if_there, sync_dir,
     },
     model::{CheckpointId, Kind},
 };
@@ -104,7 +104,7 @@ impl Refs {
 
     /// Looks for a checkpoint's ref under other worktrees.
     fn elsewhere(repo: &Repo, id: CheckpointId) -> Result<Option<String>> {
-        for worktree in names_in(&repo.common_dir.join(CHECKPOINTS))? {
+        for worktree in list_names(&repo.common_dir.join(CHECKPOINTS))? {
             let name = format!("{CHECKPOINTS}{}/{id}", worktree.to_string_lossy());
             if repo.common_dir.join(&name).is_file() {
                 return Ok(Some(name));
@@ -117,7 +117,7 @@ impl Refs {
     /// All checkpoints of this worktree that have a ref.
     pub(in crate::store) fn list(&self, repo: &Repo) -> Result<BTreeSet<CheckpointId>> {
         let prefix = format!("{CHECKPOINTS}{}/", self.worktree);
-        let mut found: BTreeSet<_> = names_in(&repo.common_dir.join(&prefix))?
+        let mut found: BTreeSet<_> = list_names(&repo.common_dir.join(&prefix))?
             .iter()
             .filter_map(|name| checkpoint_name(name.as_encoded_bytes()))
             .collect();
@@ -318,11 +318,7 @@ pub(in crate::store) fn delete(repo: &Repo, names: &[String]) -> Result<()> {
 }
 
 fn remove_file(repo: &Repo, name: &str) -> Result<()> {
-    let path = repo.common_dir.join(name);
-    match fs::remove_file(&path) {
-        Err(err) if !is_absent(&err) => Err(Error::io("remove", &path)(err)),
-        Ok(()) | Err(_) => Ok(()),
-    }
+    remove_if_there(&repo.common_dir.join(name)).map(drop)
 }
 
 /// Every ref of a repository, by full name.
@@ -490,19 +486,6 @@ pub(in crate::store) fn read(repo: &Repo, name: &str) -> Result<Option<ObjectId>
         packed_line(packed[begin..].lines().next()?).filter(|(_, found)| *found == name.as_bytes())
     });
     Ok(found.map(|(id, _)| id))
-}
-
-fn names_in(dir: &Path) -> Result<Vec<std::ffi::OsString>> {
-    let names = fs::read_dir(dir).and_then(|names| names.map(|it| Ok(it?.file_name())).collect());
-    match names {
-        // Something other than a directory is there; the records still name the trees.
-        Err(err) if is_absent(&err) => Ok(Vec::new()),
-        names => names.map_err(Error::io("list", dir)),
-    }
-}
-
-fn is_absent(err: &io::Error) -> bool {
-    matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 pub(in crate::store) fn full(name: &str) -> Result<gix::refs::FullName> {

@@ -25,7 +25,7 @@ use super::version::{Versioned, from_json, to_json};
 use crate::{
     crash,
     error::{Error, Result},
-    fs::{Lock, nature, read_small, replace_synced, sync_dir},
+    fs::{Lock, is_absent, nature, read_small, replace_synced, sync_dir},
     state::{StateDir, hash_name},
     store::escape::{escape_path, parse_path},
 };
@@ -343,11 +343,7 @@ fn alias(entry: &RegistryEntry, place: &Path) -> Result<IdentityMatch> {
 pub fn names(dir: &Path) -> Result<Vec<OsString>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
-        Err(err)
-            if matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
-        {
-            return Ok(Vec::new());
-        }
+        Err(err) if is_absent(&err) => return Ok(Vec::new()),
         Err(err) => return Err(Error::io("list", dir)(err)),
     };
     let mut names = Vec::new();

@@ -57,11 +57,10 @@ use super::{
 use crate::{
     crash,
     error::{Error, Result},
-    fs::{Lock, PendingFile, all_at_once, create_private_dirs, replace, sync_dir},
+    fs::{Lock, PendingFile, all_at_once, create_private_dirs, list_names, replace, sync_dir},
     model::{SkipReason, Skipped},
     root,
     state::{RootState, StateDir, hash_name},
-    store::objects::names_in,
 };
 
 /// How long a save waits for a sweep: saving beside one could lose objects.
@@ -145,7 +144,7 @@ impl PrivateRepository {
     ///
     /// Fails if they cannot be listed.
     pub(in crate::store) fn all(state: &StateDir) -> Result<Vec<Self>> {
-        let names = names_in(&state.repositories())?;
+        let names = list_names(&state.repositories())?;
         let is_name = |name: &&str| name.len() >= hash_name(&[]).len() && !name.contains('.');
         let names = names.iter().filter_map(|name| name.to_str()).filter(is_name);
         Ok(names.map(|name| Self::named(state, name)).collect())
