@@ -14,13 +14,15 @@ use super::{
     is_racy, is_temporary,
     queue::{Job, Queue},
     regenerable,
-    rule_sources::ScanLimits,
     rules::IGNORE_FILE,
 };
 use crate::{
     cache::{DirRow, ScanTable, TableRow},
     fs::{Dir, Listed},
-    model::{ContentId, DirPath, Fresh, Kind, Marks, Root, RootKind, ScanEntry, SkipReason, Stamp},
+    model::{
+        ContentId, DirPath, Fresh, Kind, Marks, Root, RootKind, ScanEntry, Settings, SkipReason,
+        Stamp,
+    },
 };
 
 /// Deeper than real trees, and few enough open directories for every system.
@@ -31,7 +33,11 @@ const ENTRIES_PER_LOOK: u64 = 256;
 /// What all threads of a walk share.
 pub(super) struct WalkContext<'a> {
     pub(super) root: &'a Root,
-    pub(super) limits: &'a ScanLimits,
+    pub(super) settings: &'a Settings,
+    /// Larger untracked files are left out.
+    pub(super) file_size_max: u64,
+    /// Further files are left out.
+    pub(super) files_max: u64,
     pub(super) now_ns: i64,
     pub(super) deadline: Option<Instant>,
     pub(super) device: u64,
@@ -125,8 +131,8 @@ impl<'a> Lister<'a> {
         let mut names = Vec::new();
         open.list(|listed| names.push(listed))?;
         names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let (root, limits) = (self.context.root, self.context.limits);
-        let nested = visit.dir_rules.nested(root, limits, open, &visit.path, &names);
+        let (root, size_max) = (self.context.root, self.context.file_size_max);
+        let nested = visit.dir_rules.nested(root, size_max, open, &visit.path, &names);
         // A nested repository decides about everything in it, and may have just appeared.
         let full = full || nested.is_some();
         let dir_rules = nested.as_ref().unwrap_or(visit.dir_rules);
@@ -253,8 +259,7 @@ impl<'a> Lister<'a> {
             }
         }
         let untracked = !found.marks.tracked;
-        let too_large =
-            is_file(&found.stamp) && found.stamp.size > self.context.limits.file_size_max;
+        let too_large = is_file(&found.stamp) && found.stamp.size > self.context.file_size_max;
         let is_sized = found.skipped.is_none_or(|reason| reason == SkipReason::TooLarge);
         if is_sized && !self.takes_ignored {
             found.skipped = (untracked && too_large).then_some(SkipReason::TooLarge);
@@ -306,7 +311,7 @@ impl<'a> Lister<'a> {
             found.skipped = Some(SkipReason::OutOfTime);
             return;
         }
-        let (captured, files_max) = (&self.context.captured, self.context.limits.files_max);
+        let (captured, files_max) = (&self.context.captured, self.context.files_max);
         let next = |count| (count < files_max).then_some(count + 1);
         if captured.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_err() {
             found.skipped = Some(SkipReason::TooMany);
@@ -363,7 +368,7 @@ impl<'a> Lister<'a> {
 
     fn is_full(&self) -> bool {
         let captured = self.context.captured.load(Ordering::Relaxed);
-        captured >= self.context.limits.files_max || self.listed.out_of_time
+        captured >= self.context.files_max || self.listed.out_of_time
     }
 
     fn is_late(&mut self) -> bool {

@@ -31,13 +31,13 @@ use crate::{
     fs::stat_path,
     model::{
         ContentId, DefaultModes, DirPath, Fresh, Kind, RelPath, Root, ScanEntry, ScanScope,
-        Skipped, Stamp, in_tree_order,
+        Settings, Skipped, Stamp, in_tree_order,
     },
 };
 
 pub use author::GitAuthor;
 pub use exported::{ExportRules, NotExported};
-pub use rule_sources::{ScanLimits, UserDirs};
+pub use rule_sources::UserDirs;
 pub use victims::{is_made_again, name_victims};
 pub use walk::walk;
 
@@ -76,8 +76,8 @@ pub struct ScanRequest<'a> {
     pub scope: ScanScope,
     /// The last scan, if there is one.
     pub base: Option<ScanTable>,
-    /// What the settings say about which files are captured.
-    pub limits: &'a ScanLimits,
+    /// Which files are captured.
+    pub settings: &'a Settings,
     /// Where the user keeps git's configuration.
     pub user: &'a UserDirs,
     /// Paths to hold in any case. Absolute, without `.` or `..`.
