@@ -190,6 +190,11 @@ impl PrivateRepository {
         Lock::acquire(&self.dir.join("lock"), deadline)
     }
 
+    /// The same; `None` if saves hold it until `deadline`.
+    fn lock_if_free(&self, deadline: Instant) -> Result<Option<Lock>> {
+        Lock::acquire_if_free(&self.dir.join("lock"), deadline)
+    }
+
     /// Creates the repository if necessary, and takes the lock as [`PrivateRepository::share`] does.
     ///
     /// # Errors
