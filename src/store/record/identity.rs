@@ -410,7 +410,7 @@ fn moved(file: &Path, from: &Path, to: &Path, now: &Identity) -> Result<Vec<u8>>
     if let Some(inside) = git_dir.as_deref().and_then(|it| it.strip_prefix(from).ok()) {
         json.insert("git_dir".to_owned(), escape_path(&to.join(inside)).into());
     }
-    to_json(&json)
+    Ok(to_json(&json))
 }
 
 #[cfg(test)]

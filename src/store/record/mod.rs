@@ -180,7 +180,7 @@ pub fn write(state: &RootState, record: &Record) -> Result<()> {
 /// Fails if it cannot be written.
 pub(super) fn unpublished(state: &RootState, record: &Record) -> Result<PendingFile> {
     create_private_dirs(&state.checkpoints())?;
-    let bytes = to_json(&RecordFile::of(record))?;
+    let bytes = to_json(&RecordFile::of(record));
     PendingFile::write(&path_of(state, record.checkpoint.id), &bytes)
 }
 

@@ -186,7 +186,7 @@ fn salvage(state: &RootState, id: CheckpointId, seen: Option<&Checkpoint>) -> Re
     if let Some(seen) = seen {
         rest.checkpoint = Checkpoint { cause: rest.checkpoint.cause, ..seen.clone() };
     }
-    replace_synced(&path, &to_json(&RecordFile::of(&rest))?)?;
+    replace_synced(&path, &to_json(&RecordFile::of(&rest)))?;
     Ok(Salvaged::Rebuilt)
 }
 
