@@ -154,8 +154,7 @@ pub fn replace_with(path: &Path, bytes: &[u8], permissions: u32) -> Result<()> {
 
 /// Replaces a file as [`replace`] does; on the disk when it returns.
 pub fn replace_synced(path: &Path, bytes: &[u8]) -> Result<()> {
-    write_beside(path, bytes, true, 0o600)?;
-    path.parent().map_or(Ok(()), sync_dir)
+    replace_with(path, bytes, 0o600)
 }
 
 /// A new file under a temporary name, which is removed unless it gets its own. No process sees a

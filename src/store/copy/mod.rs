@@ -50,17 +50,8 @@ pub struct CopyStore {
 }
 
 impl CopyStore {
-    /// Opens the store of `root`. Creates nothing yet.
-    ///
-    /// # Errors
-    ///
-    /// It never fails at present: files are opened only when they are needed.
-    pub fn open(root: &Root, state: &StateDir) -> Result<Self> {
-        Ok(Self::of(root, state))
-    }
-
-    /// The store of `root`.
-    pub(super) fn of(root: &Root, state: &StateDir) -> Self {
+    /// The store of `root`. Creates nothing yet: files are opened only when they are needed.
+    pub fn of(root: &Root, state: &StateDir) -> Self {
         let objects = Objects::new(state.objects());
         let state = state.root(root);
         Self { root: root.clone(), state, objects }
