@@ -5,7 +5,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
+    io::{self, BufWriter, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
 };
@@ -13,7 +13,10 @@ use std::{
 use flate2::{Compress, Compression, FlushCompress, Status};
 use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 
-use super::files::{Temporary, durable_rename};
+use super::{
+    files::{Temporary, durable_rename},
+    repo::hash_of,
+};
 use crate::fs::{all_at_once, now_ns};
 
 /// Packs, and single objects in them, can have gigabytes.
@@ -178,7 +181,8 @@ impl GitPackWriter {
         let count = u32::try_from(rows.len()).map_err(|_| too_many())?;
         file.seek(SeekFrom::Start(8))?;
         file.write_all(&count.to_be_bytes())?;
-        let checksum = hash_of(&mut file, length, hash)?;
+        file.rewind()?;
+        let checksum = hash_of(hash, (&file).take(length))?;
         file.seek(SeekFrom::Start(length))?;
         file.write_all(checksum.as_slice())?;
         rows.sort_unstable_by_key(|row| row.0);
@@ -207,19 +211,6 @@ fn unused_name(checksum: &ObjectId, hash: HashKind) -> io::Result<ObjectId> {
 
 fn too_many() -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, "more objects than a pack can have")
-}
-
-fn hash_of(file: &mut File, length: u64, hash: HashKind) -> io::Result<ObjectId> {
-    file.seek(SeekFrom::Start(0))?;
-    let mut hasher = gix::hash::hasher(hash);
-    let mut reader = BufReader::with_capacity(256 << 10, file.take(length));
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        match reader.read(&mut buffer)? {
-            0 => return hasher.try_finalize().map_err(|err| io::Error::other(err.to_string())),
-            read => hasher.update(&buffer[..read]),
-        }
-    }
 }
 
 /// The index file, version 2, for sorted rows.

@@ -6,6 +6,7 @@
 //! environment.
 
 use std::{
+    io::{self, Read},
     path::{Path, PathBuf},
     sync::{Mutex, OnceLock, PoisonError},
 };
@@ -262,6 +263,18 @@ pub(in crate::store) fn content(id: &oid) -> Content {
 pub(in crate::store) fn name(hash: HashKind, kind: Kind, body: &[u8]) -> Result<ObjectId> {
     gix::objs::compute_hash(hash, kind, body)
         .map_err(|err| Error::damaged("an object's name", err.to_string()))
+}
+
+/// The hash of everything that `from` yields.
+pub(in crate::store) fn hash_of(hash: HashKind, mut from: impl Read) -> io::Result<ObjectId> {
+    let mut hasher = gix::hash::hasher(hash);
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match from.read(&mut buffer)? {
+            0 => return hasher.try_finalize().map_err(|err| io::Error::other(err.to_string())),
+            count => hasher.update(&buffer[..count]),
+        }
+    }
 }
 
 /// The blob id that git gives to these bytes.

@@ -169,14 +169,14 @@ fn put_in_place(new: &Path, place: &Path, aside: &Path) -> io::Result<()> {
 type Each<'a> = dyn FnMut(&[u8], EntryKind, ObjectId) -> Result<()> + 'a;
 
 /// The held files of a git directory.
-struct HeldFiles<'a> {
+pub(super) struct HeldFiles<'a> {
     repo: &'a Repo,
     top: ObjectId,
     modes: Option<ObjectId>,
 }
 
 impl<'a> HeldFiles<'a> {
-    fn open(repo: &'a Repo, held: &Held) -> Result<Self> {
+    pub(super) fn open(repo: &'a Repo, held: &Held) -> Result<Self> {
         let id = repo.object_id(&held.tree);
         let (mut top, mut modes) = (None, None);
         for (name, kind, id) in tree::entries(repo, &id)? {
@@ -191,7 +191,7 @@ impl<'a> HeldFiles<'a> {
     }
 
     /// Visits every file, link and directory; directories before their content.
-    fn each(&self, each: &mut Each<'_>) -> Result<()> {
+    pub(super) fn each(&self, each: &mut Each<'_>) -> Result<()> {
         let mut open = vec![(Vec::new(), self.top, 0)];
         while let Some((above, id, depth)) = open.pop() {
             each(&above, EntryKind::Tree, id)?;
