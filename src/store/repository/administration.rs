@@ -136,7 +136,7 @@ pub(super) fn files(repo: &Repo, common_dir: &Path) -> Result<BTreeMap<Vec<u8>, 
 
 /// What the last look saw, if nothing has changed since. Where there are very many refs, those that
 /// were written again in place, which git never does, are only seen by the next [`look`].
-pub(super) fn unchanged(
+pub(in crate::store) fn unchanged(
     repo: &Repo,
     common_dir: &Path,
     own_index: &Path,

@@ -4,30 +4,11 @@
 use std::{
     fs::{self, File, OpenOptions},
     io, mem,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
-use crate::{
-    error::{Error, Result},
-    fs::{all_at_once, hand_over, open_options, protect_dir, reflink},
-};
-
-pub(super) fn make_dirs(top: &Path, dir: &Path) -> Result<()> {
-    if dir.is_dir() {
-        return Ok(());
-    }
-    if let Some(above) = dir.parent().filter(|above| above.starts_with(top)) {
-        make_dirs(top, above)?;
-    }
-    match fs::DirBuilder::new().mode(0o700).create(dir) {
-        Err(err) if err.kind() != io::ErrorKind::AlreadyExists => {
-            Err(Error::io("make the directory", dir)(err))
-        }
-        Ok(()) => protect_dir(dir).map_err(Error::io("protect", dir)),
-        Err(_) => Ok(()),
-    }
-}
+use crate::fs::{all_at_once, hand_over, open_options, reflink};
 
 /// A copy under its temporary name, which is removed on drop.
 #[derive(Debug)]
