@@ -36,8 +36,6 @@ use crate::{
 
 /// The directory with the packs.
 const PACKS: &str = "packs";
-/// Read-only even for the owner, because objects are never written in place.
-const PERMISSIONS: u32 = 0o400;
 /// No write takes an hour, so a temporary file this old has no owner.
 const STALE_NS: i64 = 3_600_000_000_000;
 

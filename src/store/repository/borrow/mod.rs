@@ -22,11 +22,11 @@ use std::{
 use super::{alternates_of, names_of};
 use crate::{
     error::{Error, Result},
-    fs::{Dir, create_private_dirs, in_halves, stat_path},
+    fs::{Dir, PendingFile, create_private_dirs, in_halves, stat_path},
     model::{Kind, SkipReason},
 };
 pub(super) use copies::copy_whole;
-use copies::{Unnamed, give_names};
+use copies::give_names;
 use object_dirs::DEPTH_MAX;
 pub(super) use object_dirs::{ObjectDirKind, is_unfinished, linked_object_dirs, object_dirs};
 use seen::{Proof, Seen, Syncing};
@@ -182,7 +182,7 @@ struct Work {
     /// Directories of which every file is here, or among the copies.
     whole: Vec<(Vec<u8>, Proof)>,
     /// Copies that have no name yet.
-    copies: Vec<Unnamed>,
+    copies: Vec<PendingFile>,
 }
 
 impl Work {
