@@ -24,7 +24,7 @@ use std::{
 
 use gix::{ObjectId, objs::Kind as ObjectKind};
 
-pub use super::plumbing::index::{IndexEntry, IndexFlags};
+pub use super::plumbing::index::IndexEntry;
 pub use branch::{NewCommit, NewFile};
 
 use self::sink::GitSink;

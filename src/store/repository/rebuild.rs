@@ -413,11 +413,10 @@ impl<'a> Build<'a> {
         crate::fs::replace_with(&place, &bytes, 0o644)?;
         let odb = open_odb(objects, dir, self.repo.hash)?;
         for entry in entries.iter().filter(|entry| entry.mode != 0o160_000) {
-            let id = ObjectId::from_bytes_or_panic(&entry.id);
-            if !odb.exists(&id)
-                && let Ok(bytes) = self.repo.read(&id, ObjectKind::Blob)
+            if !odb.exists(&entry.id)
+                && let Ok(bytes) = self.repo.read(&entry.id, ObjectKind::Blob)
             {
-                write_loose(objects, id, &bytes).map_err(Error::io("add to", objects))?;
+                write_loose(objects, entry.id, &bytes).map_err(Error::io("add to", objects))?;
             }
         }
         Ok(())
