@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     cache::{Lookup, ScanTable, TableRow},
     error::Result,
-    fs::Lock,
+    fs::{Lock, PathResolver},
     model::{
         Cause, Checkout, Reach, RelPath, Root, RootKind, Settings, SkipReason, Skipped, Spares,
         Stamp, StoreChoice,
@@ -240,8 +240,12 @@ pub fn unheld(
         let mut above = std::iter::successors(root.relative(path).ok(), RelPath::parent);
         above.any(|path| is_ignored(&path))
     };
-    let at_risk: Vec<AtRisk> =
-        at_risk.iter().map(|risk| AtRisk { path: real(&risk.path), ..risk.clone() }).collect();
+    // As scans name them.
+    let real = PathResolver::default();
+    let at_risk: Vec<AtRisk> = at_risk
+        .iter()
+        .map(|risk| AtRisk { path: real.place(&risk.path), ..risk.clone() })
+        .collect();
     let named = at_risk.iter().filter(|risk| !risk.is_guess);
     let mut unheld: Vec<Unheld> = named.filter_map(|risk| device(&risk.path)).collect();
     for Skipped { path, reason, size } in skipped.iter().filter(|it| it.reason.matters()) {
@@ -337,12 +341,6 @@ fn device(risk: &Path) -> Option<Unheld> {
     let is_disk = risk.symlink_metadata().is_ok_and(|data| data.file_type().is_block_device());
     let (path, why) = (risk.to_owned(), "a whole disk");
     is_disk.then_some(Unheld { path, size: 0, why, is_guess: false })
-}
-
-/// The path with symlinks in its directory part resolved, as scans name it.
-fn real(place: &Path) -> PathBuf {
-    let above = place.parent().and_then(|above| std::fs::canonicalize(above).ok());
-    above.zip(place.file_name()).map_or_else(|| place.to_owned(), |(dir, name)| dir.join(name))
 }
 
 /// Where the checkpoints of a root are kept and, if not in a private repository, why.
