@@ -320,7 +320,5 @@ fn content_of(old: &TableRow<'_>, found: &ScanEntry) -> Option<ContentId> {
 }
 
 fn find<'s>(scan: &'s mut Scan, dir: &DirPath, name: &[u8]) -> Option<&'s mut ScanEntry> {
-    let found = &mut scan.fresh.get_mut(dir)?.found;
-    let at = found.binary_search_by(|found| found.name[..].cmp(name)).ok()?;
-    Some(&mut found[at])
+    scan.fresh.get_mut(dir)?.entry_mut(name)
 }

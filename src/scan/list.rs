@@ -19,10 +19,7 @@ use super::{
 use crate::{
     cache::{DirRow, ScanTable, TableRow},
     fs::{Dir, Listed},
-    model::{
-        ContentId, DirPath, Fresh, Kind, Marks, Root, RootKind, ScanEntry, Settings, SkipReason,
-        Stamp,
-    },
+    model::{DirPath, Fresh, Kind, Marks, Root, RootKind, ScanEntry, Settings, SkipReason, Stamp},
 };
 
 /// Deeper than real trees, and few enough open directories for every system.
@@ -51,11 +48,6 @@ impl WalkContext<'_> {
     fn is_git(&self) -> bool {
         matches!(self.root.kind(), RootKind::Git { .. })
     }
-
-    /// Whether an untracked file is readable by fewer users than the repository's objects are.
-    fn is_private_mode(&self, stamp: &Stamp, untracked: bool) -> bool {
-        is_private_mode(self.open_bits, stamp, untracked)
-    }
 }
 
 /// Whether an untracked file is readable by fewer users than the repository's objects are, which have
@@ -72,9 +64,6 @@ pub(super) struct DirVisit<'g> {
     /// Whether it, or a directory above it, is ignored.
     pub(super) is_ignored: bool,
 }
-
-/// What the last scan knew about an entry.
-type CachedEntry = (Stamp, Option<ContentId>, Marks);
 
 /// Lists directories in one thread.
 pub(super) struct Lister<'a> {
@@ -265,7 +254,7 @@ impl<'a> Lister<'a> {
             found.skipped = (untracked && too_large).then_some(SkipReason::TooLarge);
         }
         found.marks.private = is_file(&found.stamp)
-            && (self.context.is_private_mode(&found.stamp, untracked)
+            && (is_private_mode(self.context.open_bits, &found.stamp, untracked)
                 || untracked && self.context.is_git() && visit.dir_rules.rules.is_private(path));
     }
 
@@ -286,10 +275,7 @@ impl<'a> Lister<'a> {
                 found.content = old.and_then(|row| row.content);
             }
             (None, Some(Kind::Directory)) => self.descend(found, open, name, visit, path),
-            (None, Some(_)) => {
-                let old = old.map(|row| (row.stamp, row.content, row.marks));
-                self.capture(found, old);
-            }
+            (None, Some(_)) => self.capture(found, old),
             (_, None) => found.skipped = Some(SkipReason::UnknownKind),
             (Some(_), Some(_)) => (),
         }
@@ -301,11 +287,12 @@ impl<'a> Lister<'a> {
     }
 
     /// Counts a file and takes over its known content id.
-    fn capture(&mut self, found: &mut ScanEntry, old: Option<CachedEntry>) {
-        let known = old.filter(|(stamp, _, marks)| {
-            *stamp == found.stamp && !marks.racy && marks.private == found.marks.private
+    fn capture(&mut self, found: &mut ScanEntry, old: Option<TableRow<'_>>) {
+        let known = old.filter(|row| {
+            let is_same = row.stamp == found.stamp && !row.marks.racy;
+            is_same && row.marks.private == found.marks.private
         });
-        found.content = known.and_then(|(_, content, _)| content);
+        found.content = known.and_then(|row| row.content);
         // What is known takes no more time.
         if self.is_late() && found.is_unread() {
             found.skipped = Some(SkipReason::OutOfTime);
@@ -385,8 +372,7 @@ impl<'a> Lister<'a> {
 pub(super) fn mark_unlisted(fresh: &mut BTreeMap<DirPath, Fresh>, unlisted: Vec<DirPath>) {
     for path in unlisted {
         let Some((above, name)) = path.split() else { continue };
-        let found = fresh.get_mut(&above).map(|fresh| &mut fresh.found);
-        let found = found.and_then(|all| all.iter_mut().find(|found| found.name == name));
+        let found = fresh.get_mut(&above).and_then(|fresh| fresh.entry_mut(name));
         if let Some(found) = found {
             found.skipped = Some(SkipReason::Unreadable);
         }

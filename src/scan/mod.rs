@@ -182,10 +182,7 @@ impl Scan {
     pub fn find(&self, path: &RelPath) -> Option<TableRow<'_>> {
         let above = path.parent().map(|above| above.as_bytes().to_vec()).unwrap_or_default();
         match self.fresh.get(&DirPath(above.clone())) {
-            Some(fresh) => {
-                let at = fresh.found.binary_search_by(|found| found.name[..].cmp(path.name()));
-                at.ok().map(|at| TableRow::from(&fresh.found[at]))
-            }
+            Some(fresh) => fresh.entry(path.name()).map(TableRow::from),
             None if self.is_stale(&above) => None,
             None => self.base.as_ref()?.find_dir(&above)?.row(path.name()),
         }
@@ -231,6 +228,30 @@ impl Scan {
         let at = self.victims.binary_search_by(|victim| victim.path.cmp(&wanted));
         let found = || self.find(path).filter(|row| row.skipped.is_none()).map(|row| row.stamp);
         at.map(|at| self.victims[at].found.stamp).ok().or_else(found)
+    }
+
+    /// Assigns ids to the fresh directories, the deepest first: `name` gives one for the path of a
+    /// directory and what is in it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `name` does.
+    pub fn name_directories(
+        &mut self,
+        mut name: impl FnMut(&DirPath, &[ScanEntry]) -> Result<ContentId>,
+    ) -> Result<()> {
+        let paths: Vec<DirPath> = self.fresh.keys().rev().cloned().collect();
+        for path in paths {
+            let Some(fresh) = self.fresh.get_mut(&path) else { continue };
+            let id = name(&path, &fresh.found)?;
+            fresh.id = Some(id);
+            let Some((parent, last)) = path.split() else { continue };
+            let above = self.fresh.get_mut(&parent).and_then(|above| above.entry_mut(last));
+            if let Some(entry) = above.filter(|entry| entry.kind() == Some(Kind::Directory)) {
+                entry.content = Some(id);
+            }
+        }
+        Ok(())
     }
 
     /// Drops the base: every directory becomes a fresh one without an id, and a file keeps its

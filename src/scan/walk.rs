@@ -219,8 +219,7 @@ impl<'a> RootWalk<'a> {
         let fresh = self.touch(base, &DirPath(base.dir(number).path.to_vec()));
         for (_, entry, stamp) in taken {
             let row = base.row(entry);
-            let at = fresh.found.binary_search_by(|found| found.name[..].cmp(row.name));
-            let Some(found) = at.ok().map(|at| &mut fresh.found[at]) else { continue };
+            let Some(found) = fresh.entry_mut(row.name) else { continue };
             let untracked = !row.marks.tracked;
             let private = row.marks.private || is_private_mode(open_bits, &stamp, untracked);
             found.content = None;
@@ -286,7 +285,7 @@ impl<'a> RootWalk<'a> {
         self.scan.gone.push(path.clone());
         let name = name.to_vec();
         let fresh = self.touch(base, &above);
-        if let Some(found) = fresh.found.iter_mut().find(|found| found.name == name) {
+        if let Some(found) = fresh.entry_mut(&name) {
             found.content = None;
             found.skipped = Some(SkipReason::Unreadable);
         }
@@ -313,7 +312,7 @@ impl<'a> RootWalk<'a> {
                 let stamp = self.scan.fresh.get(&below).map(|fresh| fresh.stamp);
                 let name = name.to_vec();
                 let fresh = self.touch(base, &above);
-                if let Some(found) = fresh.found.iter_mut().find(|found| found.name == name) {
+                if let Some(found) = fresh.entry_mut(&name) {
                     found.content = None;
                     found.stamp = stamp.unwrap_or(found.stamp);
                 }

@@ -31,8 +31,8 @@ use crate::{
     error::{Error, Result},
     fs::{FileBuffer, Lock, create_private_dirs},
     model::{
-        Checkpoint, CheckpointId, Content, ContentId, DefaultModes, DirPath, Directory, Entry,
-        RelPath, Root, ScanEntry, Tree,
+        Checkpoint, CheckpointId, Content, ContentId, DefaultModes, Directory, Entry, RelPath,
+        Root, Tree,
     },
     scan::Scan,
     state::{RootState, StateDir},
@@ -102,15 +102,14 @@ impl CopyStore {
         let mut left_out = reading::read_all(self.root.path(), scan, deadline, &mut sinks)?;
         let (state, root) = (self.state.state(), self.root.path());
         let others = hold_others(state, root, &scan.repositories, None, deadline, &mut left_out)?;
-        let top =
-            name_directories(scan, |found| batch.put_bytes(directory::to_text(found).as_bytes()))?;
+        scan.name_directories(|_, found| batch.put_bytes(directory::to_text(found).as_bytes()))?;
         let (overlay, outside) = victims(&scan.victims);
         for listing in [&overlay, &outside].into_iter().filter(|listing| !listing.is_empty()) {
             batch.put_bytes(listing::to_text(listing).as_bytes())?;
         }
         let contents = CheckpointContents {
             keeper: StoreKind::Copy,
-            top,
+            top: scan.top(),
             overlay,
             outside,
             partial: scan.partial,
@@ -246,7 +245,7 @@ impl Store for CopyStore {
         }
         reading::read_all(self.root.path(), scan, None, &mut [NameOnly])?;
         let mut unsaved = BTreeMap::new();
-        let top = name_directories(scan, |found| {
+        scan.name_directories(|_, found| {
             let id = id_of(directory::to_text(found).as_bytes());
             unsaved.insert(id, directory::entries(found));
             Ok(id)
@@ -255,7 +254,13 @@ impl Store for CopyStore {
         let unstored = ContentId::new(&[]);
         let overlay = listing::below(&unstored, &overlay)?;
         let outside = listing::outside(&unstored, &outside)?;
-        Ok(Tree { top, overlay, outside, unsaved, default_modes: DefaultModes::default() })
+        Ok(Tree {
+            top: scan.top(),
+            overlay,
+            outside,
+            unsaved,
+            default_modes: DefaultModes::default(),
+        })
     }
 
     fn directory(&self, id: &ContentId) -> Result<Directory> {
@@ -344,24 +349,4 @@ impl Sink for NameOnly {
     fn link(&mut self, text: &[u8], _: bool) -> Result<ContentId> {
         Ok(id_of(text))
     }
-}
-
-/// Assigns ids to the fresh directories, the deepest first, using `name` on their entries. Returns
-/// the id of the root directory.
-fn name_directories(
-    scan: &mut Scan,
-    mut name: impl FnMut(&[ScanEntry]) -> Result<ContentId>,
-) -> Result<Option<ContentId>> {
-    let paths: Vec<DirPath> = scan.fresh.keys().rev().cloned().collect();
-    for path in paths {
-        let Some(fresh) = scan.fresh.get_mut(&path) else { continue };
-        let id = name(&fresh.found)?;
-        fresh.id = Some(id);
-        let Some((parent, last)) = path.split() else { continue };
-        let Some(above) = scan.fresh.get_mut(&parent) else { continue };
-        if let Ok(at) = above.found.binary_search_by(|found| found.name[..].cmp(last)) {
-            above.found[at].content = Some(id);
-        }
-    }
-    Ok(scan.top())
 }

@@ -452,7 +452,7 @@ impl Store for GitStore {
         let mut skipped =
             reading::read_all(self.root.path(), scan, None, &mut [GitSink::naming(&repo)])?;
         let mut unsaved = BTreeMap::new();
-        tree::build_fresh(&repo, &mut scan.fresh, &mut skipped, |body, all| {
+        tree::build_fresh(&repo, scan, &mut skipped, |body, all| {
             let id = repo::name(repo.hash, ObjectKind::Tree, &body)?;
             unsaved.insert(content_id(&id), tree::directory_of(&repo, all));
             Ok(id)

@@ -265,7 +265,7 @@ impl<'a> Save<'a> {
         let root = self.store.root.path();
         skipped.extend(reading::read_all(root, scan, draft.deadline, &mut sinks)?);
         drop(sinks);
-        tree::build_fresh(repo, &mut scan.fresh, &mut skipped, |body, _| {
+        tree::build_fresh(repo, scan, &mut skipped, |body, _| {
             writer.add(ObjectKind::Tree, &body, odb)
         })?;
         let summary = summarize(scan);
