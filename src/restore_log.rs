@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Error, Result},
-    fs::{Lock, create_private_dirs, read_small, replace_synced, sync_dir},
+    fs::{Lock, create_private_dirs, read_small, remove_if_there, replace_synced, sync_dir},
     model::{Checkpoint, CheckpointId, Content, ContentId, Entry, Kind, Reason, RelPath, Storage},
     plan::Merged,
     state::RootState,
@@ -302,12 +302,7 @@ impl RestoreLog {
     ///
     /// Fails if it is still there.
     pub fn end(place: &RootState) -> Result<()> {
-        let path = place.restore_log();
-        match std::fs::remove_file(&path) {
-            Ok(()) => sync_dir(place.dir()),
-            Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            Err(err) => Err(Error::io("remove", &path)(err)),
-        }
+        if remove_if_there(&place.restore_log())? { sync_dir(place.dir()) } else { Ok(()) }
     }
 }
 

@@ -133,9 +133,9 @@ pub fn is_git_dir(dir: &Path) -> bool {
         && ["objects", "refs"].iter().all(|name| found(name).is_some_and(|it| it.is_dir()))
 }
 
-/// The text of a `.git` file or symlink that leads to no repository, in the form of
-/// [`repository_at`]. `None` for anything else.
-pub fn dangling(dot_git: &Path) -> Option<Vec<u8>> {
+/// The text of a `.git` file or symlink, in the form of [`repository_at`], wherever it leads. `None`
+/// for anything else.
+pub fn pointer_text(dot_git: &Path) -> Option<Vec<u8>> {
     let found = fs::symlink_metadata(dot_git).ok()?;
     if found.is_symlink() {
         let target = fs::read_link(dot_git).ok()?;

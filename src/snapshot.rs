@@ -11,14 +11,14 @@ use chrono::{DateTime, Utc};
 use crate::{
     cache::{Lookup, ScanTable, TableRow},
     error::Result,
-    fs::Lock,
+    fs::{Lock, PathResolver},
     model::{
         Cause, Checkout, Reach, RelPath, Root, RootKind, Settings, SkipReason, Skipped, Spares,
         Stamp, StoreChoice,
     },
     process::Process,
     reach::{self, AtRisk},
-    scan::{self, Named, Scan, ScanLimits, ScanRequest, UserDirs},
+    scan::{self, Named, Scan, ScanRequest, UserDirs},
     state::{RootState, StateDir},
     store::{self, Draft, GitStore, Saved, Store, git::checkout::replaced_by, reading},
 };
@@ -70,8 +70,7 @@ pub fn take_into(
     state: &StateDir,
     request: SnapshotRequest<'_>,
 ) -> Result<Saved> {
-    let limits = scan_limits(request.settings);
-    let SnapshotRequest { reach, cause, taken_at, always, deadline, waits, .. } = request;
+    let SnapshotRequest { reach, settings, cause, taken_at, always, deadline, waits } = request;
     let after = if waits {
         await_warm(&state.root(&reach.root), deadline);
         None
@@ -79,7 +78,7 @@ pub fn take_into(
         // A warm-up is waited for only briefly, so a call may save first.
         Some(store.list()?.first().map_or(0, |newest| newest.sequence))
     };
-    let look = ScanOptions { reach, limits: &limits, named: Named::WithAllBelow, deadline };
+    let look = ScanOptions { reach, settings, named: Named::WithAllBelow, deadline };
     let scan = look.at(process, state, store)?;
     let saved = store.save(Draft { cause, taken_at, scan, always, deadline, after })?;
     if saved.is_new && store.is_untidy() {
@@ -105,8 +104,8 @@ fn await_warm(place: &RootState, deadline: Option<Instant>) {
 pub struct ScanOptions<'a> {
     /// What to scan.
     pub reach: &'a Reach,
-    /// What the settings say about which files are captured.
-    pub limits: &'a ScanLimits,
+    /// Which files are captured.
+    pub settings: &'a Settings,
     /// How much of each victim.
     pub named: Named,
     /// When to stop.
@@ -162,7 +161,7 @@ impl ScanOptions<'_> {
             root,
             scope: self.reach.scope.clone(),
             base: None,
-            limits: self.limits,
+            settings: self.settings,
             user,
             victims: &self.reach.victims,
             ours: state.dir(),
@@ -177,26 +176,6 @@ impl ScanOptions<'_> {
 pub fn user_dirs(process: &Process<'_>) -> UserDirs {
     let dir = |name| process.var(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
     UserDirs { home: dir("HOME"), xdg_config: dir("XDG_CONFIG_HOME") }
-}
-
-/// What the settings say about which files are captured.
-pub fn scan_limits(settings: &Settings) -> ScanLimits {
-    ScanLimits {
-        exclude: settings.exclude.clone(),
-        private: settings.private.clone(),
-        file_size_max: settings.max_file_size,
-        files_max: settings.max_files,
-        victim_size_max: settings.max_victim_size,
-    }
-}
-
-/// Opens the store of a root, as the settings choose it.
-///
-/// # Errors
-///
-/// Fails if no store can be opened.
-pub fn open_store(root: &Root, state: &StateDir, settings: &Settings) -> Result<Box<dyn Store>> {
-    store::open(root, state, settings.store)
 }
 
 /// What the last checkpoint of a root holds, according to its cache. What is not certain is not held.
@@ -261,8 +240,12 @@ pub fn unheld(
         let mut above = std::iter::successors(root.relative(path).ok(), RelPath::parent);
         above.any(|path| is_ignored(&path))
     };
-    let at_risk: Vec<AtRisk> =
-        at_risk.iter().map(|risk| AtRisk { path: real(&risk.path), ..risk.clone() }).collect();
+    // As scans name them.
+    let real = PathResolver::default();
+    let at_risk: Vec<AtRisk> = at_risk
+        .iter()
+        .map(|risk| AtRisk { path: real.place(&risk.path), ..risk.clone() })
+        .collect();
     let named = at_risk.iter().filter(|risk| !risk.is_guess);
     let mut unheld: Vec<Unheld> = named.filter_map(|risk| device(&risk.path)).collect();
     for Skipped { path, reason, size } in skipped.iter().filter(|it| it.reason.matters()) {
@@ -362,12 +345,6 @@ fn device(risk: &Path) -> Option<Unheld> {
     let is_disk = risk.symlink_metadata().is_ok_and(|data| data.file_type().is_block_device());
     let (path, why) = (risk.to_owned(), "a whole disk");
     is_disk.then_some(Unheld { path, size: 0, why, is_guess: false })
-}
-
-/// The path with symlinks in its directory part resolved, as scans name it.
-fn real(place: &Path) -> PathBuf {
-    let above = place.parent().and_then(|above| std::fs::canonicalize(above).ok());
-    above.zip(place.file_name()).map_or_else(|| place.to_owned(), |(dir, name)| dir.join(name))
 }
 
 /// Where the checkpoints of a root are kept and, if not in a private repository, why.

@@ -13,7 +13,7 @@ use beforehand::{
     fs::Lock,
     process::Exit,
     state::StateDir,
-    store::record::identity::{IdentityMatch, Likeness, Registry},
+    store::record::identity::{IdentityMatch, Registry},
 };
 use serde_json::json;
 
@@ -303,35 +303,6 @@ fn a_worktree_that_moved_has_its_checkpoints() {
         assert_eq!(listed(&world, &new), 1, "{line}");
         is_restored(&world, &new);
     }
-}
-
-#[test]
-fn any_directory_of_entries_finds_what_moved() {
-    let world = World::new();
-    let repositories = world.state().join("repositories");
-    let registry = Registry::new(repositories.clone(), "origin.json");
-    let old = world.root();
-    assert_eq!(registry.resolve(&old).unwrap(), IdentityMatch::Nowhere);
-    registry.describe(&old).unwrap();
-    let said = || fs::read(registry.place_of(&old).join("origin.json")).unwrap();
-    let first = said();
-    registry.describe(&old).unwrap();
-    assert_eq!((registry.resolve(&old).unwrap(), said()), (IdentityMatch::ByPath, first));
-    write(&registry.place_of(&old).join("HEAD"), "kept");
-    let new = move_to(&world, "moved");
-    assert_eq!(registry.resolve(&new).unwrap(), IdentityMatch::Moved { from: old.clone() });
-    assert_eq!(fs::read_to_string(registry.place_of(&new).join("HEAD")).unwrap(), "kept");
-    registry.describe(&new).unwrap();
-    // Another one at the path of the last is by path, and the last is told where it was.
-    let newest = renamed(&new, "newest");
-    fs::create_dir(&new).unwrap();
-    registry.describe(&new).unwrap();
-    assert_eq!(registry.resolve(&newest).unwrap(), IdentityMatch::Nowhere);
-    assert_eq!(registry.other_path(&newest).unwrap(), Some((new, Likeness::Same)));
-    let newer = fs::read_dir(&repositories).unwrap().next().unwrap().unwrap().path();
-    write(&newer.join("origin.json"), r#"{"version":99}"#);
-    registry.describe(&beside(&world, "moved")).unwrap();
-    assert_eq!(fs::read_to_string(newer.join("origin.json")).unwrap(), r#"{"version":99}"#);
 }
 
 #[test]

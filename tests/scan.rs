@@ -13,8 +13,8 @@ use std::{
 use beforehand::{
     cache::{Facts, NewTable, ScanTable, TableRow},
     fs::stat_path,
-    model::{ContentId, DirPath, Fresh, RelPath, Root, RootKind, ScanScope, SkipReason},
-    scan::{Named, Scan, ScanLimits, ScanRequest, UserDirs, VictimPath, walk},
+    model::{ContentId, DirPath, Fresh, RelPath, Root, RootKind, ScanScope, Settings, SkipReason},
+    scan::{Named, Scan, ScanRequest, UserDirs, VictimPath, walk},
 };
 use rustix::fs::{CWD, FileType, Timespec, Timestamps, utimensat};
 
@@ -27,7 +27,7 @@ const LATER_NS: i64 = 3_000_000_000;
 struct Place {
     dir: TempDir,
     kind: RootKind,
-    limits: ScanLimits,
+    settings: Settings,
     table: Option<Vec<u8>>,
     later_ns: i64,
     deadline: Option<Instant>,
@@ -37,14 +37,16 @@ impl Place {
     fn new(kind: impl FnOnce(&Path) -> RootKind) -> Self {
         let dir = TempDir::new();
         fs::create_dir(dir.path().join("root")).unwrap();
-        let limits = ScanLimits {
-            file_size_max: 1000,
-            files_max: 1000,
-            victim_size_max: 5000,
-            ..ScanLimits::default()
+        let settings = Settings {
+            exclude: Vec::new(),
+            private: Vec::new(),
+            max_file_size: 1000,
+            max_files: 1000,
+            max_victim_size: 5000,
+            ..Settings::default()
         };
         let kind = kind(&dir.path().join("root"));
-        Self { dir, kind, limits, table: None, later_ns: LATER_NS, deadline: None }
+        Self { dir, kind, settings, table: None, later_ns: LATER_NS, deadline: None }
     }
 
     fn plain() -> Self {
@@ -76,7 +78,7 @@ impl Place {
             root: &root,
             scope: ScanScope::Whole,
             base: self.table.clone().map(|bytes| ScanTable::parse(bytes).unwrap()),
-            limits: &self.limits,
+            settings: &self.settings,
             user: &UserDirs { home: Some(self.dir.path().to_owned()), xdg_config: None },
             victims,
             named: Named::WithAllBelow,
@@ -335,7 +337,7 @@ fn settings_are_part_of_what_decides() {
     let mut place = Place::plain();
     place.write("a.iso", "iso");
     place.settle();
-    place.limits.exclude = vec!["*.iso".to_owned()];
+    place.settings.exclude = vec!["*.iso".to_owned()];
     assert_eq!(place.reasons()["a.iso"], Some(SkipReason::Excluded));
 }
 
@@ -370,10 +372,10 @@ fn limits_leave_out_visibly_and_look_again() {
     fs::remove_file(place.at("huge")).unwrap();
     place.write("big", "x");
     assert_eq!(place.settle(), ["big"]);
-    place.limits.files_max = 1;
+    place.settings.max_files = 1;
     assert_eq!(place.reasons()["small"], Some(SkipReason::TooMany));
     place.settle();
-    place.limits.files_max = 2;
+    place.settings.max_files = 2;
     assert_eq!(place.reasons()["small"], None);
 }
 
@@ -400,7 +402,7 @@ fn an_ignored_directory_is_compared_and_not_listed_again() {
 #[test]
 fn a_directory_over_the_budget_is_left_out_whole_until_it_fits() {
     let mut place = Place::git();
-    place.limits.files_max = 20_000;
+    place.settings.max_files = 20_000;
     place.write(".gitignore", "data/\n");
     for number in 0..5_001 {
         place.write(&format!("data/{number}"), "x");
@@ -436,7 +438,7 @@ fn wide(place: &Place) {
 #[test]
 fn two_threads_see_what_one_would() {
     let mut place = Place::git();
-    place.limits.files_max = 5000;
+    place.settings.max_files = 5000;
     wide(&place);
     let (ignored, free): (Vec<_>, Vec<_>) = (0..1200).map(wide_file).partition(|(_, is)| *is);
     let names = |files: Vec<(String, bool)>| files.into_iter().map(|(path, _)| path);
@@ -451,7 +453,7 @@ fn two_threads_see_what_one_would() {
 fn which_files_are_too_many_is_always_the_same() {
     let mut place = Place::plain();
     wide(&place);
-    place.limits.files_max = 700;
+    place.settings.max_files = 700;
     let first = place.reasons();
     let is_too_many = |why: &Option<SkipReason>| *why == Some(SkipReason::TooMany);
     assert!(first.values().any(is_too_many));
@@ -559,7 +561,7 @@ fn a_nested_repository_has_its_own_rules() {
 #[test]
 fn untracked_secrets_are_marked_private() {
     let mut place = Place::git();
-    place.limits.private = vec![".env*".to_owned()];
+    place.settings.private = vec![".env*".to_owned()];
     place.write(".env", "SECRET");
     place.write("open", "open");
     place.write("closed", "closed");
@@ -576,7 +578,7 @@ fn untracked_secrets_are_marked_private() {
 #[test]
 fn victims_are_held_though_left_out_or_outside() {
     let mut place = Place::git();
-    place.limits.exclude = vec!["build/".to_owned(), ".env".to_owned(), "big".to_owned()];
+    place.settings.exclude = vec!["build/".to_owned(), ".env".to_owned(), "big".to_owned()];
     place.write(".gitignore", "huge\n");
     place.write(".env", "SECRET");
     place.write("build/out", "out");

@@ -24,7 +24,7 @@ use crate::{
     },
     plan::{ByPath, Change},
     scan::{Named, Scan},
-    snapshot::{self, ScanOptions},
+    snapshot::ScanOptions,
     state,
     store::{
         self, ContentSource, Store,
@@ -245,9 +245,9 @@ pub(super) fn changes(
         victims,
         checkout: Checkout::default(),
     };
-    let limits = snapshot::scan_limits(since.settings);
     let named = Named::Alone;
-    let look = ScanOptions { reach: &reach, limits: &limits, named, deadline: Some(deadline) };
+    let look =
+        ScanOptions { reach: &reach, settings: since.settings, named, deadline: Some(deadline) };
     let mut scan = look.at(since.process, since.state, store)?;
     if scan.partial {
         return Ok(None);

@@ -7,8 +7,7 @@
 
 use std::{
     collections::HashMap,
-    fs,
-    io::{self, Read, Write},
+    io::{Read, Write},
     ops::Range,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
@@ -21,7 +20,7 @@ use memchr::memmem;
 use super::{append_to, digest};
 use crate::{
     error::{Error, Result},
-    fs::{names_in, open_options, read_small},
+    fs::{names_in, open_options, read_small, remove_if_there},
     model::CheckpointId,
     state::RootState,
 };
@@ -162,7 +161,7 @@ pub fn drop_contents(place: &RootState, checkpoints: &[CheckpointId]) -> Result<
             (Some(id), Ok(found)) if checkpoints.contains(&id) => {
                 kept.push((found.modified().unwrap_or(SystemTime::UNIX_EPOCH), found.len(), path));
             }
-            (_, Ok(_)) => remove(&path)?,
+            (_, Ok(_)) => drop(remove_if_there(&path)?),
         }
     }
     kept.sort();
@@ -171,7 +170,7 @@ pub fn drop_contents(place: &RootState, checkpoints: &[CheckpointId]) -> Result<
         if total <= ALL_MAX_BYTES {
             break;
         }
-        remove(&path)?;
+        remove_if_there(&path)?;
         total -= size;
     }
     Ok(())
@@ -222,13 +221,6 @@ fn damaged_in(bytes: &[u8]) -> Vec<usize> {
 pub fn files(place: &RootState) -> Vec<PathBuf> {
     let dir = place.contents();
     names_in(&dir).into_iter().map(|name| dir.join(name)).collect()
-}
-
-fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(err) if err.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", path)(err)),
-        Ok(()) | Err(_) => Ok(()),
-    }
 }
 
 fn read(path: &Path) -> Vec<u8> {

@@ -12,7 +12,7 @@ use crate::{
     attribution,
     cache::ScanTable,
     error::{Error, Result},
-    fs::{clear_away, is_in_the_way},
+    fs::{clear_away, is_in_the_way, remove_if_there},
     ledger,
     maintenance::MaintenanceState,
     model::Root,
@@ -138,11 +138,11 @@ fn read_all(own: &RootState) -> Vec<Damage> {
 pub(crate) fn repair(own: &RootState, root: &Root, now: DateTime<Utc>) -> Result<Vec<String>> {
     let mut done = Vec::new();
     if ScanTable::is_damaged(&own.cache()) {
-        remove(&own.cache())?;
+        remove_if_there(&own.cache())?;
         done.push("removed the damaged cache; the next scan rebuilds it".to_owned());
     }
     if Stats::is_damaged(own) {
-        remove(&own.stats())?;
+        remove_if_there(&own.stats())?;
         done.push("removed the damaged stats.json; the next list rebuilds it".to_owned());
     }
     let lines = attribution::repair(own)?;
@@ -205,14 +205,14 @@ pub(crate) fn check_sessions(state: &StateDir) -> Vec<Damage> {
 /// Fails if one cannot be removed.
 pub(crate) fn repair_sessions(state: &StateDir) -> Result<Vec<String>> {
     let damaged = ledger::damaged(state);
-    damaged.iter().try_for_each(|path| remove(path))?;
+    damaged.iter().try_for_each(|path| remove_if_there(path).map(drop))?;
     let mut done = match damaged.len() {
         0 => Vec::new(),
         count => vec![format!("removed {}", ui::count(count as u64, "damaged ledger"))],
     };
     done.extend(sweep::put_packs_aside(state)?);
     if MaintenanceState::is_damaged(state) {
-        remove(&state.maintenance_file())?;
+        remove_if_there(&state.maintenance_file())?;
         done.push(
             "removed the damaged maintenance.json; the next maintenance run writes it again"
                 .to_owned(),
@@ -259,14 +259,5 @@ fn error_words(err: Error) -> String {
         Error::Damaged { why, .. } => why,
         Error::Io { source, .. } => source.to_string(),
         other => other.to_string(),
-    }
-}
-
-fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(err) if err.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::io("remove", path)(err))
-        }
-        Ok(()) | Err(_) => Ok(()),
     }
 }

@@ -26,7 +26,7 @@ use crate::{
     reach::{Surroundings, root_around},
     snapshot,
     state::StateDir,
-    store::{RootStatus, Survey, Unreadable, record, usage::UsageIndex},
+    store::{self, RootStatus, Survey, Unreadable, record, usage::UsageIndex},
     ui::{self, Clock, Column, Cut, Style, Table},
 };
 
@@ -508,7 +508,7 @@ fn found(
     };
     let (root, scope) = root_around(path, &surroundings)?;
     let settings = crate::config::load(process, Some(path)).settings;
-    let (kind, why) = match snapshot::open_store(&root, &project.state, &settings) {
+    let (kind, why) = match store::open(&root, &project.state, settings.store) {
         Ok(store) => {
             let (kind, why) = snapshot::store_kind(store.as_ref(), settings.store);
             (kind, why.map(str::to_owned))

@@ -15,7 +15,7 @@ use crate::{
     crash,
     error::{Error, Result},
     forked::ForkEntry,
-    fs::{Dir, now_ns},
+    fs::{Dir, now_ns, remove_if_there},
     model::{Checkpoint, Kind, RelPath, SkipReason, Skipped, is_beside_repository, names_in_git},
     process::Process,
     project::Project,
@@ -152,10 +152,7 @@ fn settle(process: &Process<'_>, dir: &Path) -> Result<()> {
     synced.map_err(Error::io("sync", dir))?;
     let project = Project::open(process, Some(dir))?;
     let cache = project.state.root(&project.root).cache();
-    match fs::remove_file(&cache) {
-        Err(err) if err.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", &cache)(err)),
-        Ok(()) | Err(_) => Ok(()),
-    }
+    remove_if_there(&cache).map(drop)
 }
 
 /// Whether a file is never held, and may be of more worth than a copy that was not finished.

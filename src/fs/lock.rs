@@ -33,7 +33,19 @@ impl Lock {
         Self::acquire_by(&PathResolver::default(), path, deadline)
     }
 
-    /// The same, for a caller that also resolves paths.
+    /// Takes the lock as [`Lock::acquire`] does; `None` if others hold it until `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the file cannot be created.
+    pub fn acquire_if_free(path: &Path, deadline: Instant) -> Result<Option<Self>> {
+        match Self::acquire(path, deadline) {
+            Err(Error::Busy { .. }) => Ok(None),
+            lock => lock.map(Some),
+        }
+    }
+
+    /// As [`Lock::acquire`], for a caller that also resolves paths.
     ///
     /// # Errors
     ///

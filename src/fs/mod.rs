@@ -11,6 +11,7 @@ mod file_buffer;
 mod holes;
 mod lock;
 mod path_resolver;
+mod pending;
 mod private;
 mod sync;
 mod system;
@@ -28,12 +29,13 @@ pub use file_buffer::FileBuffer;
 pub use holes::Holes;
 pub use lock::Lock;
 pub use path_resolver::PathResolver;
+pub use pending::{PendingFile, TemporaryName, create_new_synced};
 pub use private::{
-    PendingFile, Small, can_make_files, clear_away, create_new_synced, create_private_dirs,
-    exchange, is_gone, is_in_the_way, is_lost, is_own, is_short_of_means, is_unsupported,
-    may_write, open_options, open_regular, open_to_append, open_to_read, overwrite_by, protect_dir,
-    read_small, read_start, remove_left_beside, remove_tree, rename_exclusive, replace, replace_by,
-    replace_synced, replace_with, space, sync_dir,
+    Small, can_make_files, clear_away, create_private_dirs, exchange, is_absent, is_gone,
+    is_in_the_way, is_lost, is_own, is_short_of_means, is_unsupported, list_names, may_write,
+    open_options, open_regular, open_to_append, open_to_read, overwrite_by, protect_dir,
+    read_small, read_start, remove_if_there, remove_left_beside, remove_tree, rename_exclusive,
+    replace, replace_by, replace_synced, replace_with, space, sync_dir,
 };
 pub(crate) use sync::{all_at_once, in_halves, two_can_work};
 pub(crate) use system::{

@@ -1,15 +1,14 @@
 //! Files in the state directory: created private whatever the umask, and replaced atomically.
 
 use std::{
-    ffi::CStr,
+    ffi::{CStr, OsString},
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
     os::unix::{
         ffi::OsStrExt,
         fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     },
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicU32, Ordering},
+    path::Path,
 };
 
 use rustix::{
@@ -18,8 +17,7 @@ use rustix::{
     process::{Pid, geteuid, test_kill_process},
 };
 
-use super::hand_over;
-use super::{Dir, PathResolver};
+use super::{Dir, PathResolver, PendingFile, hand_over, pending::beside};
 use crate::{
     error::{Error, Result},
     model::{Kind, Stamp},
@@ -154,71 +152,7 @@ pub fn replace_with(path: &Path, bytes: &[u8], permissions: u32) -> Result<()> {
 
 /// Replaces a file as [`replace`] does; on the disk when it returns.
 pub fn replace_synced(path: &Path, bytes: &[u8]) -> Result<()> {
-    write_beside(path, bytes, true, 0o600)?;
-    path.parent().map_or(Ok(()), sync_dir)
-}
-
-/// A new file under a temporary name, which is removed unless it gets its own. No process sees a
-/// partial file.
-#[derive(Debug)]
-pub struct PendingFile {
-    file: File,
-    beside: PathBuf,
-    path: PathBuf,
-}
-
-impl PendingFile {
-    /// Writes `bytes` beside `path`, with mode 0600.
-    pub fn write(path: &Path, bytes: &[u8]) -> Result<Self> {
-        let (beside, path) = (beside(path), path.to_owned());
-        match write_new(&beside, bytes, 0o600) {
-            Ok(file) => Ok(Self { file, beside, path }),
-            Err(err) => {
-                let _gone = fs::remove_file(&beside);
-                Err(Error::io("make", &path)(err))
-            }
-        }
-    }
-
-    /// Waits until its bytes are on the disk.
-    pub fn sync(&self) -> Result<()> {
-        self.file.sync_data().map_err(Error::io("make", &self.path))
-    }
-
-    /// Gives it its name, which must not be taken.
-    pub fn publish(mut self) -> Result<()> {
-        rename_new(&self.beside, &self.path).map_err(Error::io("make", &self.path))?;
-        self.beside = PathBuf::new();
-        Ok(())
-    }
-}
-
-impl Drop for PendingFile {
-    fn drop(&mut self) {
-        if !self.beside.as_os_str().is_empty() {
-            // `path` was never touched.
-            let _gone = fs::remove_file(&self.beside);
-        }
-    }
-}
-
-/// Creates the file `path`, which must not exist, with `bytes`; on the disk when it returns. No
-/// process sees a partial file.
-pub fn create_new_synced(path: &Path, bytes: &[u8]) -> Result<()> {
-    let new = PendingFile::write(path, bytes)?;
-    new.sync()?;
-    new.publish()?;
-    path.parent().map_or(Ok(()), sync_dir)
-}
-
-fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    match rename_exclusive(from, to) {
-        // It may support hard links.
-        Err(err) if is_unsupported(&err) => {
-            fs::hard_link(from, to).and_then(|()| fs::remove_file(from))
-        }
-        renamed => renamed,
-    }
+    replace_with(path, bytes, 0o600)
 }
 
 /// Renames `from` to `to`, which must not exist.
@@ -283,6 +217,29 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
+/// Removes a file; returns whether there was one.
+pub fn remove_if_there(path: &Path) -> Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(err) if is_absent(&err) => Ok(false),
+        Err(err) => Err(Error::io("remove", path)(err)),
+    }
+}
+
+/// The names in a directory of ours, in no order; none if there is no directory.
+pub fn list_names(path: &Path) -> Result<Vec<OsString>> {
+    let names = fs::read_dir(path).and_then(|all| all.map(|it| Ok(it?.file_name())).collect());
+    match names {
+        Err(err) if is_absent(&err) => Ok(Vec::new()),
+        names => names.map_err(Error::io("list", path)),
+    }
+}
+
+/// Whether an error means that there is nothing of that name, or no directory to have it.
+pub fn is_absent(err: &io::Error) -> bool {
+    matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
 /// Whether something other than a regular file occupies the path of one of our files.
 pub fn is_in_the_way(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| !found.is_file())
@@ -328,29 +285,18 @@ fn write_beside_by(
     sync: bool,
     permissions: u32,
 ) -> Result<()> {
-    let beside = beside(path);
-    let new = create_beside(&beside, permissions);
-    let new = new.and_then(|file| write(&file).map(|()| file));
-    let synced = new.and_then(|file| if sync { file.sync_data() } else { Ok(()) });
-    let written = synced.and_then(|()| {
+    let replace = || {
+        let new = PendingFile::create(beside(path), path, permissions)?;
+        write(new.file())?;
+        if sync {
+            new.file().sync_data()?;
+        }
         crate::crash::point("replace-file");
-        fs::rename(&beside, path)
-    });
+        new.replace()
+    };
+    let written = replace();
     crate::crash::point("replaced-file");
-    if written.is_err() {
-        // Only our incomplete temporary file.
-        let _gone = fs::remove_file(&beside);
-    }
     written.map_err(Error::io("write", path))
-}
-
-/// A temporary name in the same directory that no other process uses.
-fn beside(path: &Path) -> PathBuf {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".tmp-{}-{number}", std::process::id()));
-    path.with_file_name(name)
 }
 
 /// Removes the temporary files that killed processes left next to `path`.
@@ -370,21 +316,6 @@ pub fn remove_left_beside(path: &Path) {
             let _next_time = fs::remove_file(entry.path());
         }
     }
-}
-
-fn write_new(path: &Path, bytes: &[u8], permissions: u32) -> io::Result<File> {
-    let mut file = create_beside(path, permissions)?;
-    file.write_all(bytes)?;
-    Ok(file)
-}
-
-fn create_beside(path: &Path, permissions: u32) -> io::Result<File> {
-    // A killed process with the same id may have left one.
-    let _gone = fs::remove_file(path);
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    hand_over(&file, path);
-    rustix::fs::fchmod(&file, super::system::mode_of(permissions))?;
-    Ok(file)
 }
 
 /// Reads a small file that another program may have put there: a regular file of at most `size_max`

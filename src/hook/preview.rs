@@ -17,7 +17,7 @@ use crate::{
     process::Process,
     reach::AtRisk,
     scan::Named,
-    snapshot::{self, ScanOptions},
+    snapshot::ScanOptions,
     state::StateDir,
     store::reading,
 };
@@ -75,10 +75,9 @@ fn look(
     state: &StateDir,
     at_risk: &[AtRisk],
 ) -> Result<(HeldRoot, Vec<Skipped>)> {
-    let limits = snapshot::scan_limits(site.settings());
     let deadline = Some(Instant::now() + site.settings().deadline);
     let named = Named::WithAllBelow;
-    let options = ScanOptions { reach: &reach, limits: &limits, named, deadline };
+    let options = ScanOptions { reach: &reach, settings: site.settings(), named, deadline };
     let scan = options.at_root(site.process, state, &reach.root)?;
     let skipped = reading::skipped(&scan, Vec::new());
     let left_out = LeftOutNote { skipped: &skipped, is_partial: scan.partial };

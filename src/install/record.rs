@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::{Error, Result},
-    fs::{create_private_dirs, read_small, remove_left_beside, replace_synced},
+    fs::{create_private_dirs, read_small, remove_if_there, remove_left_beside, replace_synced},
     state::{StateDir, hash_name, version_of},
 };
 
@@ -184,12 +184,8 @@ impl InstallRecord {
             self.clear_dirs();
             return self.save(state);
         }
-        match fs::remove_file(state.installed()) {
-            Err(err) if err.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::io("remove", &state.installed())(err));
-            }
-            Ok(()) | Err(_) => self.clear_dirs(),
-        }
+        remove_if_there(&state.installed())?;
+        self.clear_dirs();
         Ok(())
     }
 

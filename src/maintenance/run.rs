@@ -60,10 +60,9 @@ pub fn run(
     }
     // The end of a session is reported once, so this run waits for another one to finish.
     let lock_wait = ended.map_or(Duration::ZERO, |_| LOCK_WAIT);
-    let _lock = match Lock::acquire(&state.maintenance_lock(), Instant::now() + lock_wait) {
-        Ok(lock) => lock,
-        Err(Error::Busy { .. }) => return Ok(None),
-        Err(err) => return Err(err),
+    let deadline = Instant::now() + lock_wait;
+    let Some(_lock) = Lock::acquire_if_free(&state.maintenance_lock(), deadline)? else {
+        return Ok(None);
     };
     let mut memory = MaintenanceState::read(state)?;
     memory.tick(process.now, settings.prune_interval);

@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeSet,
-    fs, io,
+    fs,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -14,13 +14,10 @@ use super::{clock::MaintenanceState, inventory::RootInventory};
 use crate::{
     attribution,
     error::{Error, Result},
-    fs::{Lock, remove_tree, stat_path},
+    fs::{Lock, list_names, remove_if_there, remove_tree, stat_path},
     model::Settings,
     state::{RootState, StateDir},
-    store::{
-        objects::names_in,
-        record::{self, identity},
-    },
+    store::record::{self, identity},
 };
 
 /// No write takes an hour, so a temporary file this old has no owner.
@@ -34,7 +31,7 @@ const GONE: &str = "gone-";
 
 /// Removes temporary files of dead processes, and finishes removals that an earlier run began.
 pub(super) fn reclaim(state: &StateDir, now: DateTime<Utc>) -> Result<()> {
-    for name in names_in(state.dir())? {
+    for name in list_names(state.dir())? {
         if name.as_encoded_bytes().starts_with(GONE.as_bytes()) {
             let path = state.dir().join(&name);
             remove_tree(&path).map_err(Error::io("remove", &path))?;
@@ -42,7 +39,7 @@ pub(super) fn reclaim(state: &StateDir, now: DateTime<Utc>) -> Result<()> {
     }
     identity::remove_dangling(&state.roots())?;
     let mut dirs = vec![state.dir().to_owned(), state.sessions()];
-    for name in names_in(&state.repositories())? {
+    for name in list_names(&state.repositories())? {
         let dir = state.repositories().join(name);
         dirs.extend([dir.join("linked"), dir]);
     }
@@ -50,10 +47,10 @@ pub(super) fn reclaim(state: &StateDir, now: DateTime<Utc>) -> Result<()> {
         dirs.extend([root.checkpoints(), root.attribution(), root.dir().to_owned()]);
     }
     for dir in dirs {
-        for name in names_in(&dir)? {
+        for name in list_names(&dir)? {
             let path = dir.join(&name);
             if is_temporary(&name.to_string_lossy()) && is_older(&path, TEMPORARY_STAYS, now) {
-                remove(&path)?;
+                remove_if_there(&path)?;
             }
         }
     }
@@ -97,7 +94,7 @@ pub(super) fn drop_old(
         // No agent has worked in this root for so long that its log will not be used; without a
         // cache the next scan is only slower.
         if is_stale {
-            remove(&inventory.own.cache())?;
+            remove_if_there(&inventory.own.cache())?;
             let left = inventory.own.attribution();
             remove_tree(&left).map_err(Error::io("remove", &left))?;
         } else if inventory.unreadable.is_empty() {
@@ -126,7 +123,7 @@ pub(super) fn drop_old(
 /// Drops the ledgers of sessions that have been idle for longer than `stays`.
 fn drop_ledgers(state: &StateDir, stays: Duration, now: DateTime<Utc>) -> Result<()> {
     let dir = state.sessions();
-    let names = names_in(&dir)?;
+    let names = list_names(&dir)?;
     let stems: BTreeSet<PathBuf> =
         names.iter().map(|name| dir.join(Path::new(name).with_extension(""))).collect();
     for stem in stems {
@@ -135,8 +132,8 @@ fn drop_ledgers(state: &StateDir, stays: Duration, now: DateTime<Utc>) -> Result
             is_older(&lock, stays, now) && (!ledger.exists() || is_older(&ledger, stays, now));
         // If the lock is held, its process is still at work.
         if is_old && let Ok(_lock) = Lock::acquire(&lock, Instant::now()) {
-            remove(&ledger)?;
-            remove(&lock)?;
+            remove_if_there(&ledger)?;
+            remove_if_there(&lock)?;
         }
     }
     Ok(())
@@ -146,11 +143,4 @@ fn is_older(path: &Path, than: Duration, now: DateTime<Utc>) -> bool {
     let than = i64::try_from(than.as_nanos()).unwrap_or(i64::MAX);
     let now = now.timestamp_nanos_opt().unwrap_or(i64::MIN);
     stat_path(path).is_ok_and(|stamp| now.saturating_sub(stamp.mtime_ns) > than)
-}
-
-fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(err) if err.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", path)(err)),
-        Ok(()) | Err(_) => Ok(()),
-    }
 }

@@ -16,7 +16,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
     config, crash,
-    error::{Error, Result},
+    error::Result,
     fs::{Lock, PathResolver, create_private_dirs, stat_path},
     ledger,
     model::{Agent, By, Cause, Checkout, Reach, Reason, ScanScope, SessionId, Settings},
@@ -111,11 +111,9 @@ pub fn warm(process: &Process<'_>, warm_request: &WarmRequest) -> Result<()> {
     let _found = record::settle(&state, root.path(), process.now);
     let place = state.root(&root);
     create_private_dirs(place.dir())?;
-    let _at_work = match Lock::acquire(&place.warming(), Instant::now()) {
-        Ok(lock) => lock,
+    let Some(_at_work) = Lock::acquire_if_free(&place.warming(), Instant::now())? else {
         // Another process is already warming this root.
-        Err(Error::Busy { .. }) => return Ok(()),
-        Err(err) => return Err(err),
+        return Ok(());
     };
     let since = process.now - RECENT;
     let is_beginning = warm_request.edge == Edge::Begins;
@@ -158,7 +156,6 @@ fn request<'a>(
         cause: Cause { reason: Reason::Net, by: Some(by), tool: None, summary: None, of: None },
         taken_at,
         always: false,
-
         deadline: Some(Instant::now() + TIME_MAX),
         waits: false,
     }

@@ -81,6 +81,22 @@ pub struct Fresh {
     pub found: Vec<ScanEntry>,
 }
 
+impl Fresh {
+    /// The entry called `name`.
+    pub fn entry(&self, name: &[u8]) -> Option<&ScanEntry> {
+        self.position(name).map(|at| &self.found[at])
+    }
+
+    /// The same, to be changed.
+    pub fn entry_mut(&mut self, name: &[u8]) -> Option<&mut ScanEntry> {
+        self.position(name).map(|at| &mut self.found[at])
+    }
+
+    fn position(&self, name: &[u8]) -> Option<usize> {
+        self.found.binary_search_by(|found| found.name[..].cmp(name)).ok()
+    }
+}
+
 /// One name in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScanEntry {

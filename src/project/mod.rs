@@ -22,7 +22,7 @@ use crate::{
     plan,
     process::Process,
     reach::{Surroundings, look_around_real},
-    scan::{Named, Scan, ScanLimits},
+    scan::{Named, Scan},
     snapshot::{self, ScanOptions, SnapshotRequest},
     state::StateDir,
     store::{
@@ -183,8 +183,8 @@ impl Project {
         if self.is_gone {
             return Ok(Scan::of_nothing());
         }
-        let (reach, limits) = (self.reach(victims), snapshot::scan_limits(&self.settings));
-        whole(&reach, &limits).at(process, &self.state, self.store.as_ref())
+        let reach = self.reach(victims);
+        self.whole(&reach).at(process, &self.state, self.store.as_ref())
     }
 
     /// The same for a scan of a moment ago: only `victims` are looked at.
@@ -194,9 +194,14 @@ impl Project {
         mut scan: Scan,
         victims: Vec<PathBuf>,
     ) -> Scan {
-        let (reach, limits) = (self.reach(victims), snapshot::scan_limits(&self.settings));
-        whole(&reach, &limits).also(process, &self.state, self.store.as_ref(), &mut scan);
+        let reach = self.reach(victims);
+        self.whole(&reach).also(process, &self.state, self.store.as_ref(), &mut scan);
         scan
+    }
+
+    /// How commands look at a root: at all of it, and at what is named itself.
+    fn whole<'a>(&'a self, reach: &'a Reach) -> ScanOptions<'a> {
+        ScanOptions { reach, settings: &self.settings, named: Named::Alone, deadline: None }
     }
 
     /// Takes a checkpoint of the root as it is now; `always` also if nothing has changed since the last one.
@@ -233,11 +238,6 @@ impl Project {
             checkout: Checkout::default(),
         }
     }
-}
-
-/// How commands look at a root: at all of it, and at what is named itself.
-fn whole<'a>(reach: &'a Reach, limits: &'a ScanLimits) -> ScanOptions<'a> {
-    ScanOptions { reach, limits, named: Named::Alone, deadline: None }
 }
 
 /// Lets the root at or around `start` be found by its path, if it was moved there or is mounted there

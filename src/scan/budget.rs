@@ -13,7 +13,6 @@ use super::{
     dir_rules::DirRules,
     list::{DirVisit, Lister, Listings, WalkContext, mark_unlisted},
     regenerable::is_in_output,
-    rule_sources::ScanLimits,
     victims::weight,
 };
 use crate::{
@@ -89,7 +88,7 @@ pub(super) fn take_in(
     if !scan.fresh.values().flat_map(|fresh| &fresh.found).any(is_candidate) {
         return;
     }
-    let file_max = FILE_MAX_BYTES.min(context.limits.victim_size_max);
+    let file_max = FILE_MAX_BYTES.min(context.settings.max_victim_size);
     let mut intake = Intake { scan, context, way: DirCursor::from(top), old, file_max };
     intake.take_directories(dir_rules);
     intake.take_files();
@@ -180,12 +179,9 @@ impl Intake<'_, '_> {
         path: &DirPath,
         limit: u64,
     ) -> (u64, io::Result<Listings>) {
-        let limits = ScanLimits {
-            files_max: limit + 1,
-            file_size_max: self.file_max,
-            ..self.context.limits.clone()
-        };
-        let context = WalkContext { limits: &limits, captured: AtomicU64::new(0), ..*self.context };
+        let (files_max, file_size_max) = (limit + 1, self.file_max);
+        let captured = AtomicU64::new(0);
+        let context = WalkContext { file_size_max, files_max, captured, ..*self.context };
         let mut lister = Lister::taking_ignored(&context, self.old);
         let done = self.way.listable(path).and_then(|open| {
             if open.stat()?.1 != context.device {
@@ -264,11 +260,11 @@ impl Intake<'_, '_> {
 
     /// The budget minus the files that are already held and are not candidates.
     fn room(&mut self) -> Room {
-        let limits = self.context.limits;
+        let WalkContext { files_max, file_size_max, .. } = *self.context;
         let (mut files, mut bytes, mut others, mut large) = (0, 0_u64, 0, Vec::new());
         self.scan.each(|dir, row| match row.skipped {
             None if row.kind() == Some(Kind::Directory) => (),
-            None if is_in_budget(&row, limits) && row.content.is_some() => {
+            None if is_in_budget(&row, file_size_max) && row.content.is_some() => {
                 files += 1;
                 if row.stamp.size > self.file_max {
                     large.push((dir.to_vec(), row.name.to_vec(), row.stamp.size));
@@ -276,14 +272,14 @@ impl Intake<'_, '_> {
                     bytes = bytes.saturating_add(row.stamp.size);
                 }
             }
-            None => others += u64::from(!is_in_budget(&row, limits)),
+            None => others += u64::from(!is_in_budget(&row, file_size_max)),
             Some(_) => (),
         });
         for (dir, name, size) in large {
             bytes = bytes.saturating_add(self.weight(&dir, &name, size, SPARSE_MAX_BYTES));
         }
         Room {
-            files: FILES_MAX.min(limits.files_max.saturating_sub(others)).saturating_sub(files),
+            files: FILES_MAX.min(files_max.saturating_sub(others)).saturating_sub(files),
             bytes: BYTES_MAX.saturating_sub(bytes),
             unread: if self.context.deadline.is_some() { CALL_MAX_BYTES } else { u64::MAX },
         }
@@ -312,8 +308,8 @@ impl Intake<'_, '_> {
 }
 
 /// Whether a held file counts against the budget.
-fn is_in_budget(row: &TableRow<'_>, limits: &ScanLimits) -> bool {
-    let is_large = row.kind() == Some(Kind::File) && row.stamp.size > limits.file_size_max;
+fn is_in_budget(row: &TableRow<'_>, file_size_max: u64) -> bool {
+    let is_large = row.kind() == Some(Kind::File) && row.stamp.size > file_size_max;
     row.marks.ignored || is_large && !row.marks.tracked
 }
 
@@ -324,7 +320,5 @@ fn content_of(old: &TableRow<'_>, found: &ScanEntry) -> Option<ContentId> {
 }
 
 fn find<'s>(scan: &'s mut Scan, dir: &DirPath, name: &[u8]) -> Option<&'s mut ScanEntry> {
-    let found = &mut scan.fresh.get_mut(dir)?.found;
-    let at = found.binary_search_by(|found| found.name[..].cmp(name)).ok()?;
-    Some(&mut found[at])
+    scan.fresh.get_mut(dir)?.entry_mut(name)
 }

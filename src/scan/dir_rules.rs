@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    rule_sources::{GitRules, RuleSources, ScanLimits},
+    rule_sources::{GitRules, RuleSources},
     rules::{self, Rules},
     tracked::Tracked,
     verify::Suspects,
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     cache::{DirRow, ScanTable},
     fs::{Dir, DirCursor, Listed, read_small},
-    model::{DirPath, Kind, Root, RootKind},
+    model::{DirPath, Kind, Root, RootKind, Settings},
 };
 
 /// The rules and tracked paths of one repository, or of a plain root. Cheap to clone.
@@ -31,9 +31,9 @@ pub(super) struct DirRules {
 
 impl DirRules {
     /// Reads the rules of the whole root.
-    pub(super) fn read(root: &Root, sources: &RuleSources, limits: &ScanLimits) -> Self {
+    pub(super) fn read(root: &Root, sources: &RuleSources, settings: &Settings) -> Self {
         let GitRules { global, case, hash } = sources.read();
-        let rules = Rules::new(&global, &limits.exclude, &limits.private, case);
+        let rules = Rules::new(&global, &settings.exclude, &settings.private, case);
         let tracked = match root.kind() {
             RootKind::Git { git_dir, .. } => Tracked::read(&git_dir.join("index"), hash, 0),
             RootKind::Plain { .. } => Tracked::default(),
@@ -61,7 +61,7 @@ impl DirRules {
     pub(super) fn nested(
         &self,
         root: &Root,
-        limits: &ScanLimits,
+        size_max: u64,
         open: &Dir,
         path: &DirPath,
         names: &[Listed],
@@ -71,7 +71,7 @@ impl DirRules {
             return None;
         }
         let git_dir = nested_git_dir(root, open, path, listed)?;
-        let exclude = read_small(&git_dir.join("info/exclude"), limits.file_size_max);
+        let exclude = read_small(&git_dir.join("info/exclude"), size_max);
         let rules = self.rules.nested(&path.0, exclude.ok().flatten().as_deref());
         let tracked = Tracked::read(&git_dir.join("index"), self.hash, path.0.len() + 1);
         Some(Self { rules, tracked: tracked.into(), hash: self.hash })
@@ -82,7 +82,8 @@ impl DirRules {
 /// above are not read again.
 pub(super) struct Descent<'a> {
     root: &'a Root,
-    limits: &'a ScanLimits,
+    /// A larger exclude file is not read.
+    size_max: u64,
     pub(super) way: DirCursor<'a>,
     whole: DirRules,
     /// The directories above, with the rules inside each.
@@ -90,13 +91,8 @@ pub(super) struct Descent<'a> {
 }
 
 impl<'a> Descent<'a> {
-    pub(super) fn new(
-        root: &'a Root,
-        limits: &'a ScanLimits,
-        top: &'a Dir,
-        whole: DirRules,
-    ) -> Self {
-        Self { root, limits, way: DirCursor::from(top), whole, inside: Vec::new() }
+    pub(super) fn new(root: &'a Root, size_max: u64, top: &'a Dir, whole: DirRules) -> Self {
+        Self { root, size_max, way: DirCursor::from(top), whole, inside: Vec::new() }
     }
 
     /// The rules that apply to the directory at `path`: those of nested repositories and ignore
@@ -115,7 +111,7 @@ impl<'a> Descent<'a> {
             let open = self.way.enter(&above.0)?;
             let names = names_of_rules(&open);
             let here = self.here();
-            let nested = here.nested(self.root, self.limits, &open, &above, &names);
+            let nested = here.nested(self.root, self.size_max, &open, &above, &names);
             let inside = nested.as_ref().unwrap_or(here).inside(&open, &above, &names);
             self.inside.push((above, inside));
         }

@@ -5,12 +5,12 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use super::{
     dir_rules::DirRules,
-    rule_sources::{RuleSources, ScanLimits, UserDirs},
+    rule_sources::{RuleSources, UserDirs},
     rules::{IGNORE_FILE, Rules, read_ignore_file},
 };
 use crate::{
     fs::{Dir, c_name, read_small, stat_path},
-    model::{RelPath, Root, RootKind},
+    model::{RelPath, Root, RootKind, Settings},
 };
 
 /// Larger than any handwritten attributes file.
@@ -70,11 +70,11 @@ impl ExportRules {
     pub fn of(
         root: &Root,
         user: &UserDirs,
-        limits: &ScanLimits,
+        settings: &Settings,
         nested: BTreeSet<RelPath>,
     ) -> Self {
         let sources = RuleSources::of(root, user);
-        let whole = DirRules::read(root, &sources, limits);
+        let whole = DirRules::read(root, &sources, settings);
         let read = |path: PathBuf| read_small(&path, ATTRIBUTES_MAX_BYTES).ok().flatten();
         let own = match root.kind() {
             RootKind::Git { common_dir, .. } => read(common_dir.join("info/attributes")),

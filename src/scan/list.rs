@@ -14,13 +14,12 @@ use super::{
     is_racy, is_temporary,
     queue::{Job, Queue},
     regenerable,
-    rule_sources::ScanLimits,
     rules::IGNORE_FILE,
 };
 use crate::{
     cache::{DirRow, ScanTable, TableRow},
     fs::{Dir, Listed},
-    model::{ContentId, DirPath, Fresh, Kind, Marks, Root, RootKind, ScanEntry, SkipReason, Stamp},
+    model::{DirPath, Fresh, Kind, Marks, Root, RootKind, ScanEntry, Settings, SkipReason, Stamp},
 };
 
 /// Deeper than real trees, and few enough open directories for every system.
@@ -31,7 +30,11 @@ const ENTRIES_PER_LOOK: u64 = 256;
 /// What all threads of a walk share.
 pub(super) struct WalkContext<'a> {
     pub(super) root: &'a Root,
-    pub(super) limits: &'a ScanLimits,
+    pub(super) settings: &'a Settings,
+    /// Larger untracked files are left out.
+    pub(super) file_size_max: u64,
+    /// Further files are left out.
+    pub(super) files_max: u64,
     pub(super) now_ns: i64,
     pub(super) deadline: Option<Instant>,
     pub(super) device: u64,
@@ -44,11 +47,6 @@ pub(super) struct WalkContext<'a> {
 impl WalkContext<'_> {
     fn is_git(&self) -> bool {
         matches!(self.root.kind(), RootKind::Git { .. })
-    }
-
-    /// Whether an untracked file is readable by fewer users than the repository's objects are.
-    fn is_private_mode(&self, stamp: &Stamp, untracked: bool) -> bool {
-        is_private_mode(self.open_bits, stamp, untracked)
     }
 }
 
@@ -66,9 +64,6 @@ pub(super) struct DirVisit<'g> {
     /// Whether it, or a directory above it, is ignored.
     pub(super) is_ignored: bool,
 }
-
-/// What the last scan knew about an entry.
-type CachedEntry = (Stamp, Option<ContentId>, Marks);
 
 /// Lists directories in one thread.
 pub(super) struct Lister<'a> {
@@ -125,8 +120,8 @@ impl<'a> Lister<'a> {
         let mut names = Vec::new();
         open.list(|listed| names.push(listed))?;
         names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let (root, limits) = (self.context.root, self.context.limits);
-        let nested = visit.dir_rules.nested(root, limits, open, &visit.path, &names);
+        let (root, size_max) = (self.context.root, self.context.file_size_max);
+        let nested = visit.dir_rules.nested(root, size_max, open, &visit.path, &names);
         // A nested repository decides about everything in it, and may have just appeared.
         let full = full || nested.is_some();
         let dir_rules = nested.as_ref().unwrap_or(visit.dir_rules);
@@ -253,14 +248,13 @@ impl<'a> Lister<'a> {
             }
         }
         let untracked = !found.marks.tracked;
-        let too_large =
-            is_file(&found.stamp) && found.stamp.size > self.context.limits.file_size_max;
+        let too_large = is_file(&found.stamp) && found.stamp.size > self.context.file_size_max;
         let is_sized = found.skipped.is_none_or(|reason| reason == SkipReason::TooLarge);
         if is_sized && !self.takes_ignored {
             found.skipped = (untracked && too_large).then_some(SkipReason::TooLarge);
         }
         found.marks.private = is_file(&found.stamp)
-            && (self.context.is_private_mode(&found.stamp, untracked)
+            && (is_private_mode(self.context.open_bits, &found.stamp, untracked)
                 || untracked && self.context.is_git() && visit.dir_rules.rules.is_private(path));
     }
 
@@ -281,10 +275,7 @@ impl<'a> Lister<'a> {
                 found.content = old.and_then(|row| row.content);
             }
             (None, Some(Kind::Directory)) => self.descend(found, open, name, visit, path),
-            (None, Some(_)) => {
-                let old = old.map(|row| (row.stamp, row.content, row.marks));
-                self.capture(found, old);
-            }
+            (None, Some(_)) => self.capture(found, old),
             (_, None) => found.skipped = Some(SkipReason::UnknownKind),
             (Some(_), Some(_)) => (),
         }
@@ -296,17 +287,18 @@ impl<'a> Lister<'a> {
     }
 
     /// Counts a file and takes over its known content id.
-    fn capture(&mut self, found: &mut ScanEntry, old: Option<CachedEntry>) {
-        let known = old.filter(|(stamp, _, marks)| {
-            *stamp == found.stamp && !marks.racy && marks.private == found.marks.private
+    fn capture(&mut self, found: &mut ScanEntry, old: Option<TableRow<'_>>) {
+        let known = old.filter(|row| {
+            let is_same = row.stamp == found.stamp && !row.marks.racy;
+            is_same && row.marks.private == found.marks.private
         });
-        found.content = known.and_then(|(_, content, _)| content);
+        found.content = known.and_then(|row| row.content);
         // What is known takes no more time.
         if self.is_late() && found.is_unread() {
             found.skipped = Some(SkipReason::OutOfTime);
             return;
         }
-        let (captured, files_max) = (&self.context.captured, self.context.limits.files_max);
+        let (captured, files_max) = (&self.context.captured, self.context.files_max);
         let next = |count| (count < files_max).then_some(count + 1);
         if captured.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_err() {
             found.skipped = Some(SkipReason::TooMany);
@@ -363,7 +355,7 @@ impl<'a> Lister<'a> {
 
     fn is_full(&self) -> bool {
         let captured = self.context.captured.load(Ordering::Relaxed);
-        captured >= self.context.limits.files_max || self.listed.out_of_time
+        captured >= self.context.files_max || self.listed.out_of_time
     }
 
     fn is_late(&mut self) -> bool {
@@ -380,8 +372,7 @@ impl<'a> Lister<'a> {
 pub(super) fn mark_unlisted(fresh: &mut BTreeMap<DirPath, Fresh>, unlisted: Vec<DirPath>) {
     for path in unlisted {
         let Some((above, name)) = path.split() else { continue };
-        let found = fresh.get_mut(&above).map(|fresh| &mut fresh.found);
-        let found = found.and_then(|all| all.iter_mut().find(|found| found.name == name));
+        let found = fresh.get_mut(&above).and_then(|fresh| fresh.entry_mut(name));
         if let Some(found) = found {
             found.skipped = Some(SkipReason::Unreadable);
         }

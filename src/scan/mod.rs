@@ -31,13 +31,13 @@ use crate::{
     fs::stat_path,
     model::{
         ContentId, DefaultModes, DirPath, Fresh, Kind, RelPath, Root, ScanEntry, ScanScope,
-        Skipped, Stamp, in_tree_order,
+        Settings, Skipped, Stamp, in_tree_order,
     },
 };
 
 pub use author::GitAuthor;
 pub use exported::{ExportRules, NotExported};
-pub use rule_sources::{ScanLimits, UserDirs};
+pub use rule_sources::UserDirs;
 pub use victims::{is_made_again, name_victims};
 pub use walk::walk;
 
@@ -76,8 +76,8 @@ pub struct ScanRequest<'a> {
     pub scope: ScanScope,
     /// The last scan, if there is one.
     pub base: Option<ScanTable>,
-    /// What the settings say about which files are captured.
-    pub limits: &'a ScanLimits,
+    /// Which files are captured.
+    pub settings: &'a Settings,
     /// Where the user keeps git's configuration.
     pub user: &'a UserDirs,
     /// Paths to hold in any case. Absolute, without `.` or `..`.
@@ -182,10 +182,7 @@ impl Scan {
     pub fn find(&self, path: &RelPath) -> Option<TableRow<'_>> {
         let above = path.parent().map(|above| above.as_bytes().to_vec()).unwrap_or_default();
         match self.fresh.get(&DirPath(above.clone())) {
-            Some(fresh) => {
-                let at = fresh.found.binary_search_by(|found| found.name[..].cmp(path.name()));
-                at.ok().map(|at| TableRow::from(&fresh.found[at]))
-            }
+            Some(fresh) => fresh.entry(path.name()).map(TableRow::from),
             None if self.is_stale(&above) => None,
             None => self.base.as_ref()?.find_dir(&above)?.row(path.name()),
         }
@@ -231,6 +228,30 @@ impl Scan {
         let at = self.victims.binary_search_by(|victim| victim.path.cmp(&wanted));
         let found = || self.find(path).filter(|row| row.skipped.is_none()).map(|row| row.stamp);
         at.map(|at| self.victims[at].found.stamp).ok().or_else(found)
+    }
+
+    /// Assigns ids to the fresh directories, the deepest first: `name` gives one for the path of a
+    /// directory and what is in it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `name` does.
+    pub fn name_directories(
+        &mut self,
+        mut name: impl FnMut(&DirPath, &[ScanEntry]) -> Result<ContentId>,
+    ) -> Result<()> {
+        let paths: Vec<DirPath> = self.fresh.keys().rev().cloned().collect();
+        for path in paths {
+            let Some(fresh) = self.fresh.get_mut(&path) else { continue };
+            let id = name(&path, &fresh.found)?;
+            fresh.id = Some(id);
+            let Some((parent, last)) = path.split() else { continue };
+            let above = self.fresh.get_mut(&parent).and_then(|above| above.entry_mut(last));
+            if let Some(entry) = above.filter(|entry| entry.kind() == Some(Kind::Directory)) {
+                entry.content = Some(id);
+            }
+        }
+        Ok(())
     }
 
     /// Drops the base: every directory becomes a fresh one without an id, and a file keeps its

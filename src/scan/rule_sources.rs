@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     fs::{read_small, stat_path},
-    model::{ContentId, Root, RootKind},
+    model::{ContentId, Root, RootKind, Settings},
 };
 
 /// Larger than any handwritten configuration.
@@ -30,21 +30,6 @@ pub struct UserDirs {
     pub home: Option<PathBuf>,
     /// `$XDG_CONFIG_HOME`, where it is set.
     pub xdg_config: Option<PathBuf>,
-}
-
-/// What the settings say about which files are captured.
-#[derive(Clone, Debug, Default)]
-pub struct ScanLimits {
-    /// Patterns of untracked files to leave out.
-    pub exclude: Vec<String>,
-    /// Patterns of untracked files that never go into a repository.
-    pub private: Vec<String>,
-    /// Larger untracked files are left out.
-    pub file_size_max: u64,
-    /// Further files are left out.
-    pub files_max: u64,
-    /// A larger named victim is not held.
-    pub victim_size_max: u64,
 }
 
 /// The files that decide for one root.
@@ -89,7 +74,7 @@ impl RuleSources {
     }
 
     /// A digest that changes whenever one of the files or the user's settings may have changed.
-    pub(super) fn digest(&self, limits: &ScanLimits) -> ContentId {
+    pub(super) fn digest(&self, settings: &Settings) -> ContentId {
         let mut hash = Sha256::new();
         let excludes = self.named_excludes();
         for path in self.configs.iter().chain(&self.info_exclude).chain(&excludes) {
@@ -102,12 +87,13 @@ impl RuleSources {
                 hash.update(number.to_le_bytes());
             }
         }
-        for pattern in limits.exclude.iter().chain(["\0".to_owned()].iter()).chain(&limits.private)
+        for pattern in
+            settings.exclude.iter().chain(["\0".to_owned()].iter()).chain(&settings.private)
         {
             hash.update(pattern.as_bytes());
             hash.update([0]);
         }
-        for number in [limits.file_size_max, limits.files_max] {
+        for number in [settings.max_file_size, settings.max_files] {
             hash.update(number.to_le_bytes());
         }
         ContentId::new(&hash.finalize())

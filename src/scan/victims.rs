@@ -193,7 +193,7 @@ impl Collect<'_, '_> {
             return self.leave_out(&bytes, SkipReason::MadeAgain, 0);
         }
         if kind == Kind::File && !is_alone && !self.is_held(path) {
-            let size_max = self.request.limits.victim_size_max;
+            let size_max = self.request.settings.max_victim_size;
             let waits = self.request.deadline.is_some();
             let sparse_max = if waits { SPARSE_SOON_MAX_BYTES } else { SPARSE_MAX_BYTES };
             let weight = weight(dir, &c_name, stamp.size, size_max..=sparse_max);
@@ -288,7 +288,7 @@ impl Collect<'_, '_> {
     }
 
     fn has_room(&self, size: u64) -> bool {
-        let room = self.request.limits.victim_size_max.saturating_mul(TOGETHER);
+        let room = self.request.settings.max_victim_size.saturating_mul(TOGETHER);
         self.bytes.saturating_add(size) <= room
     }
 
@@ -329,7 +329,8 @@ impl VictimPath {
         }
     }
 
-    fn name(&self) -> &[u8] {
+    /// Its last name.
+    pub fn name(&self) -> &[u8] {
         match self {
             Self::Below(path) => path.name(),
             Self::Outside(path) => path.file_name().map(OsStrExt::as_bytes).unwrap_or_default(),

@@ -98,14 +98,16 @@ impl<'a> RootWalk<'a> {
         };
         let context = WalkContext {
             root: request.root,
-            limits: request.limits,
+            settings: request.settings,
+            file_size_max: request.settings.max_file_size,
+            files_max: request.settings.max_files,
             now_ns: request.now_ns,
             deadline: request.deadline.map(walk_deadline),
             device,
             open_bits,
             captured: AtomicU64::new(0),
         };
-        let rules_digest = sources.digest(request.limits);
+        let rules_digest = sources.digest(request.settings);
         let (dir_rules, taken_up, scan) = (None, 0, Scan::default());
         Ok(Self { context, top, sources, rules_digest, dir_rules, taken_up, scan })
     }
@@ -181,15 +183,15 @@ impl<'a> RootWalk<'a> {
         }
         if !relist.is_empty() {
             let dir_rules = self.take_dir_rules();
-            let WalkContext { root, limits, .. } = self.context;
-            let mut descent = Descent::new(root, limits, self.top, dir_rules.clone());
+            let WalkContext { root, file_size_max, .. } = self.context;
+            let mut descent = Descent::new(root, file_size_max, self.top, dir_rules.clone());
             self.dir_rules = Some(dir_rules);
             for &number in relist {
                 self.relist(base, &base.dir(number), &mut descent)?;
             }
         }
         let Self { context, top, sources, dir_rules, scan, .. } = self;
-        let read = || DirRules::read(context.root, sources, context.limits);
+        let read = || DirRules::read(context.root, sources, context.settings);
         budget::take_in(scan, context, top, Some(base), || dir_rules.take().unwrap_or_else(read));
         self.touch_above(base);
         Ok(())
@@ -211,14 +213,13 @@ impl<'a> RootWalk<'a> {
         self.taken_up += if waits { 0 } else { late };
         let captured = self.context.captured.get_mut();
         *captured += if waits { 0 } else { late as u64 };
-        let is_full = late > 0 && *captured > self.context.limits.files_max;
-        let (now_ns, size_max) = (self.context.now_ns, self.context.limits.file_size_max);
+        let is_full = late > 0 && *captured > self.context.files_max;
+        let (now_ns, size_max) = (self.context.now_ns, self.context.file_size_max);
         let open_bits = self.context.open_bits;
         let fresh = self.touch(base, &DirPath(base.dir(number).path.to_vec()));
         for (_, entry, stamp) in taken {
             let row = base.row(entry);
-            let at = fresh.found.binary_search_by(|found| found.name[..].cmp(row.name));
-            let Some(found) = at.ok().map(|at| &mut fresh.found[at]) else { continue };
+            let Some(found) = fresh.entry_mut(row.name) else { continue };
             let untracked = !row.marks.tracked;
             let private = row.marks.private || is_private_mode(open_bits, &stamp, untracked);
             found.content = None;
@@ -284,7 +285,7 @@ impl<'a> RootWalk<'a> {
         self.scan.gone.push(path.clone());
         let name = name.to_vec();
         let fresh = self.touch(base, &above);
-        if let Some(found) = fresh.found.iter_mut().find(|found| found.name == name) {
+        if let Some(found) = fresh.entry_mut(&name) {
             found.content = None;
             found.skipped = Some(SkipReason::Unreadable);
         }
@@ -311,7 +312,7 @@ impl<'a> RootWalk<'a> {
                 let stamp = self.scan.fresh.get(&below).map(|fresh| fresh.stamp);
                 let name = name.to_vec();
                 let fresh = self.touch(base, &above);
-                if let Some(found) = fresh.found.iter_mut().find(|found| found.name == name) {
+                if let Some(found) = fresh.entry_mut(&name) {
                     found.content = None;
                     found.stamp = stamp.unwrap_or(found.stamp);
                 }
@@ -341,7 +342,7 @@ impl RootWalk<'_> {
     fn take_dir_rules(&mut self) -> DirRules {
         match self.dir_rules.take() {
             Some(dir_rules) => dir_rules,
-            None => DirRules::read(self.context.root, self.sources, self.context.limits),
+            None => DirRules::read(self.context.root, self.sources, self.context.settings),
         }
     }
 
@@ -353,7 +354,7 @@ impl RootWalk<'_> {
         if stamp == facts.index && !is_racy(&stamp, self.context.now_ns) {
             return false;
         }
-        let dir_rules = DirRules::read(self.context.root, self.sources, self.context.limits);
+        let dir_rules = DirRules::read(self.context.root, self.sources, self.context.settings);
         let changed = Some(dir_rules.tracked.digest()) != facts.tracked;
         self.dir_rules = Some(dir_rules);
         changed

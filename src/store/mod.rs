@@ -301,7 +301,7 @@ fn open_plain(root: &Root, state: &StateDir, choice: StoreChoice) -> Result<Box<
             let store = GitStore::without_repository(git_dir.as_deref(), &name, root, state);
             Ok(of_git(store, choice))
         }
-        None => Ok(Box::new(CopyStore::open(root, state)?)),
+        None => Ok(Box::new(CopyStore::of(root, state))),
     }
 }
 

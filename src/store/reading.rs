@@ -21,10 +21,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     fs::{Dir, DirCursor, c_name, now_ns, stamp_of, two_can_work},
-    model::{
-        ContentId, DirPath, Entry, Fresh, Kind, RelPath, ScanEntry, SkipReason, Skipped, Stamp,
-        Storage,
-    },
+    model::{ContentId, DirPath, Entry, Kind, ScanEntry, SkipReason, Skipped, Stamp, Storage},
     scan::{Scan, Victim, VictimPath, is_racy},
 };
 
@@ -52,46 +49,26 @@ pub trait Sink {
     fn link(&mut self, text: &[u8], private: bool) -> Result<ContentId>;
 }
 
-/// Reads every unread file of `scan`, victims first, and sets its content id. Files that are gone
-/// or unreadable are marked as skipped. At the deadline all remaining ones are, and the scan
-/// becomes partial. Returns the files that are held although they kept changing.
+/// Reads every unread file of `scan`, victims first, and sets its content id. Uses a thread for each
+/// of `sinks`; files of one directory may go to different sinks. Files that are gone or unreadable
+/// are marked as skipped. At the deadline all remaining ones are, and the scan becomes partial.
+/// Returns the files that are held although they kept changing.
 ///
 /// # Errors
 ///
-/// Fails if the sink fails, or if there is something to read and the root cannot be opened.
-pub fn read_all(
-    root: &Path,
-    scan: &mut Scan,
-    deadline: Option<Instant>,
-    sink: &mut dyn Sink,
-) -> Result<Vec<Skipped>> {
-    let listed = scan.fresh.values().flat_map(|fresh| &fresh.found);
-    if !scan.victims.iter().map(|victim| &victim.found).chain(listed).any(ScanEntry::is_unread) {
-        return Ok(Vec::new());
-    }
-    let top = Dir::open(root).map_err(Error::io("open", root))?;
-    let mut reader = FileReader::new(&top, sink, deadline);
-    scan.victims.iter_mut().try_for_each(|victim| reader.read_victim(victim))?;
-    scan.fresh.iter_mut().try_for_each(|(path, fresh)| reader.read_directory(path, fresh))?;
-    scan.partial |= reader.late;
-    Ok(reader.changing)
-}
-
-/// Reads as [`read_all`] does, with one thread for each of `sinks`. Files of one directory may go
-/// to different sinks.
-///
-/// # Errors
-///
-/// Fails as [`read_all`] does, with the first error.
-pub fn read_parallel<S: Sink + Send>(
+/// Fails with the first error of a sink, or if there is something to read and the root cannot be
+/// opened.
+pub fn read_all<S: Sink + Send>(
     root: &Path,
     scan: &mut Scan,
     deadline: Option<Instant>,
     sinks: &mut [S],
 ) -> Result<Vec<Skipped>> {
+    let listed = scan.fresh.values().flat_map(|fresh| &fresh.found);
+    let mut all = scan.victims.iter().map(|victim| &victim.found).chain(listed);
     let [first, others @ ..] = sinks else { return Ok(Vec::new()) };
-    if others.is_empty() {
-        return read_all(root, scan, deadline, first);
+    if !all.any(ScanEntry::is_unread) {
+        return Ok(Vec::new());
     }
     let top = Dir::open(root).map_err(Error::io("open", root))?;
     let mut reader = FileReader::new(&top, first, deadline);
@@ -167,13 +144,14 @@ pub fn skipped(scan: &Scan, changing: Vec<Skipped>) -> Vec<Skipped> {
     for victim in &scan.victims {
         if let Some(reason) = victim.found.skipped.filter(|&reason| is_told(reason)) {
             let size = size_of(victim.found.stamp);
-            skipped.push(Skipped { path: victim_path(victim), reason, size });
+            let path = victim.path.as_bytes().to_vec();
+            skipped.push(Skipped { path, reason, size });
         }
     }
     let held = |is_dir: bool| -> HashSet<Vec<u8>> {
         let held = scan.victims.iter().filter(|victim| victim.found.is_held());
         let is_such = |victim: &&Victim| (victim.found.kind() == Some(Kind::Directory)) == is_dir;
-        held.filter(is_such).map(victim_path).collect()
+        held.filter(is_such).map(|victim| victim.path.as_bytes().to_vec()).collect()
     };
     let (dirs, others) = (held(true), held(false));
     skipped.retain(|skipped| !dirs.contains(&skipped.path));
@@ -194,14 +172,6 @@ fn size_of(stamp: Stamp) -> u64 {
     if stamp.kind().is_some_and(Kind::has_content) { stamp.size } else { 0 }
 }
 
-/// The path of a victim as bytes: below the root, or absolute.
-fn victim_path(victim: &Victim) -> Vec<u8> {
-    match &victim.path {
-        VictimPath::Below(path) => path.as_bytes().to_vec(),
-        VictimPath::Outside(path) => path.as_os_str().as_bytes().to_vec(),
-    }
-}
-
 struct FileReader<'a> {
     top: &'a Dir,
     cursor: DirCursor<'a>,
@@ -212,12 +182,21 @@ struct FileReader<'a> {
     changing: Vec<Skipped>,
 }
 
-/// The result of reading a file once.
-enum ReadOutcome {
-    /// The stamp was the same before and after.
-    Steady(ContentId, Stamp),
-    /// The file changed meanwhile.
-    Changed(ContentId, Stamp),
+/// What came of reading a file.
+struct ReadFile {
+    id: ContentId,
+    /// From before it was read, but with the size of what was read.
+    stamp: Stamp,
+    /// Whether the stamp was the same afterwards. If not, it does not belong to the content.
+    is_steady: bool,
+    /// Whether it will prove nothing to the next scan.
+    is_racy: bool,
+}
+
+impl ReadFile {
+    fn new(id: ContentId, stamp: Stamp, is_steady: bool) -> Self {
+        Self { id, stamp, is_steady, is_racy: !is_steady }
+    }
 }
 
 impl<'a> FileReader<'a> {
@@ -226,18 +205,11 @@ impl<'a> FileReader<'a> {
         Self { top, cursor, sink, deadline, late: false, changing }
     }
 
-    fn read_directory(&mut self, path: &DirPath, fresh: &mut Fresh) -> Result<()> {
-        if !fresh.found.iter().any(ScanEntry::is_unread) {
-            return Ok(());
-        }
-        self.read_part(path, &mut fresh.found)
-    }
-
     fn read_part(&mut self, path: &DirPath, part: &mut [ScanEntry]) -> Result<()> {
         let dir = self.cursor.enter(&path.0).ok();
         for found in part.iter_mut().filter(|found| found.is_unread()) {
             let private = found.marks.private;
-            if self.read(dir.as_deref(), found, private)? == Some(Racy::Changing) {
+            if self.read(dir.as_deref(), found, private)? {
                 self.note_changing(path.join(&found.name), found);
             }
         }
@@ -253,9 +225,9 @@ impl<'a> FileReader<'a> {
             // The path comes from the user or the agent, so symlinks above it are followed.
             VictimPath::Outside(path) => Dir::open(path.parent().unwrap_or(path)),
         };
-        victim.found.name = last_name(&victim.path).to_vec();
-        if self.read(dir.ok().as_ref(), &mut victim.found, true)? == Some(Racy::Changing) {
-            self.note_changing(victim_path(victim), &victim.found);
+        victim.found.name = victim.path.name().to_vec();
+        if self.read(dir.ok().as_ref(), &mut victim.found, true)? {
+            self.note_changing(victim.path.as_bytes().to_vec(), &victim.found);
         }
         Ok(())
     }
@@ -265,51 +237,42 @@ impl<'a> FileReader<'a> {
         self.changing.push(Skipped { path, reason, size });
     }
 
-    /// Reads a file; returns why its stamp will prove nothing, if so.
-    fn read(
-        &mut self,
-        dir: Option<&Dir>,
-        found: &mut ScanEntry,
-        private: bool,
-    ) -> Result<Option<Racy>> {
+    /// Reads a file; returns whether it kept changing.
+    fn read(&mut self, dir: Option<&Dir>, found: &mut ScanEntry, private: bool) -> Result<bool> {
         if self.is_late() {
             found.skipped = Some(SkipReason::OutOfTime);
-            return Ok(None);
+            return Ok(false);
         }
         let place = dir.and_then(|dir| Some((dir, c_name(&found.name).ok()?)));
-        let Some((dir, name)) = place else {
-            found.skipped = Some(SkipReason::Unreadable);
-            return Ok(None);
+        let read = match place {
+            Some((dir, name)) => self.read_until_steady(dir, &name, found.kind(), private)?.ok(),
+            None => None,
         };
-        Ok(match self.look_until_steady(dir, &name, found.kind(), private)? {
-            Err(_) => {
-                found.skipped = Some(SkipReason::Unreadable);
-                None
-            }
-            Ok((id, stamp, racy)) => {
-                (found.content, found.stamp, found.marks.racy) = (Some(id), stamp, racy.is_some());
-                racy
-            }
-        })
+        let Some(ReadFile { id, stamp, is_steady, is_racy }) = read else {
+            found.skipped = Some(SkipReason::Unreadable);
+            return Ok(false);
+        };
+        (found.content, found.stamp, found.marks.racy) = (Some(id), stamp, is_racy);
+        Ok(!is_steady)
     }
 
-    fn look_until_steady(
+    fn read_until_steady(
         &mut self,
         dir: &Dir,
         name: &CString,
         kind: Option<Kind>,
         private: bool,
-    ) -> Result<io::Result<(ContentId, Stamp, Option<Racy>)>> {
+    ) -> Result<io::Result<ReadFile>> {
         let mut last = None;
         for _ in 0..TRIES {
             let now = now_ns();
-            match self.look(dir, name, kind, private)? {
-                Ok(ReadOutcome::Steady(id, stamp)) => {
-                    let racy = is_racy(&stamp, now).then_some(Racy::Young);
-                    return Ok(Ok((id, stamp, racy)));
-                }
-                Ok(ReadOutcome::Changed(id, stamp)) => {
-                    last = Some((id, stamp, Some(Racy::Changing)));
+            match self.read_once(dir, name, kind, private)? {
+                Ok(mut read) => {
+                    read.is_racy |= is_racy(&read.stamp, now);
+                    if read.is_steady {
+                        return Ok(Ok(read));
+                    }
+                    last = Some(read);
                 }
                 // Content that was read once is better than none.
                 Err(err) => return Ok(last.ok_or(err)),
@@ -321,16 +284,16 @@ impl<'a> FileReader<'a> {
         Ok(last.ok_or_else(|| io::ErrorKind::Other.into()))
     }
 
-    fn look(
+    fn read_once(
         &mut self,
         dir: &Dir,
         name: &CString,
         kind: Option<Kind>,
         private: bool,
-    ) -> Result<io::Result<ReadOutcome>> {
+    ) -> Result<io::Result<ReadFile>> {
         match kind {
-            Some(Kind::File) => self.look_at_file(dir, name, private),
-            Some(Kind::Link) => self.look_at_link(dir, name, private),
+            Some(Kind::File) => self.read_regular(dir, name, private),
+            Some(Kind::Link) => self.read_link(dir, name, private),
             Some(
                 Kind::Directory | Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice,
             )
@@ -338,12 +301,12 @@ impl<'a> FileReader<'a> {
         }
     }
 
-    fn look_at_file(
+    fn read_regular(
         &mut self,
         dir: &Dir,
         name: &CString,
         private: bool,
-    ) -> Result<io::Result<ReadOutcome>> {
+    ) -> Result<io::Result<ReadFile>> {
         let (file, before) = match dir.open_file(name) {
             Ok(opened) => opened,
             Err(err) => return Ok(Err(err)),
@@ -352,61 +315,34 @@ impl<'a> FileReader<'a> {
             Ok(taken) => taken,
             Err(err) => return Ok(Err(err)),
         };
-        let steady = stamp_of(&file).is_ok_and(|after| after == before) && size == before.size;
-        // The size is always that of the content held; the rest of the stamp proves nothing.
-        let stamp = Stamp { size, ..before };
-        Ok(Ok(if steady {
-            ReadOutcome::Steady(id, stamp)
-        } else {
-            ReadOutcome::Changed(id, stamp)
-        }))
+        let is_steady = stamp_of(&file).is_ok_and(|after| after == before) && size == before.size;
+        Ok(Ok(ReadFile::new(id, Stamp { size, ..before }, is_steady)))
     }
 
-    fn look_at_link(
+    fn read_link(
         &mut self,
         dir: &Dir,
         name: &CString,
         private: bool,
-    ) -> Result<io::Result<ReadOutcome>> {
+    ) -> Result<io::Result<ReadFile>> {
         let read = || -> io::Result<_> {
             let before = dir.stat_child(name)?;
             let text = dir.read_link(name)?;
-            let steady = dir.stat_child(name)? == before;
-            Ok((text, before, steady && before.kind() == Some(Kind::Link)))
+            let is_steady = dir.stat_child(name)? == before;
+            Ok((text, before, is_steady && before.kind() == Some(Kind::Link)))
         };
-        let (text, before, steady) = match read() {
+        let (text, before, is_steady) = match read() {
             Ok(read) => read,
             Err(err) => return Ok(Err(err)),
         };
         let id = self.sink.link(&text, private)?;
-        let stamp = Stamp { size: text.len() as u64, ..before };
-        Ok(Ok(if steady {
-            ReadOutcome::Steady(id, stamp)
-        } else {
-            ReadOutcome::Changed(id, stamp)
-        }))
+        Ok(Ok(ReadFile::new(id, Stamp { size: text.len() as u64, ..before }, is_steady)))
     }
 
     fn is_late(&mut self) -> bool {
         let late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         self.late |= late;
         late
-    }
-}
-
-/// Why a stamp will prove nothing to the next scan.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Racy {
-    /// The file changed shortly before it was read.
-    Young,
-    /// The file kept changing, so the stamp does not belong to the content.
-    Changing,
-}
-
-fn last_name(path: &VictimPath) -> &[u8] {
-    match path {
-        VictimPath::Below(path) => RelPath::name(path),
-        VictimPath::Outside(path) => path.file_name().unwrap_or_default().as_bytes(),
     }
 }
 
@@ -419,7 +355,7 @@ pub(in crate::store) fn victims(victims: &[Victim]) -> (Listing, Listing) {
             VictimPath::Below(_) => &mut below,
             VictimPath::Outside(_) => &mut outside,
         };
-        listing.insert(victim_path(victim), line);
+        listing.insert(victim.path.as_bytes().to_vec(), line);
     }
     (below, outside)
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     cache::Facts,
-    error::{Error, Result},
+    error::Result,
     fs::{Lock, now_ns},
     model::{Checkpoint, ContentId, Head, SkipReason, Skipped},
     scan::Scan,
@@ -99,11 +99,7 @@ fn reading_ns(begun: i64) -> u64 {
 pub(super) fn lock(state: &RootState, deadline: Option<Instant>) -> Result<Option<Lock>> {
     let now = Instant::now();
     let wait = deadline.map_or(LOCK_WAIT, |deadline| deadline.saturating_duration_since(now) / 2);
-    match Lock::acquire(&state.lock(), now + wait) {
-        Ok(lock) => Ok(Some(lock)),
-        Err(Error::Busy { .. }) => Ok(None),
-        Err(err) => Err(err),
-    }
+    Lock::acquire_if_free(&state.lock(), now + wait)
 }
 
 /// The checkpoint that a draft gives way to.

@@ -8,7 +8,6 @@
 use std::{
     collections::HashSet,
     ffi::OsString,
-    fs, io,
     time::{Duration, Instant},
 };
 
@@ -23,6 +22,7 @@ use super::{
 use crate::{
     crash,
     error::{Error, Result},
+    fs::remove_if_there,
     model::{CheckpointId, ContentId, Kind},
     state::StateDir,
 };
@@ -277,18 +277,7 @@ fn remove_anchors(state: &StateDir, needed: &HashSet<ContentId>) -> Result<()> {
         if anchor::read(&root).is_some_and(|top| needed.contains(&top)) {
             continue;
         }
-        let path = root.anchor();
-        match fs::remove_file(&path) {
-            Err(err)
-                if !matches!(
-                    err.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                ) =>
-            {
-                return Err(Error::io("remove", &path)(err));
-            }
-            _ => (),
-        }
+        remove_if_there(&root.anchor())?;
     }
     Ok(())
 }

@@ -70,7 +70,7 @@ impl Fixture for CopyFixture {
     }
 
     fn open(&self) -> Box<dyn Store> {
-        Box::new(CopyStore::open(&self.root, &self.state()).unwrap())
+        Box::new(CopyStore::of(&self.root, &self.state()))
     }
 
     fn content_count(&self) -> usize {
@@ -185,7 +185,7 @@ fn another_root_keeps_what_it_shares() {
     fs::create_dir(fixture.dir.path().join("other")).unwrap();
     let other = Root::new(fixture.dir.path().join("other"), fixture.root.kind().clone());
     write(&other.path().join("b"), "shared");
-    let store = CopyStore::open(&other, &fixture.state()).unwrap();
+    let store = CopyStore::of(&other, &fixture.state());
     let second = store.save(draft(walk(&other))).unwrap().checkpoint;
     fixture.open().remove(&[first.id]).unwrap();
     assert_eq!(held(&store, second.id), on_disk(other.path()));

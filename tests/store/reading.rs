@@ -48,7 +48,9 @@ fn a_file_that_changes_is_read_again_and_at_last_held_as_it_was() {
         write(&path, "x");
         let mut scan = walk(&root);
         let mut meddler = Meddler { path, changes, looks: 0 };
-        let changing = reading::read_all(root.path(), &mut scan, None, &mut meddler).unwrap();
+        let changing =
+            reading::read_all(root.path(), &mut scan, None, std::slice::from_mut(&mut meddler))
+                .unwrap();
         assert_eq!(meddler.looks, looks, "{changes} changes");
         let found = &scan.fresh.values().next().unwrap().found[0];
         assert_eq!(found.content, Some(id_of(&vec![b'x'; looks])));

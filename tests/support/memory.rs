@@ -76,7 +76,8 @@ impl Named {
         deadline: Option<Instant>,
     ) -> Result<(Self, Vec<Skipped>)> {
         let mut read = Self::default();
-        let changing = reading::read_all(root.path(), draft, deadline, &mut read)?;
+        let changing =
+            reading::read_all(root.path(), draft, deadline, std::slice::from_mut(&mut read))?;
         let paths: Vec<_> = draft.fresh.keys().rev().cloned().collect();
         for path in paths {
             let directory = entries(&draft.fresh[&path].found);

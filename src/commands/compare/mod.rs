@@ -186,10 +186,10 @@ impl<'a> Comparison<'a> {
     ) -> Option<Self> {
         let then = project.tree_of(from, project::LaterTurns::Gone).ok()?.tree;
         let reach = project.reach(named_in(project, from, &then));
-        let limits = snapshot::scan_limits(&project.settings);
         let deadline = Some(deadline);
         let named = Named::Alone;
-        let look = snapshot::ScanOptions { reach: &reach, limits: &limits, named, deadline };
+        let look =
+            snapshot::ScanOptions { reach: &reach, settings: &project.settings, named, deadline };
         let scan = look.at(process, &project.state, project.store.as_ref()).ok()?;
         if scan.partial || unread_bytes(&scan) > FILE_MAX_BYTES / 2 {
             return None;

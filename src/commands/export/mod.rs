@@ -95,9 +95,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ExportArgs) -> Result<Exit> 
     let history = FileHistory::of(&project)?;
     let turns = turns_in(process, &project, &history, range)?;
     let base = base(&project, &history, turns[0], repository)?;
-    let limits = snapshot::scan_limits(&project.settings);
     let user = snapshot::user_dirs(process);
-    let rules = ExportRules::of(&project.root, &user, &limits, nested(&project)?);
+    let rules = ExportRules::of(&project.root, &user, &project.settings, nested(&project)?);
     let mut files = ExportFiles { rules, repository, base: base.as_deref(), left: BTreeMap::new() };
     let series = history.series(&turns, &mut files)?;
     let left = files.left;

@@ -31,8 +31,8 @@ use crate::{
     error::{Error, Result},
     fs::{FileBuffer, Lock, create_private_dirs},
     model::{
-        Checkpoint, CheckpointId, Content, ContentId, DefaultModes, DirPath, Directory, Entry,
-        RelPath, Root, ScanEntry, Tree,
+        Checkpoint, CheckpointId, Content, ContentId, DefaultModes, Directory, Entry, RelPath,
+        Root, Tree,
     },
     scan::Scan,
     state::{RootState, StateDir},
@@ -50,17 +50,8 @@ pub struct CopyStore {
 }
 
 impl CopyStore {
-    /// Opens the store of `root`. Creates nothing yet.
-    ///
-    /// # Errors
-    ///
-    /// It never fails at present: files are opened only when they are needed.
-    pub fn open(root: &Root, state: &StateDir) -> Result<Self> {
-        Ok(Self::of(root, state))
-    }
-
-    /// The store of `root`.
-    pub(super) fn of(root: &Root, state: &StateDir) -> Self {
+    /// The store of `root`. Creates nothing yet: files are opened only when they are needed.
+    pub fn of(root: &Root, state: &StateDir) -> Self {
         let objects = Objects::new(state.objects());
         let state = state.root(root);
         Self { root: root.clone(), state, objects }
@@ -108,18 +99,17 @@ impl CopyStore {
         }
         let keep = |_| Keep { batch, buffer: FileBuffer::default() };
         let mut sinks: Vec<_> = (0..reading::threads_for(scan)).map(keep).collect();
-        let mut left_out = reading::read_parallel(self.root.path(), scan, deadline, &mut sinks)?;
+        let mut left_out = reading::read_all(self.root.path(), scan, deadline, &mut sinks)?;
         let (state, root) = (self.state.state(), self.root.path());
         let others = hold_others(state, root, &scan.repositories, None, deadline, &mut left_out)?;
-        let top =
-            name_directories(scan, |found| batch.put_bytes(directory::to_text(found).as_bytes()))?;
+        scan.name_directories(|_, found| batch.put_bytes(directory::to_text(found).as_bytes()))?;
         let (overlay, outside) = victims(&scan.victims);
         for listing in [&overlay, &outside].into_iter().filter(|listing| !listing.is_empty()) {
             batch.put_bytes(listing::to_text(listing).as_bytes())?;
         }
         let contents = CheckpointContents {
             keeper: StoreKind::Copy,
-            top,
+            top: scan.top(),
             overlay,
             outside,
             partial: scan.partial,
@@ -253,9 +243,9 @@ impl Store for CopyStore {
             // Another store may have set the ids.
             scan.forget_base(|_| false);
         }
-        reading::read_all(self.root.path(), scan, None, &mut NameOnly)?;
+        reading::read_all(self.root.path(), scan, None, &mut [NameOnly])?;
         let mut unsaved = BTreeMap::new();
-        let top = name_directories(scan, |found| {
+        scan.name_directories(|_, found| {
             let id = id_of(directory::to_text(found).as_bytes());
             unsaved.insert(id, directory::entries(found));
             Ok(id)
@@ -264,7 +254,13 @@ impl Store for CopyStore {
         let unstored = ContentId::new(&[]);
         let overlay = listing::below(&unstored, &overlay)?;
         let outside = listing::outside(&unstored, &outside)?;
-        Ok(Tree { top, overlay, outside, unsaved, default_modes: DefaultModes::default() })
+        Ok(Tree {
+            top: scan.top(),
+            overlay,
+            outside,
+            unsaved,
+            default_modes: DefaultModes::default(),
+        })
     }
 
     fn directory(&self, id: &ContentId) -> Result<Directory> {
@@ -353,24 +349,4 @@ impl Sink for NameOnly {
     fn link(&mut self, text: &[u8], _: bool) -> Result<ContentId> {
         Ok(id_of(text))
     }
-}
-
-/// Assigns ids to the fresh directories, the deepest first, using `name` on their entries. Returns
-/// the id of the root directory.
-fn name_directories(
-    scan: &mut Scan,
-    mut name: impl FnMut(&[ScanEntry]) -> Result<ContentId>,
-) -> Result<Option<ContentId>> {
-    let paths: Vec<DirPath> = scan.fresh.keys().rev().cloned().collect();
-    for path in paths {
-        let Some(fresh) = scan.fresh.get_mut(&path) else { continue };
-        let id = name(&fresh.found)?;
-        fresh.id = Some(id);
-        let Some((parent, last)) = path.split() else { continue };
-        let Some(above) = scan.fresh.get_mut(&parent) else { continue };
-        if let Ok(at) = above.found.binary_search_by(|found| found.name[..].cmp(last)) {
-            above.found[at].content = Some(id);
-        }
-    }
-    Ok(scan.top())
 }

@@ -24,7 +24,7 @@ use std::{
 
 use gix::{ObjectId, objs::Kind as ObjectKind};
 
-pub use super::plumbing::index::{IndexEntry, IndexFlags};
+pub use super::plumbing::index::IndexEntry;
 pub use branch::{NewCommit, NewFile};
 
 use self::sink::GitSink;
@@ -450,9 +450,9 @@ impl Store for GitStore {
             scan.forget_base(|_| false);
         }
         let mut skipped =
-            reading::read_all(self.root.path(), scan, None, &mut GitSink::naming(&repo))?;
+            reading::read_all(self.root.path(), scan, None, &mut [GitSink::naming(&repo)])?;
         let mut unsaved = BTreeMap::new();
-        tree::build_fresh(&repo, &mut scan.fresh, &mut skipped, |body, all| {
+        tree::build_fresh(&repo, scan, &mut skipped, |body, all| {
             let id = repo::name(repo.hash, ObjectKind::Tree, &body)?;
             unsaved.insert(content_id(&id), tree::directory_of(&repo, all));
             Ok(id)

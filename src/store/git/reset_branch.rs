@@ -183,7 +183,7 @@ fn holder(
     commits: &BTreeSet<ObjectId>,
     to: ObjectId,
 ) -> Result<Option<String>, String> {
-    let remotes = remotes(repo);
+    let remotes = remotes(repo).map_err(|err| err.to_string())?;
     if remotes.is_empty() || commits.is_empty() {
         return Ok(None);
     }
@@ -201,31 +201,16 @@ fn holder(
     Ok(None)
 }
 
-/// The remote-tracking refs, loose and packed.
-fn remotes(repo: &Repo) -> BTreeMap<String, ObjectId> {
-    let mut names = BTreeSet::new();
-    let mut open = vec!["refs/remotes".to_owned()];
-    while let Some(dir) = open.pop() {
-        for entry in fs::read_dir(repo.common_dir.join(&dir)).into_iter().flatten().flatten() {
-            let name = format!("{dir}/{}", entry.file_name().to_string_lossy());
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => open.push(name),
-                Ok(_) | Err(_) => drop(names.insert(name)),
-            }
-        }
-    }
-    names.extend(refs::packed_below(repo, "refs/remotes/").unwrap_or_default());
-    // A symbolic ref is skipped; its target is looked at under its own name.
-    let read = |name: String| Some((name.clone(), refs::read(repo, &name).ok()??));
-    names.into_iter().filter_map(read).collect()
+/// The remote-tracking refs. A symbolic one is skipped; its target is looked at under its own name.
+fn remotes(repo: &Repo) -> Result<BTreeMap<String, ObjectId>> {
+    let refs = refs::read_all(repo)?.into_iter();
+    let remotes = refs.filter(|(name, _)| name.starts_with("refs/remotes/"));
+    Ok(remotes.filter_map(|(name, id)| Some((name, id?))).collect())
 }
 
 /// A commit that is missing, as in a shallow clone, has no parents.
 fn parents(repo: &Repo, commit: ObjectId) -> Vec<ObjectId> {
-    let body = repo.read(&commit, Kind::Commit).unwrap_or_default();
-    let lines = body.split(|&byte| byte == b'\n').take_while(|line| !line.is_empty());
-    let parents = lines.filter_map(|line| line.strip_prefix(b"parent "));
-    parents.filter_map(|hex| ObjectId::from_hex(hex).ok()).collect()
+    head::parents(&repo.read(&commit, Kind::Commit).unwrap_or_default()).collect()
 }
 
 /// Whether a ref and the directories above it have the right type, or do not exist: gix would block

@@ -204,7 +204,7 @@ impl<'a> Save<'a> {
         let theirs = Theirs { common_dir, own_index, name: &path, deadline };
         let held_repository = self.store.private.hold(&self.repo, &theirs, writer, left_out)?;
         left_out.extend(repository::history_left_out(&path, &held_repository));
-        if held_repository.new > 0 {
+        if held_repository.borrowed.new > 0 {
             self.repo = self.repo.refreshed();
         }
         let place = repository::RepositoryLocation {
@@ -255,16 +255,17 @@ impl<'a> Save<'a> {
         let (scan, repo) = (&mut draft.scan, &self.repo);
         let odb = repo.odb()?;
         let mut skipped = left_out;
-        let is_whole = own.as_ref().is_none_or(|own| own.held_repository.left_out.is_none());
+        let is_whole =
+            own.as_ref().is_none_or(|own| own.held_repository.borrowed.left_out.is_none());
         let (index, extra, stamp) =
             self.stage_in_time(index, is_whole, draft.deadline, writer, &mut skipped)?;
         let mut sinks = (0..reading::threads_for(scan))
             .map(|_| GitSink::storing(repo, writer, private))
             .collect::<Result<Vec<_>>>()?;
         let root = self.store.root.path();
-        skipped.extend(reading::read_parallel(root, scan, draft.deadline, &mut sinks)?);
+        skipped.extend(reading::read_all(root, scan, draft.deadline, &mut sinks)?);
         drop(sinks);
-        tree::build_fresh(repo, &mut scan.fresh, &mut skipped, |body, _| {
+        tree::build_fresh(repo, scan, &mut skipped, |body, _| {
             writer.add(ObjectKind::Tree, &body, odb)
         })?;
         let summary = summarize(scan);

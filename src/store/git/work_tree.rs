@@ -113,9 +113,8 @@ impl GitStore {
         let earlier = self.earlier_repo_of(id);
         let repo = earlier.as_ref().unwrap_or(&self.repo);
         let blobs = entries.iter().filter(|entry| entry.mode != GITLINK);
-        let ids = blobs.filter_map(|entry| ObjectId::try_from(&entry.id[..]).ok());
-        let lost = ids.filter(|id| !user.has(id));
-        lost.filter_map(|id| repo.read(&id, ObjectKind::Blob).ok()).collect()
+        let lost = blobs.filter(|entry| !user.has(&entry.id));
+        lost.filter_map(|entry| repo.read(&entry.id, ObjectKind::Blob).ok()).collect()
     }
 
     /// What [`GitStore::restore_index`] would do.

@@ -3,18 +3,17 @@
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     ffi::OsString,
-    fs::{self, File, OpenOptions},
+    fs::File,
     io::{self, Read, Write as _},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::{
         Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
 };
 
 use super::{
-    Objects, ObjectsGuard, PERMISSIONS, Taken, hash_of, id_names, id_of, names_in,
+    Objects, ObjectsGuard, Taken, hash_of, id_names, id_of,
     pack::{OBJECT_MAX_BYTES, PackWriter},
     packs::Packs,
 };
@@ -22,8 +21,8 @@ use crate::{
     crash,
     error::{Error, Result},
     fs::{
-        Dir, FileBuffer, Holes, Lock, SYNCS_FILE_SYSTEMS, all_at_once, create_private_dirs,
-        hand_over, reflink, sync_dir,
+        Dir, FileBuffer, Holes, Lock, SYNCS_FILE_SYSTEMS, TemporaryName, all_at_once,
+        create_private_dirs, list_names, reflink, sync_dir,
     },
     model::ContentId,
 };
@@ -47,11 +46,11 @@ pub struct Batch<'a> {
     reflinks: AtomicBool,
 }
 
-/// Objects under temporary names, which are removed on drop.
+/// Objects under temporary names.
 #[derive(Debug, Default)]
 struct NewObjects {
-    pack: Option<(PathBuf, PackWriter)>,
-    large: HashMap<ContentId, PathBuf>,
+    pack: Option<(TemporaryName, PackWriter)>,
+    large: HashMap<ContentId, TemporaryName>,
 }
 
 impl NewObjects {
@@ -61,25 +60,18 @@ impl NewObjects {
     }
 
     /// The pack, begun if need be.
-    fn pack(&mut self, dir: &Path) -> Result<&mut (PathBuf, PackWriter)> {
+    fn pack(&mut self, dir: &Path) -> Result<&mut (TemporaryName, PackWriter)> {
         let pack = if let Some(pack) = self.pack.take() {
             pack
         } else {
-            let (path, file) = temporary(dir)?;
-            (path, PackWriter::new(file))
+            let (name, file) = temporary(dir)?;
+            (name, PackWriter::new(file))
         };
         Ok(self.pack.insert(pack))
     }
 
     fn count(&self) -> usize {
         self.pack.as_ref().map_or(0, |(_, pack)| pack.count()) + self.large.len()
-    }
-}
-
-impl Drop for NewObjects {
-    fn drop(&mut self) {
-        let pack = self.pack.iter().map(|(path, _)| path);
-        pack.chain(self.large.values()).for_each(|path| discard(path));
     }
 }
 
@@ -158,9 +150,8 @@ impl<'a> Batch<'a> {
         let Self { objects, lock, new, .. } = self;
         let mut added = new.into_inner().unwrap_or_else(PoisonError::into_inner);
         let new = added.count();
-        let pack = added.pack.take().map(|(path, pack)| {
-            publish_pack(&objects.packs_dir(), &path, pack).inspect_err(|_| discard(&path))
-        });
+        let pack = added.pack.take();
+        let pack = pack.map(|(name, pack)| publish_pack(&objects.packs_dir(), name, pack));
         let pack = pack.transpose()?;
         if !added.large.is_empty() {
             added.publish_large(&objects.dir)?;
@@ -190,7 +181,7 @@ impl<'a> Batch<'a> {
     /// Whether there is a directory for the file of an object: in a store of packs there seldom is,
     /// and so there is nothing to look for.
     fn may_be_loose(&self, id: &ContentId) -> bool {
-        let list = || names_in(&self.objects.dir).unwrap_or_default().into_iter().collect();
+        let list = || list_names(&self.objects.dir).unwrap_or_default().into_iter().collect();
         self.fans.get_or_init(list).contains(&*OsString::from(id_names(id).0))
     }
 
@@ -199,29 +190,25 @@ impl<'a> Batch<'a> {
         if is_held || added.contains(&id) {
             return Ok(());
         }
-        let (path, pack) = added.pack(&self.objects.dir)?;
-        pack.push(id, bytes).map_err(Error::io("write", path))
+        let (name, pack) = added.pack(&self.objects.dir)?;
+        pack.push(id, bytes).map_err(Error::io("write", name.path()))
     }
 
     /// Copies and hashes in one pass, or clones `file` and hashes the clone. `copy_file_range` would
     /// save nothing: the hash reads every byte anyway.
     fn put_large(&self, from: &mut dyn Read, file: Option<&File>) -> Result<Taken> {
-        let (path, mut copy) = temporary(&self.objects.dir)?;
-        let taken = if file.is_some_and(|file| self.clone_file(file, (&mut copy, &path))) {
-            hash_of(&mut copy).map_err(Error::io("read", &path)).map(Ok)
+        let (name, mut copy) = temporary(&self.objects.dir)?;
+        let path = name.path();
+        let taken = if file.is_some_and(|file| self.clone_file(file, (&mut copy, path))) {
+            hash_of(&mut copy).map_err(Error::io("read", path)).map(Ok)
         } else {
-            copy_hashed(from, &mut copy, &path)
+            copy_hashed(from, &mut copy, path)
         };
-        let Ok(Ok((id, size))) = taken else {
-            discard(&path);
-            return taken;
-        };
+        let Ok(Ok((id, size))) = taken else { return taken };
         let mut added = self.added();
         let is_held = self.objects.loose_size(&id).is_ok_and(|there| there == size);
-        if is_held || added.contains(&id) {
-            discard(&path);
-        } else {
-            added.large.insert(id, path);
+        if !is_held && !added.contains(&id) {
+            added.large.insert(id, name);
         }
         Ok(Ok((id, size)))
     }
@@ -238,14 +225,14 @@ impl<'a> Batch<'a> {
 }
 
 /// Names a pack in `dir` once it is on the disk. An equal one may be damaged, so it is replaced.
-fn publish_pack(dir: &Path, path: &Path, pack: PackWriter) -> Result<PathBuf> {
+fn publish_pack(dir: &Path, temporary: TemporaryName, pack: PackWriter) -> Result<PathBuf> {
     let is_first = !dir.is_dir();
     create_private_dirs(dir)?;
     crash::point("pack-write");
-    let name = pack.finish().map_err(Error::io("write", path))?;
+    let name = pack.finish().map_err(Error::io("write", temporary.path()))?;
     crash::point("pack-rename");
     let to = dir.join(name);
-    fs::rename(path, &to).map_err(Error::io("write", &to))?;
+    temporary.rename(&to).map_err(Error::io("write", &to))?;
     crash::point("pack-renamed");
     sync_dir(dir)?;
     dir.parent().filter(|_| is_first).map_or(Ok(()), sync_dir)?;
@@ -254,55 +241,36 @@ fn publish_pack(dir: &Path, path: &Path, pack: PackWriter) -> Result<PathBuf> {
 
 impl NewObjects {
     fn publish_large(&mut self, dir: &Path) -> Result<()> {
-        let paths: Vec<&PathBuf> = self.large.values().collect();
+        let paths: Vec<&Path> = self.large.values().map(TemporaryName::path).collect();
         sync_each(dir, &paths, |path| {
             File::open(path).and_then(|file| file.sync_data()).map_err(Error::io("sync", path))
         })?;
         let mut fans = BTreeSet::new();
-        for (id, path) in &self.large {
-            let (fan, name) = id_names(id);
+        for (id, temporary) in self.large.drain() {
+            let (fan, name) = id_names(&id);
             let fan = dir.join(fan);
             create_private_dirs(&fan)?;
             // Another process may have added it meanwhile. The content is the same, so either may
             // win.
             let to = fan.join(name);
-            fs::rename(path, &to).map_err(Error::io("write", &to))?;
+            temporary.rename(&to).map_err(Error::io("write", &to))?;
             fans.insert(fan);
         }
-        self.large.clear();
         fans.insert(dir.to_owned());
-        let fans: Vec<&PathBuf> = fans.iter().collect();
+        let fans: Vec<&Path> = fans.iter().map(PathBuf::as_path).collect();
         sync_each(dir, &fans, sync_dir)
     }
 }
 
-fn sync_each(
-    dir: &Path,
-    paths: &[&PathBuf],
-    sync: impl Fn(&Path) -> Result<()> + Sync,
-) -> Result<()> {
+fn sync_each(dir: &Path, paths: &[&Path], sync: impl Fn(&Path) -> Result<()> + Sync) -> Result<()> {
     if SYNCS_FILE_SYSTEMS && paths.len() > SYNC_EACH_MAX {
         return Dir::open(dir).and_then(|dir| dir.sync_files()).map_err(Error::io("sync", dir));
     }
     all_at_once(paths, |path| sync(path))
 }
 
-fn temporary(dir: &Path) -> Result<(PathBuf, File)> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = dir.join(format!("tmp-{}-{number}", std::process::id()));
-        let mut options = OpenOptions::new();
-        match options.read(true).write(true).create_new(true).mode(PERMISSIONS).open(&path) {
-            Ok(file) => {
-                hand_over(&file, &path);
-                return Ok((path, file));
-            }
-            // Another process with the same id: a dead one, or one in another container.
-            Err(err) if err.kind() == io::ErrorKind::AlreadyExists => (),
-            Err(err) => return Err(Error::io("make", &path)(err)),
-        }
-    }
+fn temporary(dir: &Path) -> Result<(TemporaryName, File)> {
+    TemporaryName::create(dir, "tmp-").map_err(Error::io("make a file in", dir))
 }
 
 /// A reader that keeps a copy of what it passes on.
@@ -335,9 +303,4 @@ fn copy_hashed(from: &mut dyn Read, to: &mut File, path: &Path) -> Result<Taken>
 
 fn rewind(mut file: &File) -> io::Result<()> {
     io::Seek::rewind(&mut file)
-}
-
-/// Removes a temporary file of ours. If that fails, it is removed an hour later.
-fn discard(path: &Path) {
-    let _gone = fs::remove_file(path);
 }

@@ -30,14 +30,12 @@ use self::packs::Packs;
 pub(super) use self::rewrite::PackContents;
 use crate::{
     error::{Error, Result},
-    fs::{Lock, create_private_dirs, now_ns, open_options},
+    fs::{Lock, create_private_dirs, list_names, now_ns, open_options},
     model::ContentId,
 };
 
 /// The directory with the packs.
 const PACKS: &str = "packs";
-/// Read-only even for the owner, because objects are never written in place.
-const PERMISSIONS: u32 = 0o400;
 /// No write takes an hour, so a temporary file this old has no owner.
 const STALE_NS: i64 = 3_600_000_000_000;
 
@@ -228,9 +226,9 @@ impl Objects {
     /// The ids of the objects that have a file of their own.
     pub(super) fn loose_ids(&self) -> Result<Vec<ContentId>> {
         let mut ids = Vec::new();
-        for fan in names_in(&self.dir)? {
+        for fan in list_names(&self.dir)? {
             let Some(fan) = fan.to_str().filter(|name| name.len() == 2) else { continue };
-            for rest in names_in(&self.dir.join(fan))? {
+            for rest in list_names(&self.dir.join(fan))? {
                 let rest = rest.to_str().unwrap_or_default();
                 ids.extend(ContentId::parse(&format!("{fan}{rest}")).filter(is_ours));
             }
@@ -242,7 +240,7 @@ impl Objects {
     /// those older than an hour.
     pub fn remove_stale(&self, everything: bool) -> Result<()> {
         let oldest = now_ns().saturating_sub(STALE_NS);
-        for name in names_in(&self.dir)? {
+        for name in list_names(&self.dir)? {
             let path = self.dir.join(&name);
             let is_temporary = name.as_encoded_bytes().starts_with(b"tmp-");
             let is_old = || crate::fs::stat_path(&path).is_ok_and(|stamp| stamp.mtime_ns < oldest);
@@ -344,22 +342,6 @@ fn unopened(id: &ContentId, path: &Path, err: io::Error) -> Error {
     match err.kind() {
         io::ErrorKind::NotFound => Error::damaged(object(id), "it is missing"),
         _ => Error::io("open", path)(err),
-    }
-}
-
-/// The names in a directory of ours; empty if it does not exist.
-pub(crate) fn names_in(path: &Path) -> Result<Vec<std::ffi::OsString>> {
-    match fs::read_dir(path) {
-        Ok(entries) => entries
-            .map(|entry| entry.map(|entry| entry.file_name()))
-            .collect::<io::Result<_>>()
-            .map_err(Error::io("list", path)),
-        Err(err)
-            if matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
-        {
-            Ok(Vec::new())
-        }
-        Err(err) => Err(Error::io("list", path)(err)),
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::{path::Path, sync::Arc};
 
-use super::{names_in, pack, pack::Pack};
+use super::{pack, pack::Pack};
 use crate::{
     error::{Error, Result},
+    fs::list_names,
     model::ContentId,
 };
 
@@ -16,7 +17,7 @@ impl Packs {
     /// Lists the packs in `dir`. Those in `known` are not opened again, unless they were damaged: an
     /// intact one may have taken the place of one.
     pub(super) fn list(dir: &Path, known: &Self) -> Result<Self> {
-        let mut names = names_in(dir)?;
+        let mut names = list_names(dir)?;
         names.retain(|name| name.to_str().is_some_and(pack::is_name));
         names.sort();
         let mut packs = Vec::with_capacity(names.len());

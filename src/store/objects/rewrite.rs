@@ -52,7 +52,7 @@ impl Objects {
     /// How many packs there are.
     pub(in crate::store) fn pack_count(&self) -> usize {
         let is_pack = |name: &OsString| name.to_str().is_some_and(is_name);
-        let names = super::names_in(&self.packs_dir()).unwrap_or_default();
+        let names = crate::fs::list_names(&self.packs_dir()).unwrap_or_default();
         names.iter().filter(|name| is_pack(name)).count()
     }
 

@@ -28,7 +28,7 @@ fn soon() -> Instant {
 }
 
 fn packs(fixture: &TempObjects) -> Vec<PathBuf> {
-    let names = names_in(&fixture.0.packs_dir()).unwrap();
+    let names = list_names(&fixture.0.packs_dir()).unwrap();
     names.iter().map(|name| fixture.0.packs_dir().join(name)).collect()
 }
 
@@ -89,9 +89,9 @@ fn what_is_not_published_leaves_nothing() {
     let fixture = TempObjects::new("dropped");
     let batch = fixture.0.batch(soon()).unwrap();
     batch.put_bytes(b"x").unwrap();
-    assert_eq!(names_in(&fixture.0.dir).unwrap().len(), 1);
+    assert_eq!(list_names(&fixture.0.dir).unwrap().len(), 1);
     drop(batch);
-    assert_eq!(names_in(&fixture.0.dir).unwrap().len(), 0);
+    assert_eq!(list_names(&fixture.0.dir).unwrap().len(), 0);
 }
 
 #[test]

@@ -27,6 +27,14 @@ use crate::{
     model::Stamp,
 };
 
+/// The flags of an entry that a checkpoint keeps, with their names: only the name is staged; it is
+/// missing from the worktree on purpose; git is told not to check the file for changes.
+const KEPT_FLAGS: [(Flags, &str); 3] = [
+    (Flags::INTENT_TO_ADD, "intent-to-add"),
+    (Flags::SKIP_WORKTREE, "skip-worktree"),
+    (Flags::ASSUME_VALID, "assume-unchanged"),
+];
+
 /// One entry of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
@@ -35,65 +43,30 @@ pub struct IndexEntry {
     /// Its mode: 100644, 100755, 120000 or 160000, in octal.
     pub mode: u32,
     /// Its object.
-    pub id: Vec<u8>,
+    pub id: ObjectId,
     /// 0, or 1 to 3 if it is unmerged.
     pub stage: u8,
-    /// `intent-to-add`, `skip-worktree`, `assume-unchanged`.
-    pub flags: IndexFlags,
+    /// Those of [`kept_flags`].
+    pub flags: Flags,
 }
 
-/// The flags of an index entry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IndexFlags {
-    /// Only the name is staged.
-    pub intent_to_add: bool,
-    /// It is missing from the worktree on purpose.
-    pub skip_worktree: bool,
-    /// Git is told not to check the file for changes.
-    pub assume_unchanged: bool,
+/// Those flags that a checkpoint keeps.
+pub(in crate::store) fn kept_flags(flags: Flags) -> Flags {
+    KEPT_FLAGS.iter().fold(Flags::empty(), |kept, (flag, _)| kept | flags & *flag)
 }
 
-impl IndexFlags {
-    fn of(flags: Flags) -> Self {
-        Self {
-            intent_to_add: flags.contains(Flags::INTENT_TO_ADD),
-            skip_worktree: flags.contains(Flags::SKIP_WORKTREE),
-            assume_unchanged: flags.contains(Flags::ASSUME_VALID),
-        }
-    }
+fn flags_text(flags: Flags) -> String {
+    let set = KEPT_FLAGS.iter().filter(|(flag, _)| flags.contains(*flag));
+    let names: Vec<&str> = set.map(|(_, name)| *name).collect();
+    if names.is_empty() { "-".to_owned() } else { names.join(",") }
+}
 
-    fn text(self) -> String {
-        let words = [
-            (self.intent_to_add, "intent-to-add"),
-            (self.skip_worktree, "skip-worktree"),
-            (self.assume_unchanged, "assume-unchanged"),
-        ];
-        let set: Vec<_> = words.iter().filter(|(set, _)| *set).map(|(_, word)| *word).collect();
-        if set.is_empty() { "-".to_owned() } else { set.join(",") }
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        let mut flags = Self::default();
-        for word in text.split(',').filter(|word| *word != "-") {
-            match word {
-                "intent-to-add" => flags.intent_to_add = true,
-                "skip-worktree" => flags.skip_worktree = true,
-                "assume-unchanged" => flags.assume_unchanged = true,
-                _ => return None,
-            }
-        }
-        Some(flags)
-    }
-
-    /// As the bits that git uses.
-    pub(in crate::store) fn bits(self) -> Flags {
-        let mut flags = Flags::empty();
-        flags.set(Flags::INTENT_TO_ADD, self.intent_to_add);
-        flags.set(Flags::SKIP_WORKTREE, self.skip_worktree);
-        flags.set(Flags::ASSUME_VALID, self.assume_unchanged);
-        flags.set(Flags::EXTENDED, self.intent_to_add || self.skip_worktree);
-        flags
-    }
+fn parse_flags(text: &str) -> Option<Flags> {
+    let mut names = text.split(',').filter(|name| *name != "-");
+    names.try_fold(Flags::empty(), |flags, name| {
+        let (flag, _) = KEPT_FLAGS.iter().find(|(_, known)| *known == name)?;
+        Some(flags | *flag)
+    })
 }
 
 /// The stamp of the index, which tells whether it has changed. Zeros if there is no index.
@@ -139,7 +112,7 @@ pub(in crate::store) fn stage_alike(hash: gix::hash::Kind, a: &[u8], b: &[u8]) -
     };
     let (a, b) = (parse(a)?, parse(b)?);
     let key = |state: &State, entry: &Entry| {
-        let (path, flags) = (entry.path(state).to_vec(), IndexFlags::of(entry.flags));
+        let (path, flags) = (entry.path(state).to_vec(), kept_flags(entry.flags));
         (path, entry.id, entry.mode, entry.stage_raw(), flags)
     };
     let is_same = |(x, y): (&Entry, &Entry)| key(&a, x) == key(&b, y);
@@ -173,8 +146,8 @@ pub(in crate::store) fn build(
     let mut entries = index.entries().map_err(damaged)?;
     while let Some(entry) = entries.read_next().map_err(damaged)? {
         check_path(entry.path)?;
-        let flags = IndexFlags::of(entry.flags);
-        if entry.stage() > 0 || flags != IndexFlags::default() {
+        let flags = kept_flags(entry.flags);
+        if entry.stage() > 0 || !flags.is_empty() {
             put_extra(&mut extra, &entry, flags);
         }
         if entry.is_in_trees() {
@@ -187,8 +160,8 @@ pub(in crate::store) fn build(
     }
 }
 
-fn put_extra(out: &mut Vec<u8>, entry: &DecodedEntry<'_>, flags: IndexFlags) {
-    let (mode, stage, flags) = (entry.mode.bits(), entry.stage(), flags.text());
+fn put_extra(out: &mut Vec<u8>, entry: &DecodedEntry<'_>, flags: Flags) {
+    let (mode, stage, flags) = (entry.mode.bits(), entry.stage(), flags_text(flags));
     write!(out, "{mode:06o} {} {stage} {flags} ", entry.id).expect("memory takes every write");
     out.extend_from_slice(entry.path);
     out.push(0);
@@ -341,7 +314,7 @@ pub(in crate::store) fn kept_entries(
                 dirs.push(([&path[..], b"/"].concat(), id));
             } else {
                 let mode = u32::from(kind as u16);
-                let (id, flags) = (id.as_slice().to_vec(), IndexFlags::default());
+                let flags = Flags::empty();
                 found.insert((path.clone(), 0), IndexEntry { path, mode, id, stage: 0, flags });
             }
         }
@@ -374,9 +347,9 @@ fn parse_record(record: &[u8]) -> Option<IndexEntry> {
     let mut fields = record.splitn(5, |&byte| byte == b' ');
     let mut text = || str::from_utf8(fields.next()?).ok();
     let mode = u32::from_str_radix(text()?, 8).ok()?;
-    let id = ObjectId::from_hex(text()?.as_bytes()).ok()?.as_slice().to_vec();
+    let id = ObjectId::from_hex(text()?.as_bytes()).ok()?;
     let stage = text()?.parse().ok().filter(|&stage| stage <= 3)?;
-    let flags = IndexFlags::parse(text()?)?;
+    let flags = parse_flags(text()?)?;
     let path = fields.next()?.to_vec();
     check_path(&path).ok()?;
     Some(IndexEntry { path, mode, id, stage, flags })

@@ -23,14 +23,14 @@ use gix::{
 };
 
 use super::{
-    files::{Temporary, subdir},
+    files::subdir,
     loose::LooseObjects,
     pack::{Deflater, GitPackWriter, Packed},
     repo::{Odb, Repo, name},
 };
 use crate::{
     error::{Error, Result},
-    fs::{all_at_once, sync_dir},
+    fs::{TemporaryName, all_at_once, sync_dir},
 };
 
 /// A loose object is one file and one sync; a pack is two of each, whatever is in it. Maintenance
@@ -78,7 +78,7 @@ struct WriterState {
     trees: HashMap<ObjectId, Vec<u8>>,
     trees_bytes: usize,
     pack: Option<GitPackWriter>,
-    large: Vec<(ObjectId, Temporary, File)>,
+    large: Vec<(ObjectId, TemporaryName, File)>,
 }
 
 impl ObjectWriter {
@@ -196,7 +196,7 @@ impl ObjectWriter {
             return Ok(Some(id));
         }
         let (temporary, file) =
-            Temporary::create(&self.objects, "tmp_obj_").map_err(Large::Write)?;
+            TemporaryName::create(&self.objects, "tmp_obj_").map_err(Large::Write)?;
         let (file, id) = write_stream(self.hash, size, from().map_err(Large::Read)?, file)?;
         let Some(id) = id else { return Ok(None) };
         if self.is_needed(id, odb) {
@@ -357,8 +357,8 @@ fn write_loose(
     id: ObjectId,
     body: &[u8],
     deflater: &mut Deflater,
-) -> io::Result<(ObjectId, Temporary, File)> {
-    let (temporary, mut file) = Temporary::create(objects, "tmp_obj_")?;
+) -> io::Result<(ObjectId, TemporaryName, File)> {
+    let (temporary, mut file) = TemporaryName::create(objects, "tmp_obj_")?;
     let header = format!("{kind} {}\0", body.len());
     let mut squeezed = Vec::new();
     deflater.deflate(&[header.as_bytes(), body], &mut squeezed);
@@ -370,7 +370,7 @@ fn write_loose(
 /// kind commits the file system's journal for all.
 fn give_names(
     objects: &Path,
-    loose: Vec<(ObjectId, Temporary, File)>,
+    loose: Vec<(ObjectId, TemporaryName, File)>,
 ) -> io::Result<HashSet<PathBuf>> {
     let files: Vec<_> = loose.iter().map(|(_, _, file)| file).collect();
     all_at_once(&files, |file| file.sync_data())?;
@@ -379,7 +379,7 @@ fn give_names(
         let hex = id.to_string();
         let is_new = !objects.join(&hex[..2]).is_dir();
         let dir = subdir(objects, &hex[..2])?;
-        temporary.rename(&dir.join(&hex[2..]))?;
+        temporary.rename_unless_taken(&dir.join(&hex[2..]))?;
         dirs.insert(dir);
         if is_new {
             dirs.insert(objects.to_owned());
@@ -414,7 +414,7 @@ mod tests {
         for (bytes, level) in [(noise(long), 0), (vec![7; long], 1), (Vec::new(), 0)] {
             assert_eq!(level_for(&bytes).level(), level);
             let dir = std::env::temp_dir();
-            let (_temporary, file) = Temporary::create(&dir, "beforehand-large-").unwrap();
+            let (_temporary, file) = TemporaryName::create(&dir, "beforehand-large-").unwrap();
             let written = write_stream(HashKind::Sha1, bytes.len() as u64, &bytes[..], file);
             let Ok((mut file, Some(id))) = written else { panic!("it is not written") };
             assert_eq!(id, name(HashKind::Sha1, Kind::Blob, &bytes).unwrap());

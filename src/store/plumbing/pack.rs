@@ -5,7 +5,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
+    io::{self, BufWriter, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
 };
@@ -13,8 +13,8 @@ use std::{
 use flate2::{Compress, Compression, FlushCompress, Status};
 use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 
-use super::files::{Temporary, durable_rename};
-use crate::fs::{all_at_once, now_ns};
+use super::{files::durable_rename, repo::hash_of};
+use crate::fs::{TemporaryName, all_at_once, now_ns};
 
 /// Packs, and single objects in them, can have gigabytes.
 const COPIED_AT_ONCE: usize = 256 << 10;
@@ -101,7 +101,7 @@ fn put_header(kind: Kind, mut size: u64, out: &mut Vec<u8>) {
 pub(in crate::store) struct GitPackWriter {
     dir: PathBuf,
     file: BufWriter<File>,
-    temporary: Temporary,
+    temporary: TemporaryName,
     rows: Vec<(ObjectId, u32, u64)>,
     length: u64,
     hash: HashKind,
@@ -111,7 +111,7 @@ impl GitPackWriter {
     /// Starts a pack in the object directory `objects`.
     pub(in crate::store) fn begin(objects: &Path, hash: HashKind) -> io::Result<Self> {
         let dir = super::files::subdir(objects, "pack")?;
-        let (temporary, file) = Temporary::create(&dir, "tmp_pack_")?;
+        let (temporary, file) = TemporaryName::create(&dir, "tmp_pack_")?;
         let mut file = BufWriter::with_capacity(256 << 10, file);
         file.write_all(b"PACK\0\0\0\x02\0\0\0\0")?;
         Ok(Self { dir, file, temporary, rows: Vec::new(), length: 12, hash })
@@ -178,17 +178,18 @@ impl GitPackWriter {
         let count = u32::try_from(rows.len()).map_err(|_| too_many())?;
         file.seek(SeekFrom::Start(8))?;
         file.write_all(&count.to_be_bytes())?;
-        let checksum = hash_of(&mut file, length, hash)?;
+        file.rewind()?;
+        let checksum = hash_of(hash, (&file).take(length))?;
         file.seek(SeekFrom::Start(length))?;
         file.write_all(checksum.as_slice())?;
         rows.sort_unstable_by_key(|row| row.0);
-        let (index, mut index_file) = Temporary::create(&dir, "tmp_idx_")?;
+        let (index, mut index_file) = TemporaryName::create(&dir, "tmp_idx_")?;
         index_file.write_all(&index_of(&rows, &checksum, hash)?)?;
         all_at_once(&[&file, &index_file], |file| file.sync_data())?;
         // The index comes last: git ignores a pack without one.
         let path = dir.join(format!("pack-{}.pack", unused_name(&checksum, hash)?));
-        temporary.rename(&path)?;
-        index.rename(&path.with_extension("idx"))?;
+        temporary.rename_unless_taken(&path)?;
+        index.rename_unless_taken(&path.with_extension("idx"))?;
         Ok(path)
     }
 }
@@ -207,19 +208,6 @@ fn unused_name(checksum: &ObjectId, hash: HashKind) -> io::Result<ObjectId> {
 
 fn too_many() -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, "more objects than a pack can have")
-}
-
-fn hash_of(file: &mut File, length: u64, hash: HashKind) -> io::Result<ObjectId> {
-    file.seek(SeekFrom::Start(0))?;
-    let mut hasher = gix::hash::hasher(hash);
-    let mut reader = BufReader::with_capacity(256 << 10, file.take(length));
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        match reader.read(&mut buffer)? {
-            0 => return hasher.try_finalize().map_err(|err| io::Error::other(err.to_string())),
-            read => hasher.update(&buffer[..read]),
-        }
-    }
 }
 
 /// The index file, version 2, for sorted rows.

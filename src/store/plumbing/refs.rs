@@ -10,9 +10,7 @@ mod packed;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{self, OpenOptions},
-    io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt,
+    io,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
 };
@@ -25,8 +23,8 @@ use super::repo::Repo;
 use crate::{
     error::{Error, Result},
     fs::{
-        Dir, Listed, PendingFile, all_at_once, c_name, create_private_dirs, hand_over, in_halves,
-        read_small, sync_dir,
+        Dir, Listed, PendingFile, all_at_once, c_name, create_private_dirs, in_halves, is_absent,
+        list_names, read_small, remove_if_there, sync_dir,
     },
     model::{CheckpointId, Kind},
 };
@@ -104,7 +102,7 @@ impl Refs {
 
     /// Looks for a checkpoint's ref under other worktrees.
     fn elsewhere(repo: &Repo, id: CheckpointId) -> Result<Option<String>> {
-        for worktree in names_in(&repo.common_dir.join(CHECKPOINTS))? {
+        for worktree in list_names(&repo.common_dir.join(CHECKPOINTS))? {
             let name = format!("{CHECKPOINTS}{}/{id}", worktree.to_string_lossy());
             if repo.common_dir.join(&name).is_file() {
                 return Ok(Some(name));
@@ -117,7 +115,7 @@ impl Refs {
     /// All checkpoints of this worktree that have a ref.
     pub(in crate::store) fn list(&self, repo: &Repo) -> Result<BTreeSet<CheckpointId>> {
         let prefix = format!("{CHECKPOINTS}{}/", self.worktree);
-        let mut found: BTreeSet<_> = names_in(&repo.common_dir.join(&prefix))?
+        let mut found: BTreeSet<_> = list_names(&repo.common_dir.join(&prefix))?
             .iter()
             .filter_map(|name| checkpoint_name(name.as_encoded_bytes()))
             .collect();
@@ -149,19 +147,18 @@ impl Refs {
         let list = PackedList::with(repo, &refs);
         let written = match &list {
             Some(list) => vec![list.write(repo)?],
-            None => refs
-                .iter()
-                .map(|(name, id)| PendingRef::of(repo, name, *id))
-                .collect::<Result<_>>()?,
+            None => {
+                refs.iter().map(|(name, id)| pending_ref(repo, name, *id)).collect::<Result<_>>()?
+            }
         };
-        let waits = names.iter().map(|dir| Wait::Dir(dir)).chain([Wait::Record(&record)]);
-        let waits: Vec<Wait<'_>> = waits.chain(written.iter().map(Wait::Ref)).collect();
+        let waits = names.iter().map(|dir| Wait::Dir(dir)).chain([Wait::File(&record)]);
+        let waits: Vec<Wait<'_>> = waits.chain(written.iter().map(Wait::File)).collect();
         all_at_once(&waits, Wait::sync)?;
         let mut dirs: BTreeSet<PathBuf> =
-            written.iter().filter_map(|it| it.path.parent().map(Path::to_owned)).collect();
+            written.iter().filter_map(|it| it.path().parent().map(Path::to_owned)).collect();
         dirs.insert(checkpoints.to_owned());
         record.publish()?;
-        written.into_iter().rev().try_for_each(PendingRef::publish)?;
+        written.into_iter().rev().try_for_each(publish)?;
         all_at_once(&dirs.iter().collect::<Vec<_>>(), |dir| sync_dir(dir))?;
         // A file stands before what the list says. An anchor that comes back with a power cut is only not trusted.
         list.map_or(Ok(()), |_| refs.iter().try_for_each(|(name, _)| remove_file(repo, name)))
@@ -221,16 +218,14 @@ pub(in crate::store) struct NewRefs {
 /// What a new checkpoint waits for.
 enum Wait<'a> {
     Dir(&'a Path),
-    Record(&'a PendingFile),
-    Ref(&'a PendingRef),
+    File(&'a PendingFile),
 }
 
 impl Wait<'_> {
     fn sync(&self) -> Result<()> {
         match self {
             Self::Dir(dir) => sync_dir(dir),
-            Self::Record(record) => record.sync(),
-            Self::Ref(written) => written.sync(),
+            Self::File(file) => file.sync(),
         }
     }
 }
@@ -238,91 +233,53 @@ impl Wait<'_> {
 /// Makes temporary names within one process unique.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// A ref file that has been written but not renamed yet.
-struct PendingRef {
-    path: PathBuf,
-    lock: PathBuf,
-    file: fs::File,
-    is_done: bool,
+/// A ref in a file of its own, which is not renamed yet.
+fn pending_ref(repo: &Repo, name: &str, id: ObjectId) -> Result<PendingFile> {
+    let path = repo.common_dir.join(name);
+    if let Some(dir) = path.parent() {
+        create_private_dirs(dir)?;
+    }
+    // Git does not take a file of this name for a ref. Another process may write the same ref
+    // at the same time.
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let mut lock = path.clone().into_os_string();
+    lock.push(format!(".{}-{number}.lock", std::process::id()));
+    PendingFile::write_as(lock.into(), &path, format!("{id}\n").as_bytes())
 }
 
-impl PendingRef {
-    /// A ref in a file of its own.
-    fn of(repo: &Repo, name: &str, id: ObjectId) -> Result<Self> {
-        let path = repo.common_dir.join(name);
-        if let Some(dir) = path.parent() {
-            create_private_dirs(dir)?;
-        }
-        // Git does not take a file of this name for a ref. Another process may write the same ref
-        // at the same time.
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let mut lock = path.clone().into_os_string();
-        lock.push(format!(".{}-{number}.lock", std::process::id()));
-        Self::new(path, PathBuf::from(lock), format!("{id}\n").as_bytes())
+fn publish(new: PendingFile) -> Result<()> {
+    let path = new.path().to_owned();
+    if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        // A directory of that name is not a ref of ours.
+        crate::fs::remove_tree(&path).map_err(Error::io("remove", &path))?;
     }
-
-    /// Writes `bytes` to the file `lock`, which is to be called `path`.
-    fn new(path: PathBuf, lock: PathBuf, bytes: &[u8]) -> Result<Self> {
-        let _left_by_a_killed_process = fs::remove_file(&lock);
-        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&lock);
-        let file = opened.map_err(Error::io("write", &lock))?;
-        hand_over(&file, &lock);
-        let written = Self { path, lock, file, is_done: false };
-        (&written.file).write_all(bytes).map_err(Error::io("write", &written.lock))?;
-        Ok(written)
-    }
-
-    fn sync(&self) -> Result<()> {
-        self.file.sync_all().map_err(Error::io("sync", &self.lock))
-    }
-
-    fn publish(mut self) -> Result<()> {
-        if self.path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-            // A directory of that name is not a ref of ours.
-            crate::fs::remove_tree(&self.path).map_err(Error::io("remove", &self.path))?;
-        }
-        fs::rename(&self.lock, &self.path).map_err(Error::io("write", &self.path))?;
-        self.is_done = true;
-        Ok(())
-    }
-
-    /// The same; on the disk when it returns.
-    fn publish_synced(self) -> Result<()> {
-        self.sync()?;
-        let dir = self.path.parent().map(Path::to_owned);
-        self.publish()?;
-        dir.map_or(Ok(()), |dir| sync_dir(&dir))
-    }
+    new.replace().map_err(Error::io("write", &path))
 }
 
-impl Drop for PendingRef {
-    fn drop(&mut self) {
-        if !self.is_done {
-            let _gone = fs::remove_file(&self.lock);
-        }
-    }
+/// The same; on the disk when it returns.
+fn publish_synced(new: PendingFile) -> Result<()> {
+    new.sync()?;
+    let dir = new.path().parent().map(Path::to_owned);
+    publish(new)?;
+    dir.map_or(Ok(()), |dir| sync_dir(&dir))
 }
 
 /// Points a ref of ours at a tree; on the disk when it returns.
 pub(in crate::store) fn set(repo: &Repo, name: &str, id: ObjectId) -> Result<()> {
-    PendingRef::of(repo, name, id)?.publish_synced()
+    publish_synced(pending_ref(repo, name, id)?)
 }
 
 /// Deletes refs of ours. A missing one is not an error.
 pub(in crate::store) fn delete(repo: &Repo, names: &[String]) -> Result<()> {
     names.iter().try_for_each(|name| remove_file(repo, name))?;
     match PackedList::without(repo, names)? {
-        Some(list) => list.write(repo)?.publish_synced(),
+        Some(list) => publish_synced(list.write(repo)?),
         None => Ok(()),
     }
 }
 
 fn remove_file(repo: &Repo, name: &str) -> Result<()> {
-    let path = repo.common_dir.join(name);
-    match fs::remove_file(&path) {
-        Err(err) if !is_absent(&err) => Err(Error::io("remove", &path)(err)),
-        Ok(()) | Err(_) => Ok(()),
-    }
+    remove_if_there(&repo.common_dir.join(name)).map(drop)
 }
 
 /// Every ref of a repository, by full name.
@@ -490,19 +447,6 @@ pub(in crate::store) fn read(repo: &Repo, name: &str) -> Result<Option<ObjectId>
         packed_line(packed[begin..].lines().next()?).filter(|(_, found)| *found == name.as_bytes())
     });
     Ok(found.map(|(id, _)| id))
-}
-
-fn names_in(dir: &Path) -> Result<Vec<std::ffi::OsString>> {
-    let names = fs::read_dir(dir).and_then(|names| names.map(|it| Ok(it?.file_name())).collect());
-    match names {
-        // Something other than a directory is there; the records still name the trees.
-        Err(err) if is_absent(&err) => Ok(Vec::new()),
-        names => names.map_err(Error::io("list", dir)),
-    }
-}
-
-fn is_absent(err: &io::Error) -> bool {
-    matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 pub(in crate::store) fn full(name: &str) -> Result<gix::refs::FullName> {

@@ -6,6 +6,7 @@
 //! environment.
 
 use std::{
+    io::{self, Read},
     path::{Path, PathBuf},
     sync::{Mutex, OnceLock, PoisonError},
 };
@@ -52,18 +53,16 @@ impl Repo {
     /// Opens a repository that was just inspected.
     pub(in crate::store) fn looked_at(GitDirs { git_dir, common_dir, sha256 }: GitDirs) -> Self {
         let hash = if sha256 { HashKind::Sha256 } else { HashKind::Sha1 };
+        Self::new(git_dir, common_dir, hash)
+    }
+
+    fn new(git_dir: PathBuf, common_dir: PathBuf, hash: HashKind) -> Self {
         Self { git_dir, common_dir, hash, odb: OnceLock::new(), closed: Mutex::default() }
     }
 
     /// The repository in `dir`, which need not exist yet.
     pub(in crate::store) fn at(dir: &Path, hash: HashKind) -> Self {
-        Self {
-            git_dir: dir.to_owned(),
-            common_dir: dir.to_owned(),
-            hash,
-            odb: OnceLock::new(),
-            closed: Mutex::default(),
-        }
+        Self::new(dir.to_owned(), dir.to_owned(), hash)
     }
 
     /// The private repository in `dir`, which borrows from files in `linked`.
@@ -73,14 +72,7 @@ impl Repo {
 
     /// A copy that lists packs anew, because there may be new ones.
     pub(in crate::store) fn refreshed(&self) -> Self {
-        let (git_dir, common_dir) = (self.git_dir.clone(), self.common_dir.clone());
-        Self {
-            git_dir,
-            common_dir,
-            hash: self.hash,
-            odb: OnceLock::new(),
-            closed: Mutex::default(),
-        }
+        Self::new(self.git_dir.clone(), self.common_dir.clone(), self.hash)
     }
 
     /// The object database.
@@ -262,6 +254,18 @@ pub(in crate::store) fn content(id: &oid) -> Content {
 pub(in crate::store) fn name(hash: HashKind, kind: Kind, body: &[u8]) -> Result<ObjectId> {
     gix::objs::compute_hash(hash, kind, body)
         .map_err(|err| Error::damaged("an object's name", err.to_string()))
+}
+
+/// The hash of everything that `from` yields.
+pub(in crate::store) fn hash_of(hash: HashKind, mut from: impl Read) -> io::Result<ObjectId> {
+    let mut hasher = gix::hash::hasher(hash);
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match from.read(&mut buffer)? {
+            0 => return hasher.try_finalize().map_err(|err| io::Error::other(err.to_string())),
+            count => hasher.update(&buffer[..count]),
+        }
+    }
 }
 
 /// The blob id that git gives to these bytes.

@@ -78,12 +78,17 @@ fn state_of(
 ) -> Result<State> {
     let mut new = State::new(hash);
     for entry in entries {
-        let id = object_id(hash, entry)?;
+        let id = entry.id;
+        if id.kind() != hash {
+            let why = "an entry has the hash of another kind of repository";
+            return Err(Error::damaged("index.extra", why));
+        }
         let mode = Mode::from_bits(entry.mode)
             .ok_or_else(|| Error::damaged("index.extra", "an entry has an unknown mode"))?;
         let stat = seen_before.get(&(&entry.path[..], entry.stage, id, entry.mode)).copied();
         let stage = Flags::from_stage(stage_of(entry.stage));
-        let flags = entry.flags.bits() | stage;
+        let mut flags = entry.flags | stage;
+        flags.set(Flags::EXTENDED, flags.intersects(Flags::INTENT_TO_ADD | Flags::SKIP_WORKTREE));
         let path = entry.path.as_bstr();
         new.dangerously_push_entry(stat.unwrap_or_default(), id, flags, mode, path);
     }
@@ -100,14 +105,6 @@ fn present(repo: &Repo) -> State {
     match index::read(repo) {
         Ok(Some(present)) => present.into_parts().0,
         Ok(None) | Err(_) => State::new(repo.hash),
-    }
-}
-
-fn object_id(hash: gix::hash::Kind, entry: &IndexEntry) -> Result<ObjectId> {
-    if entry.id.len() == hash.len_in_bytes() {
-        Ok(ObjectId::from_bytes_or_panic(&entry.id))
-    } else {
-        Err(Error::damaged("index.extra", "an entry has the hash of another kind of repository"))
     }
 }
 
@@ -131,14 +128,13 @@ fn stats_of(index: &State) -> HashMap<EntryKey<'_>, Stat> {
 }
 
 fn is_same(state: &State, entries: &[IndexEntry]) -> bool {
-    let kept = Flags::INTENT_TO_ADD | Flags::SKIP_WORKTREE | Flags::ASSUME_VALID;
     state.entries().len() == entries.len()
         && state.entries().iter().zip(entries).all(|(now, then)| {
             now.path(state) == then.path.as_bstr()
-                && now.id.as_slice() == then.id
+                && now.id == then.id
                 && now.mode.bits() == then.mode
                 && now.stage_raw() == u32::from(then.stage)
-                && now.flags & kept == then.flags.bits() & kept
+                && index::kept_flags(now.flags) == then.flags
         })
 }
 
@@ -184,28 +180,24 @@ impl IndexLock {
     fn take(repo: &Repo) -> Result<Self> {
         let (beside, path) = (own(repo, BESIDE), own(repo, "index.lock"));
         sweep(repo)?;
-        let opened = OpenOptions::new().write(true).create_new(true).mode(0o666).open(&beside);
-        let file = opened.map_err(Error::io("make", &beside))?;
+        let create =
+            |path: &Path| OpenOptions::new().write(true).create_new(true).mode(0o666).open(path);
+        let file = create(&beside).map_err(Error::io("make", &beside))?;
         let mut lock = Self { path: PathBuf::new(), beside, file: None };
         file.try_lock().map_err(|_| busy(&lock.beside))?;
-        match fs::hard_link(&lock.beside, &path) {
-            Ok(()) => (lock.path, lock.file) = (path, Some(file)),
-            Err(err) if err.kind() == io::ErrorKind::AlreadyExists => return Err(busy(&path)),
+        let file = match fs::hard_link(&lock.beside, &path) {
+            Ok(()) => Ok(file),
+            Err(err) if err.kind() == io::ErrorKind::AlreadyExists => Err(err),
             // The file system has no hard links: we create a lock like git's own, which cannot be
             // recognized after a crash.
-            Err(_) => {
-                let opened =
-                    OpenOptions::new().write(true).create_new(true).mode(0o666).open(&path);
-                lock.file = match opened {
-                    Ok(file) => Some(file),
-                    Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {
-                        return Err(busy(&path));
-                    }
-                    Err(err) => return Err(Error::io("make", &path)(err)),
-                };
-                lock.path = path;
-            }
-        }
+            Err(_) => create(&path),
+        };
+        lock.file = match file {
+            Ok(file) => Some(file),
+            Err(err) if err.kind() == io::ErrorKind::AlreadyExists => return Err(busy(&path)),
+            Err(err) => return Err(Error::io("make", &path)(err)),
+        };
+        lock.path = path;
         Ok(lock)
     }
 

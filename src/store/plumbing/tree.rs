@@ -1,7 +1,5 @@
 //! Converts directories of a scan to git tree objects, and back.
 
-use std::collections::BTreeMap;
-
 use gix::{
     ObjectId,
     hash::{Kind as HashKind, oid},
@@ -10,14 +8,14 @@ use gix::{
 
 use super::{
     names::{ATTRIBUTES_MAX_BYTES, Bearer, escape, unescape},
-    repo::{Repo, content},
+    repo::{Repo, content, content_id},
 };
 use crate::{
     error::{Error, Result},
     model::{
-        ContentId, DefaultModes, DirPath, Directory, Entry, Fresh, Kind, ScanEntry, SkipReason,
-        Skipped,
+        ContentId, DefaultModes, DirPath, Directory, Entry, Kind, ScanEntry, SkipReason, Skipped,
     },
+    scan::Scan,
 };
 
 /// The entries of one tree object, sorted into git's order at the end.
@@ -67,26 +65,17 @@ fn kind_text(kind: EntryKind) -> &'static [u8] {
 /// and its entries. Entries without content are left out and added to `skipped`.
 pub(in crate::store) fn build_fresh(
     repo: &Repo,
-    fresh: &mut BTreeMap<DirPath, Fresh>,
+    scan: &mut Scan,
     skipped: &mut Vec<Skipped>,
     mut each: impl FnMut(Vec<u8>, &[ScanEntry]) -> Result<ObjectId>,
 ) -> Result<()> {
-    let paths: Vec<_> = fresh.keys().rev().cloned().collect();
-    for path in paths {
-        let Some(mut dir) = fresh.remove(&path) else { continue };
+    scan.name_directories(|path, all| {
         let mut tree = TreeBuilder::default();
-        for found in &mut dir.found {
-            if found.kind() == Some(Kind::Directory)
-                && let Some(below) = fresh.get(&DirPath(path.join(&found.name)))
-            {
-                found.content = below.id;
-            }
-            add_found(repo, &path, found, &mut tree, skipped);
+        for found in all {
+            add_found(repo, path, found, &mut tree, skipped);
         }
-        dir.id = Some(super::repo::content_id(&each(tree.finish(), &dir.found)?));
-        fresh.insert(path, dir);
-    }
-    Ok(())
+        each(tree.finish(), all).map(|id| content_id(&id))
+    })
 }
 
 fn add_found(

@@ -1,11 +1,10 @@
 //! Finds the state of a directory again after the directory has moved.
 //!
-//! A [`Registry`] is a directory of ours with one entry for each directory of the user's. An entry
-//! is itself a directory: its name is a hash of the user's path, and a small JSON file in it
-//! identifies the user's directory by five keys: `version`, `path` (escaped), `device`, `inode`
-//! and, if the file system records it, `birth`. If other directories were at that path before,
-//! `former` lists their `device`, `inode` and `birth`. Other keys are preserved. `roots/` is one
-//! registry, with `root.json`; other directories can be built the same way.
+//! The [`Registry`] is `roots/`, with one entry for each root. An entry is itself a directory: its
+//! name is a hash of the root's path, and `root.json` in it identifies the root by five keys:
+//! `version`, `path` (escaped), `device`, `inode` and, if the file system records it, `birth`. If
+//! other directories were at that path before, `former` lists their `device`, `inode` and `birth`.
+//! Other keys are preserved.
 //!
 //! The path comes first: an entry under the hash of a path belongs to that path, whatever is there
 //! now. Only a path without an entry is looked up by device, inode and birth time, which reads
@@ -22,15 +21,17 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::version::{VERSION, Versioned, from_json, to_json};
+use super::version::{Versioned, from_json, to_json};
 use crate::{
     crash,
     error::{Error, Result},
-    fs::{Lock, create_private_dirs, nature, read_small, replace_synced, sync_dir},
+    fs::{Lock, is_absent, nature, read_small, replace_synced, sync_dir},
     state::{StateDir, hash_name},
     store::escape::{escape_path, parse_path},
 };
 
+/// The file that describes a root, in its entry.
+const ROOT_FILE: &str = "root.json";
 /// Enough for a path and a few numbers.
 const SIZE_MAX_BYTES: u64 = 64 << 10;
 /// How long adopting an entry waits for a save that uses it: a hook has three seconds in all.
@@ -89,15 +90,16 @@ pub enum IdentityMatch {
     Nowhere,
 }
 
-/// A directory of ours with one entry for each known directory of the user's.
+/// The directory of ours with one entry for each root.
 #[derive(Clone, Debug)]
 pub struct Registry {
     dir: PathBuf,
-    file: &'static str,
-    deletions: Option<PathBuf>,
+    /// The lock that a garbage collection of the objects holds. Renaming an entry takes it shared,
+    /// after the entry's own lock, so that the collection does not miss an entry.
+    deletions: PathBuf,
 }
 
-/// An entry of a [`Registry`].
+/// An entry of the [`Registry`].
 #[derive(Clone, Debug)]
 struct RegistryEntry {
     /// The name of its directory.
@@ -152,23 +154,9 @@ impl Identity {
 }
 
 impl Registry {
-    /// The registry in `dir`, in which each entry's file is called `file`. Changes to an entry are
-    /// made under the lock file `lock` in it.
-    pub fn new(dir: PathBuf, file: &'static str) -> Self {
-        Self { dir, file, deletions: None }
-    }
-
-    /// Sets the lock `path` that a garbage collection of the entries' data holds. Renaming an entry
-    /// takes it shared, after the entry's own lock, so that the collection does not miss an entry.
-    #[must_use]
-    pub fn with_deletions_under(self, path: PathBuf) -> Self {
-        Self { deletions: Some(path), ..self }
-    }
-
     /// The registry of all roots.
     pub fn roots(state: &StateDir) -> Self {
-        let objects_lock = state.objects().with_file_name("objects.lock");
-        Self::new(state.roots(), "root.json").with_deletions_under(objects_lock)
+        Self { dir: state.roots(), deletions: state.objects().with_file_name("objects.lock") }
     }
 
     /// Finds the entry of the directory at `path`, which must be canonical, and moves it under that
@@ -208,36 +196,6 @@ impl Registry {
                 Ok(if is_here { IdentityMatch::ByPath } else { IdentityMatch::Nowhere })
             }
         }
-    }
-
-    /// Records which directory the entry of `path` belongs to, for a registry with files that contain
-    /// nothing else. Writes nothing if that is already recorded, if the entry is shared with
-    /// another path, or if a newer version wrote it.
-    ///
-    /// # Errors
-    ///
-    /// Fails if `path` does not exist, or if the entry cannot be read or written.
-    pub fn describe(&self, path: &Path) -> Result<()> {
-        let place = self.place_of(path);
-        if place.is_symlink() {
-            return Ok(());
-        }
-        let identity = Identity::of(path).map_err(Error::io("look at", path))?;
-        let file = place.join(self.file);
-        let known = match read_small(&file, SIZE_MAX_BYTES)? {
-            Some(bytes) => match from_json::<EntryFile>(self.file, &bytes) {
-                Err(Error::FormatTooNew { .. }) => return Ok(()),
-                known => known.ok(),
-            },
-            None => None,
-        };
-        let path = escape_path(path);
-        if known.as_ref().is_some_and(|known| known.path == path && known.identity == identity) {
-            return Ok(());
-        }
-        let former = known.map_or_else(Vec::new, |it| identity.former(&it.identity, it.former));
-        create_private_dirs(&place)?;
-        replace_synced(&file, &to_json(&EntryFile { version: VERSION, path, identity, former })?)
     }
 
     /// The path of another entry that certainly or possibly belongs, or belonged, to the directory
@@ -281,8 +239,8 @@ impl Registry {
 
     /// Reads an entry. One that cannot be read, or that a newer version wrote, is not moved.
     fn read(&self, name: &OsStr) -> Option<RegistryEntry> {
-        let bytes = read_small(&self.dir.join(name).join(self.file), SIZE_MAX_BYTES).ok()??;
-        let file: EntryFile = from_json(self.file, &bytes).ok()?;
+        let bytes = read_small(&self.dir.join(name).join(ROOT_FILE), SIZE_MAX_BYTES).ok()??;
+        let file: EntryFile = from_json(ROOT_FILE, &bytes).ok()?;
         Some(RegistryEntry {
             name: name.to_owned(),
             path: parse_path(&file.path).ok()?,
@@ -315,14 +273,13 @@ impl Registry {
             Err(_) if is_done() => return Ok(IdentityMatch::ByPath),
             Err(err) => return Err(err),
         };
-        let deletions = self.deletions.as_deref();
-        let _ignored_deletes = deletions.map(|path| Lock::share(path, deadline)).transpose()?;
+        let _ignored_deletes = Lock::share(&self.deletions, deadline)?;
         if is_done() {
             return Ok(IdentityMatch::ByPath);
         }
         let again = self.read(&entry.name).filter(|again| again.identity == entry.identity);
         let Some(again) = again else { return Ok(IdentityMatch::Nowhere) };
-        let file = old.join(self.file);
+        let file = old.join(ROOT_FILE);
         crash::point("adopt-describe");
         replace_synced(&file, &moved(&file, &again.path, path, now)?)?;
         crash::point("adopt-rename");
@@ -386,11 +343,7 @@ fn alias(entry: &RegistryEntry, place: &Path) -> Result<IdentityMatch> {
 pub fn names(dir: &Path) -> Result<Vec<OsString>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
-        Err(err)
-            if matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
-        {
-            return Ok(Vec::new());
-        }
+        Err(err) if is_absent(&err) => return Ok(Vec::new()),
         Err(err) => return Err(Error::io("list", dir)(err)),
     };
     let mut names = Vec::new();
@@ -418,14 +371,14 @@ pub fn remove_dangling(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What every entry's file contains; other keys may follow.
-#[derive(Serialize, Deserialize)]
+/// What of an entry's file identifies its root.
+#[derive(Deserialize)]
 struct EntryFile {
     version: u32,
     path: String,
     #[serde(flatten)]
     identity: Identity,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     former: Vec<Identity>,
 }
 
@@ -438,10 +391,9 @@ impl Versioned for EntryFile {
 /// The new content of an entry's file after its directory moved from `from` to `to`. Also updates
 /// the recorded parent directory and a repository inside.
 fn moved(file: &Path, from: &Path, to: &Path, now: &Identity) -> Result<Vec<u8>> {
-    let what = || file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let bytes = read_small(file, SIZE_MAX_BYTES)?.unwrap_or_default();
     let mut json: Map<String, Value> =
-        serde_json::from_slice(&bytes).map_err(|err| Error::damaged(what(), err.to_string()))?;
+        serde_json::from_slice(&bytes).map_err(|err| Error::damaged(ROOT_FILE, err.to_string()))?;
     json.insert("path".to_owned(), escape_path(to).into());
     json.insert("device".to_owned(), now.device.into());
     json.insert("inode".to_owned(), now.inode.into());
@@ -458,7 +410,7 @@ fn moved(file: &Path, from: &Path, to: &Path, now: &Identity) -> Result<Vec<u8>>
     if let Some(inside) = git_dir.as_deref().and_then(|it| it.strip_prefix(from).ok()) {
         json.insert("git_dir".to_owned(), escape_path(&to.join(inside)).into());
     }
-    to_json(&json)
+    Ok(to_json(&json))
 }
 
 #[cfg(test)]

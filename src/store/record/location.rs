@@ -86,7 +86,7 @@ pub fn write_location(
         return Ok(());
     }
     create_private_dirs(state.dir())?;
-    replace_synced(&state.location(), &to_json(&LocationFile::of(&place))?)
+    replace_synced(&state.location(), &to_json(&LocationFile::of(&place)))
 }
 
 /// Moves the state of a root to its current path, if the root has moved or is mounted twice. Call

@@ -37,10 +37,13 @@ use self::{
     version::{from_json, to_json},
     wire::RecordFile,
 };
-use super::{Survey, objects::names_in};
+use super::Survey;
 use crate::{
     error::{Error, Result},
-    fs::{PendingFile, create_private_dirs, is_short_of_means, now_ns, read_small, sync_dir},
+    fs::{
+        PendingFile, create_private_dirs, is_short_of_means, list_names, now_ns, read_small,
+        remove_if_there, sync_dir,
+    },
     model::{Cause, Checkpoint, CheckpointId, ContentId},
     state::{RootState, StateDir},
 };
@@ -177,7 +180,7 @@ pub fn write(state: &RootState, record: &Record) -> Result<()> {
 /// Fails if it cannot be written.
 pub(super) fn unpublished(state: &RootState, record: &Record) -> Result<PendingFile> {
     create_private_dirs(&state.checkpoints())?;
-    let bytes = to_json(&RecordFile::of(record))?;
+    let bytes = to_json(&RecordFile::of(record));
     PendingFile::write(&path_of(state, record.checkpoint.id), &bytes)
 }
 
@@ -245,17 +248,12 @@ pub fn store_of(state: &RootState) -> Result<Option<String>> {
 /// Fails if the directory cannot be listed.
 pub fn ids(state: &RootState) -> Result<Vec<CheckpointId>> {
     let id_of = |name: &OsString| CheckpointId::parse(name.to_str()?.strip_suffix(".json")?);
-    Ok(names_in(&state.checkpoints())?.iter().filter_map(id_of).collect())
+    Ok(list_names(&state.checkpoints())?.iter().filter_map(id_of).collect())
 }
 
 /// Removes the record of a checkpoint and returns whether there was one.
 pub fn remove(state: &RootState, id: CheckpointId) -> Result<bool> {
-    let path = path_of(state, id);
-    match fs::remove_file(&path) {
-        Ok(()) => Ok(true),
-        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(err) => Err(Error::io("remove", &path)(err)),
-    }
+    remove_if_there(&path_of(state, id))
 }
 
 /// Removes the records of several checkpoints and returns how many existed. On the disk when it

@@ -4,7 +4,7 @@
 //! need anything, so nothing is freed until its retention time is over. A record that a newer
 //! beforehand wrote is neither; it is left alone.
 
-use std::{collections::BTreeMap, fs, io, path::PathBuf};
+use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use serde_json::Value;
 
@@ -17,13 +17,10 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    fs::{create_private_dirs, read_small, replace_synced, sync_dir},
+    fs::{create_private_dirs, list_names, read_small, remove_if_there, replace_synced, sync_dir},
     model::{Checkpoint, CheckpointId, ContentId},
     state::{RootState, StateDir},
-    store::{
-        Damage,
-        objects::{Objects, names_in},
-    },
+    store::{Damage, objects::Objects},
 };
 
 /// The objects that a record names directly.
@@ -189,7 +186,7 @@ fn salvage(state: &RootState, id: CheckpointId, seen: Option<&Checkpoint>) -> Re
     if let Some(seen) = seen {
         rest.checkpoint = Checkpoint { cause: rest.checkpoint.cause, ..seen.clone() };
     }
-    replace_synced(&path, &to_json(&RecordFile::of(&rest))?)?;
+    replace_synced(&path, &to_json(&RecordFile::of(&rest)))?;
     Ok(Salvaged::Rebuilt)
 }
 
@@ -199,7 +196,7 @@ fn salvage(state: &RootState, id: CheckpointId, seen: Option<&Checkpoint>) -> Re
 ///
 /// Fails if they cannot be listed.
 pub fn quarantined(state: &RootState) -> Result<Vec<CheckpointId>> {
-    let names = names_in(&state.damaged())?;
+    let names = list_names(&state.damaged())?;
     let id = |name: &std::ffi::OsString| CheckpointId::parse(name.to_str()?.strip_suffix(".json")?);
     Ok(names.iter().filter_map(id).collect())
 }
@@ -211,12 +208,7 @@ pub fn quarantined(state: &RootState) -> Result<Vec<CheckpointId>> {
 /// Fails if it could not be removed.
 pub fn give_up(state: &RootState, id: CheckpointId) -> Result<()> {
     for path in [path_of(state, id), quarantine_path(state, id)] {
-        match fs::remove_file(&path) {
-            Err(err) if err.kind() != io::ErrorKind::NotFound => {
-                return Err(Error::io("remove", &path)(err));
-            }
-            Ok(()) | Err(_) => (),
-        }
+        remove_if_there(&path)?;
     }
     Ok(())
 }

@@ -14,13 +14,10 @@ use crate::{
 /// The newest version of our files that we can read, and the one we write.
 pub(super) const VERSION: u32 = 1;
 
-pub(super) fn to_json(file: &impl Serialize) -> Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec_pretty(file).map_err(|err| Error::Other {
-        message: format!("cannot write a record: {err}"),
-        hint: None,
-    })?;
+pub(super) fn to_json(file: &impl Serialize) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(file).expect("strings and numbers are always JSON");
     bytes.push(b'\n');
-    Ok(bytes)
+    bytes
 }
 
 /// A file format with a version number.

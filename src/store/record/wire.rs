@@ -353,14 +353,14 @@ mod tests {
 
     #[test]
     fn a_record_is_read_as_it_was_written() {
-        let bytes = to_json(&RecordFile::of(&sample())).unwrap();
+        let bytes = to_json(&RecordFile::of(&sample()));
         let read = from_json::<RecordFile>("x", &bytes).unwrap().into_record();
         assert_eq!(read, Ok(sample()));
     }
 
     #[test]
     fn a_newer_or_tampered_record_is_an_error() {
-        let text = String::from_utf8(to_json(&RecordFile::of(&sample())).unwrap()).unwrap();
+        let text = String::from_utf8(to_json(&RecordFile::of(&sample()))).unwrap();
         let read = |text: &str| {
             let file = from_json::<RecordFile>("x", text.as_bytes())?;
             file.into_record().map_err(|why| Error::damaged("x", why))
@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn an_older_record_is_brought_forward_step_by_step() {
-        let text = String::from_utf8(to_json(&RecordFile::of(&sample())).unwrap()).unwrap();
+        let text = String::from_utf8(to_json(&RecordFile::of(&sample()))).unwrap();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(migrated("x", value.clone(), VERSION).unwrap(), value);
         // There was no version before 1, so this number is damage.

@@ -88,22 +88,8 @@ pub(super) fn look(
         let administration = cached.administration.clone();
         return Ok(Looked { administration, is_unchanged: true, rows: BTreeMap::new() });
     }
-    let known = cached.map(|cached| cached.rows()).unwrap_or_default();
-    let (rows, now) = (BTreeMap::new(), now_ns());
-    let mut walk = AdministrationWalk {
-        repo,
-        common_dir,
-        own_index,
-        writer,
-        name,
-        left_out,
-        known,
-        rows,
-        buffer: FileBuffer::default(),
-        now,
-    };
-    walk.all()?;
-    let rows = walk.rows;
+    let walk = AdministrationWalk::new(repo, common_dir, writer, cached, left_out);
+    let rows = AdministrationWalk { own_index, name, ..walk }.all()?;
     let administration = build(repo, &rows, own_index, writer)?;
     Ok(Looked { administration, is_unchanged: false, rows })
 }
@@ -115,28 +101,16 @@ pub(super) fn look(
 ///
 /// Fails if the objects of `repo` cannot be opened.
 pub(super) fn files(repo: &Repo, common_dir: &Path) -> Result<BTreeMap<Vec<u8>, ObjectId>> {
-    let known = Cached::load(repo).map(|cached| cached.rows()).unwrap_or_default();
     let (writer, mut left_out) = (ObjectWriter::new(repo), Vec::new());
-    let mut walk = AdministrationWalk {
-        repo,
-        common_dir,
-        own_index: NO_INDEX,
-        writer: &writer,
-        name: b"",
-        left_out: &mut left_out,
-        known,
-        rows: BTreeMap::new(),
-        buffer: FileBuffer::default(),
-        now: now_ns(),
-    };
-    walk.all()?;
-    let rows = walk.rows.into_iter();
+    let cached = Cached::load(repo);
+    let walk = AdministrationWalk::new(repo, common_dir, &writer, cached, &mut left_out);
+    let rows = walk.all()?.into_iter();
     Ok(rows.filter_map(|(path, row)| Some((path, row.blob?))).collect())
 }
 
 /// What the last look saw, if nothing has changed since. Where there are very many refs, those that
 /// were written again in place, which git never does, are only seen by the next [`look`].
-pub(super) fn unchanged(
+pub(in crate::store) fn unchanged(
     repo: &Repo,
     common_dir: &Path,
     own_index: &Path,
@@ -168,11 +142,28 @@ struct AdministrationWalk<'a> {
     now: i64,
 }
 
-impl AdministrationWalk<'_> {
+impl<'a> AdministrationWalk<'a> {
+    /// A walk through the git directory `common_dir` that takes no index for one that is kept
+    /// elsewhere.
+    fn new(
+        repo: &'a Repo,
+        common_dir: &'a Path,
+        writer: &'a ObjectWriter,
+        cached: Option<Cached>,
+        left_out: &'a mut Vec<Skipped>,
+    ) -> Self {
+        let known = cached.map(|cached| cached.rows()).unwrap_or_default();
+        let (rows, buffer) = (BTreeMap::new(), FileBuffer::default());
+        let (own_index, name, now) = (NO_INDEX, &b""[..], now_ns());
+        Self { repo, common_dir, own_index, writer, name, left_out, known, rows, buffer, now }
+    }
+
     /// Everything in the git directory.
-    fn all(&mut self) -> Result<()> {
-        let Ok(stamp) = stat_path(self.common_dir) else { return Ok(()) };
-        self.directory(Dir::open(self.common_dir), stamp, b"", 0)
+    fn all(mut self) -> Result<BTreeMap<Vec<u8>, StampedBlob>> {
+        if let Ok(stamp) = stat_path(self.common_dir) {
+            self.directory(Dir::open(self.common_dir), stamp, b"", 0)?;
+        }
+        Ok(self.rows)
     }
 
     /// Everything in a directory at `path` below the git directory.

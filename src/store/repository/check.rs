@@ -22,7 +22,11 @@ use crate::{
     state::StateDir,
     store::{
         Damage,
-        plumbing::{refs, repo::Repo, tree},
+        plumbing::{
+            refs,
+            repo::{self, Repo},
+            tree,
+        },
         record::Record,
     },
 };
@@ -270,7 +274,7 @@ fn open(path: &Path) -> io::Result<File> {
 fn loose_fits(path: &Path, name: &str) -> io::Result<bool> {
     let file = open(path)?;
     let Some(kind) = hash_of(name) else { return Ok(true) };
-    let found = hash_read(kind, &mut ZlibDecoder::new(file))?;
+    let found = repo::hash_of(kind, ZlibDecoder::new(file))?;
     Ok(ObjectId::from_hex(name.as_bytes()).is_ok_and(|id| id == found))
 }
 
@@ -294,20 +298,8 @@ fn trailer_fits(path: &Path) -> io::Result<bool> {
     let size = stat_path(path)?.size;
     let Some(body) = size.checked_sub(kind.len_in_bytes() as u64) else { return Ok(false) };
     let mut reader = BufReader::new(file);
-    let hash = hash_read(kind, &mut Read::by_ref(&mut reader).take(body))?;
+    let hash = repo::hash_of(kind, Read::by_ref(&mut reader).take(body))?;
     let mut trailer = Vec::new();
     reader.read_to_end(&mut trailer)?;
     Ok(hash.as_slice() == trailer)
-}
-
-fn hash_read(kind: HashKind, reader: &mut dyn Read) -> io::Result<ObjectId> {
-    let mut hasher = gix::hash::hasher(kind);
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        match reader.read(&mut buffer)? {
-            0 => break,
-            count => hasher.update(&buffer[..count]),
-        }
-    }
-    hasher.try_finalize().map_err(|err| io::Error::other(err.to_string()))
 }

@@ -17,12 +17,15 @@ use gix::{
     odb::Header as _,
 };
 
-use super::{Held, PrivateRepository, rebuild::RepositoryStep};
+use super::{
+    Held, PrivateRepository,
+    rebuild::{HeldFiles, RepositoryStep},
+};
 use crate::{
     error::Result,
     state::StateDir,
     store::{
-        plumbing::{head, names::unescape, refs, repo::Repo, tree},
+        plumbing::{head, refs, repo::Repo, tree},
         record::identity::{Identity, Likeness},
     },
 };
@@ -207,26 +210,14 @@ fn is_submodule(dir: &[u8]) -> bool {
 
 /// The files of a git directory that define its refs, by path.
 fn files(repo: &Repo, held: &Held) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-    let top = tree::entries(repo, &repo.object_id(&held.tree))?;
-    let is_top = |(name, kind, _): &(Vec<u8>, EntryKind, ObjectId)| {
-        name == b"repository" && *kind == EntryKind::Tree
-    };
-    let top = top.into_iter().find(is_top);
-    let mut open: Vec<_> = top.into_iter().map(|(_, _, id)| (Vec::new(), id)).collect();
     let mut files = Vec::new();
-    while let Some((above, dir)) = open.pop() {
-        for (name, kind, id) in tree::entries(repo, &dir)? {
-            let name = unescape(&name)?;
-            let path = if above.is_empty() { name } else { [&above[..], b"/", &name].concat() };
-            match kind {
-                EntryKind::Tree => open.push((path, id)),
-                EntryKind::Blob | EntryKind::BlobExecutable if is_telling(&path) => {
-                    files.push((path, repo.read(&id, ObjectKind::Blob)?));
-                }
-                _ => (),
-            }
+    HeldFiles::open(repo, held)?.each(&mut |path, kind, id| {
+        let is_file = matches!(kind, EntryKind::Blob | EntryKind::BlobExecutable);
+        if is_file && is_telling(path) {
+            files.push((path.to_vec(), repo.read(&id, ObjectKind::Blob)?));
         }
-    }
+        Ok(())
+    })?;
     files.sort();
     Ok(files)
 }

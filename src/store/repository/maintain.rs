@@ -124,10 +124,9 @@ impl Maintenance<'_> {
     /// Runs `work` under the maintenance lock; does nothing if another process holds it.
     fn alone_at_it(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
         let lock = self.private.dir().join("maintenance.lock");
-        match Lock::acquire(&lock, Instant::now()) {
-            Ok(_only_one) => work(),
-            Err(Error::Busy { .. }) => Ok(()),
-            Err(err) => Err(err),
+        match Lock::acquire_if_free(&lock, Instant::now())? {
+            Some(_only_one) => work(),
+            None => Ok(()),
         }
     }
 
@@ -290,10 +289,8 @@ impl Maintenance<'_> {
         // Marked again under the lock: no checkpoint, not even a new one, may lose what it needs.
         let mut marks = self.marks(repo)?;
         self.copy_borrowed(repo, &marks, |id| lost.contains(id), &mut u64::MAX.clone())?;
-        let _alone = match self.private.lock_exclusive(Instant::now() + LOCK_WAIT) {
-            Ok(lock) => lock,
-            Err(Error::Busy { .. }) => return Ok(()),
-            Err(err) => return Err(err),
+        let Some(_alone) = self.private.lock_if_free(Instant::now() + LOCK_WAIT)? else {
+            return Ok(());
         };
         let repo = repo.refreshed();
         marks.look(&repo)?;
@@ -323,10 +320,8 @@ impl Maintenance<'_> {
         if gone.is_empty() {
             return Ok(());
         }
-        let _alone = match self.private.lock_exclusive(Instant::now() + LOCK_WAIT) {
-            Ok(lock) => lock,
-            Err(Error::Busy { .. }) => return Ok(()),
-            Err(err) => return Err(err),
+        let Some(_alone) = self.private.lock_if_free(Instant::now() + LOCK_WAIT)? else {
+            return Ok(());
         };
         for path in gone.iter().filter(|path| !is_in(theirs, ours, path)) {
             let _next_time =

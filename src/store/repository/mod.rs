@@ -32,8 +32,8 @@ use gix::{
     objs::{Kind as ObjectKind, tree::EntryKind},
 };
 
-pub(in crate::store) use administration::Administration;
-use borrow::BorrowLimits;
+pub(in crate::store) use administration::{Administration, unchanged};
+use borrow::{BorrowLimits, BorrowReport};
 pub(in crate::store) use check::{CheckedObjects, RepositoryCheck};
 pub(in crate::store) use held::held;
 pub(super) use maintain::{PACKS_MAX, has_room, is_worth_rewriting, rows, which};
@@ -57,11 +57,10 @@ use super::{
 use crate::{
     crash,
     error::{Error, Result},
-    fs::{Lock, PendingFile, all_at_once, create_private_dirs, replace, sync_dir},
-    model::{SkipReason, Skipped},
+    fs::{Lock, PendingFile, all_at_once, create_private_dirs, list_names, replace, sync_dir},
+    model::Skipped,
     root,
     state::{RootState, StateDir, hash_name},
-    store::objects::names_in,
 };
 
 /// How long a save waits for a sweep: saving beside one could lose objects.
@@ -108,7 +107,7 @@ fn places(dot_gits: impl Iterator<Item = PathBuf>, known: Option<&Path>) -> GitP
     let mut found = GitPathTargets::default();
     for dot_git in dot_gits {
         let Some((common_dir, text)) = root::repository_at(&dot_git) else {
-            found.dangling.extend(root::dangling(&dot_git).map(|text| (dot_git, text)));
+            found.dangling.extend(root::pointer_text(&dot_git).map(|text| (dot_git, text)));
             continue;
         };
         let pointer = text.map(|text| (dot_git, text));
@@ -145,7 +144,7 @@ impl PrivateRepository {
     ///
     /// Fails if they cannot be listed.
     pub(in crate::store) fn all(state: &StateDir) -> Result<Vec<Self>> {
-        let names = names_in(&state.repositories())?;
+        let names = list_names(&state.repositories())?;
         let is_name = |name: &&str| name.len() >= hash_name(&[]).len() && !name.contains('.');
         let names = names.iter().filter_map(|name| name.to_str()).filter(is_name);
         Ok(names.map(|name| Self::named(state, name)).collect())
@@ -189,6 +188,11 @@ impl PrivateRepository {
     /// Takes the lock exclusively, which keeps saves out.
     fn lock_exclusive(&self, deadline: Instant) -> Result<Lock> {
         Lock::acquire(&self.dir.join("lock"), deadline)
+    }
+
+    /// The same; `None` if saves hold it until `deadline`.
+    fn lock_if_free(&self, deadline: Instant) -> Result<Option<Lock>> {
+        Lock::acquire_if_free(&self.dir.join("lock"), deadline)
     }
 
     /// Creates the repository if necessary, and takes the lock as [`PrivateRepository::share`] does.
@@ -305,7 +309,7 @@ impl PrivateRepository {
         let looked = administration::look(repo, common_dir, own_index, writer, name, left_out)?;
         let limits = BorrowLimits { deadline, ..BorrowLimits::default() };
         let borrowed = self.borrow(common_dir, looked.is_unchanged, limits)?;
-        Ok(HeldRepository { looked, left_out: borrowed.left_out, new: borrowed.new, borrowed })
+        Ok(HeldRepository { looked, borrowed })
     }
 
     fn borrow(
@@ -313,7 +317,7 @@ impl PrivateRepository {
         common_dir: &Path,
         is_quiet: bool,
         limits: BorrowLimits,
-    ) -> Result<borrow::BorrowReport> {
+    ) -> Result<BorrowReport> {
         let linked = self.linked();
         let had = names_of(&linked.join("alternates")).map_or(0, |names| names.len());
         let borrowed = borrow::borrow(common_dir, &linked, is_quiet, limits)?;
@@ -346,11 +350,8 @@ pub(in crate::store) struct Theirs<'a> {
 /// A repository that is held.
 pub(in crate::store) struct HeldRepository {
     looked: administration::Looked,
-    /// Why objects could be neither linked nor copied, and how many bytes they have.
-    pub(in crate::store) left_out: Option<(SkipReason, u64)>,
-    /// How many objects or packs were newly borrowed.
-    pub(in crate::store) new: usize,
-    borrowed: borrow::BorrowReport,
+    /// What came of borrowing its objects.
+    pub(in crate::store) borrowed: BorrowReport,
 }
 
 impl HeldRepository {
@@ -436,7 +437,7 @@ pub(in crate::store) fn hold_others(
 /// Reports history that could not be held.
 pub(in crate::store) fn history_left_out(path: &[u8], holding: &HeldRepository) -> Option<Skipped> {
     let path = [path, b"/objects"].concat();
-    holding.left_out.map(|(reason, size)| Skipped { path, reason, size })
+    holding.borrowed.left_out.map(|(reason, size)| Skipped { path, reason, size })
 }
 
 /// A note on how safely the history of a repository is held; `None` if there is nothing to say.
@@ -489,15 +490,6 @@ pub(in crate::store) fn repair_repository_refs(state: &RootState) -> Result<Vec<
         }
     }
     Ok(done)
-}
-
-/// What is held of a git directory besides objects, if nothing in it has changed since.
-pub(in crate::store) fn unchanged(
-    repo: &Repo,
-    common_dir: &Path,
-    own_index: &Path,
-) -> Option<Administration> {
-    administration::unchanged(repo, common_dir, own_index)
 }
 
 /// A path in the form of records: relative to the root, or absolute.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{PrivateRepository, SHA256};
 use crate::{
-    error::{Error, Result},
+    error::Result,
     fs::{read_small, replace},
     state::{StateDir, hash_name},
     store::{
@@ -174,10 +174,7 @@ impl PrivateRepository {
         let path = escape(common_dir.as_os_str().as_encoded_bytes());
         let identity = Identity::of(common_dir).ok();
         let origin = OriginFile { version: 1, path, identity, rebuilt };
-        let json = serde_json::to_vec_pretty(&origin).map_err(|err| Error::Other {
-            message: format!("cannot write origin.json: {err}"),
-            hint: None,
-        })?;
+        let json = serde_json::to_vec_pretty(&origin).expect("strings and numbers are always JSON");
         replace(&self.dir().join("origin.json"), &json)
     }
 

@@ -169,14 +169,14 @@ fn put_in_place(new: &Path, place: &Path, aside: &Path) -> io::Result<()> {
 type Each<'a> = dyn FnMut(&[u8], EntryKind, ObjectId) -> Result<()> + 'a;
 
 /// The held files of a git directory.
-struct HeldFiles<'a> {
+pub(super) struct HeldFiles<'a> {
     repo: &'a Repo,
     top: ObjectId,
     modes: Option<ObjectId>,
 }
 
 impl<'a> HeldFiles<'a> {
-    fn open(repo: &'a Repo, held: &Held) -> Result<Self> {
+    pub(super) fn open(repo: &'a Repo, held: &Held) -> Result<Self> {
         let id = repo.object_id(&held.tree);
         let (mut top, mut modes) = (None, None);
         for (name, kind, id) in tree::entries(repo, &id)? {
@@ -191,7 +191,7 @@ impl<'a> HeldFiles<'a> {
     }
 
     /// Visits every file, link and directory; directories before their content.
-    fn each(&self, each: &mut Each<'_>) -> Result<()> {
+    pub(super) fn each(&self, each: &mut Each<'_>) -> Result<()> {
         let mut open = vec![(Vec::new(), self.top, 0)];
         while let Some((above, id, depth)) = open.pop() {
             each(&above, EntryKind::Tree, id)?;
@@ -413,11 +413,10 @@ impl<'a> Build<'a> {
         crate::fs::replace_with(&place, &bytes, 0o644)?;
         let odb = open_odb(objects, dir, self.repo.hash)?;
         for entry in entries.iter().filter(|entry| entry.mode != 0o160_000) {
-            let id = ObjectId::from_bytes_or_panic(&entry.id);
-            if !odb.exists(&id)
-                && let Ok(bytes) = self.repo.read(&id, ObjectKind::Blob)
+            if !odb.exists(&entry.id)
+                && let Ok(bytes) = self.repo.read(&entry.id, ObjectKind::Blob)
             {
-                write_loose(objects, id, &bytes).map_err(Error::io("add to", objects))?;
+                write_loose(objects, entry.id, &bytes).map_err(Error::io("add to", objects))?;
             }
         }
         Ok(())

@@ -7,10 +7,10 @@ use std::{
 
 use gix::{ObjectId, bstr::ByteSlice};
 
-use super::{super::repo::Repo, PendingRef};
+use super::super::repo::Repo;
 use crate::{
     error::Result,
-    fs::{Lock, read_small},
+    fs::{Lock, PendingFile, read_small},
 };
 
 /// Enough for five million refs.
@@ -67,9 +67,9 @@ impl PackedList {
         Ok(Some(Self { bytes: kept.flatten().copied().collect(), _lock: lock }))
     }
 
-    pub(super) fn write(&self, repo: &Repo) -> Result<PendingRef> {
+    pub(super) fn write(&self, repo: &Repo) -> Result<PendingFile> {
         let dir = &repo.common_dir;
-        PendingRef::new(dir.join(PACKED), dir.join(PACKED_NEW), &self.bytes)
+        PendingFile::write_as(dir.join(PACKED_NEW), &dir.join(PACKED), &self.bytes)
     }
 }
 

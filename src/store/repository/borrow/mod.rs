@@ -22,11 +22,11 @@ use std::{
 use super::{alternates_of, names_of};
 use crate::{
     error::{Error, Result},
-    fs::{Dir, create_private_dirs, in_halves, stat_path},
+    fs::{Dir, PendingFile, create_private_dirs, in_halves, stat_path},
     model::{Kind, SkipReason},
 };
 pub(super) use copies::copy_whole;
-use copies::{Unnamed, give_names, make_dirs};
+use copies::give_names;
 use object_dirs::DEPTH_MAX;
 pub(super) use object_dirs::{ObjectDirKind, is_unfinished, linked_object_dirs, object_dirs};
 use seen::{Proof, Seen, Syncing};
@@ -58,11 +58,11 @@ pub(super) struct BorrowLimits {
 /// The result of a run.
 #[derive(Debug, Default)]
 #[must_use = "nothing is on the disk before `settle`"]
-pub(super) struct BorrowReport {
+pub(in crate::store) struct BorrowReport {
     /// How many files were linked or copied.
-    pub(super) new: usize,
+    pub(in crate::store) new: usize,
     /// Why objects could be neither linked nor copied, and how many bytes they have, if known.
-    pub(super) left_out: Option<(SkipReason, u64)>,
+    pub(in crate::store) left_out: Option<(SkipReason, u64)>,
     syncing: Option<Syncing>,
 }
 
@@ -182,7 +182,7 @@ struct Work {
     /// Directories of which every file is here, or among the copies.
     whole: Vec<(Vec<u8>, Proof)>,
     /// Copies that have no name yet.
-    copies: Vec<Unnamed>,
+    copies: Vec<PendingFile>,
 }
 
 impl Work {
@@ -313,7 +313,7 @@ impl<'a> Borrow<'a> {
         work: &mut Work,
     ) -> Result<bool> {
         let to_path = self.linked.join(OsStr::from_bytes(&source.name));
-        make_dirs(self.linked, &to_path)?;
+        create_private_dirs(&to_path)?;
         let to = Dir::open(&to_path).map_err(Error::io("open", &to_path))?;
         let route = Route { from, from_path: &source.path, to: &to, to_path: &to_path };
         let (new, mut is_whole) = (work.new, true);

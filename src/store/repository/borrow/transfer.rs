@@ -13,9 +13,9 @@ use std::{
 
 use super::{
     super::damaged_packs::{is_sound, marked_damaged},
-    copies::{Unnamed, copy, share},
+    copies::{copy, share},
 };
-use crate::fs::{Dir, c_name, is_overlay};
+use crate::fs::{Dir, PendingFile, c_name, is_overlay};
 
 /// What is known of the file systems, and how much may still be copied. Threads share it.
 pub(super) struct Transfer {
@@ -46,7 +46,7 @@ pub(super) enum Arrival {
     /// It is here, linked.
     Linked,
     /// It is here but has no name yet.
-    Copied(Unnamed),
+    Copied(PendingFile),
 }
 
 impl Transfer {

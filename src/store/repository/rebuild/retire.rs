@@ -15,7 +15,7 @@ use std::{
 
 use super::{
     Build, EntryKind, Held, HeldFiles, NEW, OLD, PrivateRepository, beside, held_paths::place_of,
-    names_of, read_small, restore_index,
+    names_of, restore_index,
 };
 use crate::{
     error::{Error, Result},
@@ -35,9 +35,6 @@ use crate::{
         },
     },
 };
-
-/// A path and a newline.
-const POINTER_MAX_BYTES: u64 = 64 << 10;
 
 /// A replaced repository that no checkpoint holds as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +71,7 @@ impl Ends<'_> {
         }
         let mut is_rest_empty = true;
         if place.is_dir() && old.is_dir() {
-            let kept = keep_besides(old, place);
+            let kept = keep_besides(old, place, b"");
             is_rest_empty = kept.map_err(Error::io("keep what is no part of", place))?;
         }
         // What cannot be read is not known to be held.
@@ -142,10 +139,7 @@ impl Ends<'_> {
     }
 
     fn is_held_pointer(&self, root: &Path, place: &Path, old: &Path) -> bool {
-        let text = match fs::read_link(old) {
-            Ok(target) => Some([root::LINK, target.as_os_str().as_bytes()].concat()),
-            Err(_) => read_small(old, POINTER_MAX_BYTES).ok().flatten(),
-        };
+        let text = root::pointer_text(old);
         let mut pointers = self.records.iter().flat_map(Record::pointers);
         pointers.any(|(path, then)| {
             root.join(OsStr::from_bytes(path)) == place && Some(then) == text.as_ref()
@@ -206,21 +200,17 @@ pub fn remove_unfinished(state: &StateDir, root: &Path, ends: &Ends<'_>) -> Vec<
     aside
 }
 
-/// Moves what no checkpoint holds from a git directory to its replacement: what is no object among the
+/// Moves what no checkpoint holds from a git directory, or what is at `path` in it, to its replacement: what is no object among the
 /// objects, pipes and sockets. Locks would stop git there, so they stay. Returns whether all that stays is
 /// part of the repository, or has no bytes.
-fn keep_besides(old: &Path, new: &Path) -> io::Result<bool> {
-    keep_below(old, new, b"")
-}
-
-fn keep_below(old: &Path, new: &Path, path: &[u8]) -> io::Result<bool> {
+fn keep_besides(old: &Path, new: &Path, path: &[u8]) -> io::Result<bool> {
     let mut is_rest_empty = true;
     for name in names_of(old).unwrap_or_default() {
         let (from, to) = (old.join(&name), new.join(&name));
         let path = [path, b"/", name.as_bytes()].concat();
         let found = fs::symlink_metadata(&from)?;
         if found.is_dir() {
-            is_rest_empty &= keep_below(&from, &to, &path)?;
+            is_rest_empty &= keep_besides(&from, &to, &path)?;
             continue;
         }
         let below = [b".git", &path[..]].concat();

@@ -197,7 +197,7 @@ fn dangling(
     for (path, text) in &record.dangling {
         let place = root.join(OsStr::from_bytes(path));
         let is_there = place.symlink_metadata().is_ok() && !removed.contains(&place);
-        let is_other = is_there && text_of(&place).as_ref() != Some(text);
+        let is_other = is_there && root::pointer_text(&place).as_ref() != Some(text);
         let mut add = |kind: StepKind| {
             let (place, is_inside) = (place.clone(), place.starts_with(root));
             steps.push(RepositoryStep { place, kind, is_inside, held: None });
@@ -211,14 +211,6 @@ fn dangling(
         }
     }
     steps
-}
-
-/// The text of a `.git` file now, in the form of records.
-fn text_of(pointer: &Path) -> Option<Vec<u8>> {
-    match fs::read_link(pointer).ok() {
-        Some(target) => Some([root::LINK, target.as_os_str().as_bytes()].concat()),
-        None => read_small(pointer, HEAD_MAX_BYTES).ok().flatten(),
-    }
 }
 
 /// The parts of linked worktrees that still exist and have lost their part of the git directory.
@@ -248,7 +240,7 @@ fn lost_worktrees(state: &StateDir, place: &Path, held: &Held) -> Vec<PathBuf> {
 /// Whether something else is at the path of a `.git` file now: a repository of its own, or a file
 /// that points elsewhere or nowhere.
 fn leads_elsewhere(pointer: &Path, text: &[u8], place: &Path) -> bool {
-    text_of(pointer).as_deref() != Some(text)
+    root::pointer_text(pointer).as_deref() != Some(text)
         && root::repository_at(pointer).is_none_or(|(common_dir, _)| common_dir != place)
 }
 
