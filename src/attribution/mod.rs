@@ -52,7 +52,7 @@ pub use texts::{
     LeftContents, damaged_contents, drop_contents, files as content_files, keep_merged,
     repair_contents, text,
 };
-pub use turn_log::{AtPath, Caller, Doer, LoggedCall, SeenCheckpoint, Sight, TurnCalls, TurnLog};
+pub use turn_log::{AtPath, Caller, Doer, SeenCheckpoint, Sight, TurnCalls, TurnLog};
 
 /// A root in which something was done since a checkpoint, and its author.
 #[derive(Clone, Copy)]

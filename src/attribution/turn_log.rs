@@ -36,9 +36,7 @@ impl TurnCalls {
 pub struct TurnLog {
     /// What was seen at each path, oldest first.
     pub sights: BTreeMap<RelPath, Vec<Sight>>,
-    /// The calls of the turn, oldest first.
-    pub calls: Vec<LoggedCall>,
-    /// The calls of others: the name of the session in the log, and the checkpoint that covers it.
+    /// Every call that a checkpoint covers, oldest first.
     pub callers: Vec<Caller>,
     /// Whether the agent says when a call is done.
     pub tells: bool,
@@ -54,11 +52,13 @@ pub struct TurnLog {
     cut_short: BTreeSet<usize>,
 }
 
-/// A call of another turn or session.
+/// A call that a checkpoint covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The session, by its name in the log.
     pub by: String,
+    /// Whether it is one of the turn that the log is read for.
+    pub is_turns: bool,
     /// The checkpoint that covers the call.
     pub of: CheckpointId,
     /// When it began, in nanoseconds since 1970.
@@ -161,21 +161,6 @@ pub enum Doer {
     Restore,
 }
 
-/// A call of the turn.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoggedCall {
-    /// The checkpoint right before it.
-    pub of: CheckpointId,
-    /// When it began, among all that was seen.
-    pub began: usize,
-    /// When all it left had been noted; `None` if that never was.
-    pub done: Option<usize>,
-    /// What it could change; `None` for anything.
-    pub paths: Option<Vec<RelPath>>,
-    /// Whether something that it started may have gone on in the background.
-    pub in_background: bool,
-}
-
 /// A checkpoint among what was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeenCheckpoint {
@@ -198,6 +183,11 @@ impl Caller {
     pub fn may_be_anothers(&self, path: &RelPath) -> bool {
         !reaches(self.names.as_deref(), path)
     }
+
+    /// Whether it ran when a look was taken.
+    pub fn is_during(&self, look: &SeenCheckpoint) -> bool {
+        self.began < look.order && self.done.is_some_and(|done| look.order <= done)
+    }
 }
 
 /// Whether a call that can change `paths`, or anything, can have changed what is at `path`.
@@ -205,18 +195,6 @@ pub(super) fn reaches(paths: Option<&[RelPath]>, path: &RelPath) -> bool {
     paths.is_none_or(|paths| {
         paths.iter().any(|named| path.is_within(named) || named.is_within(path))
     })
-}
-
-impl LoggedCall {
-    /// Whether it can have changed what is at a path.
-    pub fn reaches(&self, path: &RelPath) -> bool {
-        reaches(self.paths.as_deref(), path)
-    }
-
-    /// Whether it ran when a look was taken.
-    pub fn is_during(&self, look: &SeenCheckpoint) -> bool {
-        self.began < look.order && self.done.is_some_and(|done| look.order <= done)
-    }
 }
 
 impl TurnLog {
@@ -313,9 +291,14 @@ impl TurnLog {
         self.sights.iter().filter(move |(_, sights)| is_touched(sights)).map(|(path, _)| path)
     }
 
-    /// The calls of which it is not known what they left.
-    pub fn unseen(&self) -> impl Iterator<Item = &LoggedCall> {
-        self.calls.iter().filter(|call| call.done.is_none() || call.in_background)
+    /// The calls of the turn, oldest first.
+    pub fn calls(&self) -> impl Iterator<Item = &Caller> {
+        self.callers.iter().filter(|call| call.is_turns)
+    }
+
+    /// Those of them of which it is not known what they left.
+    pub fn unseen(&self) -> impl Iterator<Item = &Caller> {
+        self.calls().filter(|call| call.done.is_none() || call.background_until.is_some())
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) fn revert(
     let Some(revert) = Revert::of(restore, turn, (then, now), side)? else {
         return Ok(Reverted::default());
     };
-    if revert.log.calls.is_empty() {
+    if revert.log.calls().next().is_none() {
         let id = restore.checkpoint.id.short();
         return Err(Error::other(
             "what the turn did is not known: no call of it is in the log",

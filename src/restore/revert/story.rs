@@ -3,7 +3,7 @@
 
 use super::Revert;
 use crate::{
-    attribution::{Doer, LoggedCall, PathSide, SeenCheckpoint, Sight},
+    attribution::{Caller, Doer, PathSide, SeenCheckpoint, Sight},
     error::Result,
     model::{Checkpoint, Reason, RelPath},
     plan::{ByPath, Change},
@@ -74,7 +74,7 @@ enum SeenEvent<'e> {
 
 impl Revert<'_> {
     /// The first checkpoint that was taken after a call began.
-    pub(super) fn first_look_after(&self, call: &LoggedCall) -> Option<SeenCheckpoint> {
+    pub(super) fn first_look_after(&self, call: &Caller) -> Option<SeenCheckpoint> {
         let mut looks = self.since.iter().map(|checkpoint| self.log.look(checkpoint));
         let since = call.done.unwrap_or(call.began);
         looks.find(|look| look.order > since)
@@ -86,8 +86,7 @@ impl Revert<'_> {
         let then = entry_at(self.restore.project, self.then, path, self.side)?;
         let here = then.map(VersionEntry::held);
         let mut teller = PathDeedsBuilder { story: PathDeeds::default(), here, is_deed: false };
-        let unseen: Vec<&LoggedCall> =
-            self.log.unseen().filter(|call| call.reaches(path)).collect();
+        let unseen: Vec<&Caller> = self.log.unseen().filter(|call| call.reaches(path)).collect();
         let after: Vec<Option<SeenCheckpoint>> =
             unseen.iter().map(|call| self.first_look_after(call)).collect();
         for event in self.events(path, &after) {
@@ -204,8 +203,7 @@ impl Revert<'_> {
         if is_after_unseen && (self.log.tells || !look.is_of_session) {
             teller.story.is_unknown = true;
         }
-        let is_in_call =
-            self.log.calls.iter().any(|call| call.is_during(&look) && call.reaches(path));
+        let is_in_call = self.log.calls().any(|call| call.is_during(&look) && call.reaches(path));
         if is_after_unseen {
             teller.turn(there);
         } else if !is_in_call {
