@@ -218,6 +218,11 @@ impl Entry {
     /// A directory with the default permissions, of which nothing more is known.
     pub const DIRECTORY: Self =
         Self { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 };
+
+    /// Whether it is a directory.
+    pub fn is_directory(self) -> bool {
+        self.kind == Kind::Directory
+    }
 }
 
 /// One directory as a store keeps it: its entries by name, in the order of their bytes.

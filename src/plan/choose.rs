@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::restore_plan::{Action, KeepReason, Merged, RestorePlan, Step};
-use crate::model::{Kind, RelPath};
+use crate::model::{Entry, RelPath};
 
 /// Something that is chosen as a whole: a path that changes, and what comes or goes with it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,16 +113,13 @@ fn head_of<'s>(steps: &'s [Step], step: &'s Step) -> &'s RelPath {
 }
 
 fn swaps_directory(step: &Step) -> bool {
-    let is_directory = |kind: Kind| kind == Kind::Directory;
-    match (step.then, step.now) {
-        (Some(then), Some(now)) => is_directory(then.kind) != is_directory(now.kind),
-        _ => false,
-    }
+    let both = step.then.zip(step.now);
+    both.is_some_and(|(then, now)| then.is_directory() != now.is_directory())
 }
 
 /// Whether a step is a directory that comes or goes only with what is in it.
 fn is_carried(steps: &[Step], step: &Step) -> bool {
-    let is_directory = step.then.or(step.now).is_some_and(|it| it.kind == Kind::Directory);
+    let is_directory = step.then.or(step.now).is_some_and(Entry::is_directory);
     let is_bare = matches!(step.action, Action::Recreate | Action::Remove) && is_directory;
     if !is_bare || head_of(steps, step) != &step.path {
         return false;
@@ -136,7 +133,7 @@ fn is_carried(steps: &[Step], step: &Step) -> bool {
 mod tests {
     use super::*;
     use crate::{
-        model::{CheckpointId, Entry},
+        model::{CheckpointId, Kind},
         plan::{Author, OutsidePlan},
     };
 

@@ -124,11 +124,10 @@ fn in_the_way_of(steps: &[Step], others: Vec<Change>) -> Vec<Change> {
     let comes_back = |step: &&Step| matches!(step.action, Action::Restore | Action::Recreate);
     let needed: BTreeSet<RelPath> =
         steps.iter().filter(comes_back).flat_map(|step| above(&step.path)).collect();
-    let is_directory = |entry: &Entry| entry.kind == Kind::Directory;
     let stands_there = |change: &Change| {
         needed.contains(&change.path)
-            && change.before.as_ref().is_some_and(is_directory)
-            && change.after.as_ref().is_some_and(|now| !is_directory(now))
+            && change.before.is_some_and(Entry::is_directory)
+            && change.after.is_some_and(|now| !now.is_directory())
     };
     others.into_iter().filter(stands_there).collect()
 }
@@ -166,11 +165,12 @@ fn add_unseen(
 
 /// Whether a path lies in a directory that something else is to replace.
 fn is_in_replaced(steps: &[Step], path: &RelPath) -> bool {
-    let is_directory = |entry: Option<Entry>| entry.is_some_and(|it| it.kind == Kind::Directory);
     std::iter::successors(path.parent(), RelPath::parent).any(|above| {
         let at = steps.binary_search_by(|step| step.path.cmp(&above));
         let step = at.ok().map(|at| &steps[at]).filter(|step| step.action == Action::Restore);
-        step.is_some_and(|step| is_directory(step.now) && !is_directory(step.then))
+        step.is_some_and(|step| {
+            step.now.is_some_and(Entry::is_directory) && !step.then.is_some_and(Entry::is_directory)
+        })
     })
 }
 
@@ -314,7 +314,7 @@ pub fn settle(of: CheckpointId, paths: Vec<Unsettled>) -> RestorePlan {
 
 /// What happens to one path.
 fn settle_one(to: Option<&Entry>, from: Option<&Entry>, now: Option<&Entry>) -> Action {
-    let is_directory = now.is_some_and(|now| now.kind == Kind::Directory);
+    let is_directory = now.is_some_and(|now| now.is_directory());
     match (to, now) {
         (Some(_), None) => Action::Recreate,
         (_, Some(_)) if !is_directory && !is_same(from, now) => Action::Keep(KeepReason::Changed),

@@ -18,7 +18,7 @@ use crate::{
     error::Result,
     fs::stat_path,
     ledger,
-    model::{Checkpoint, CheckpointId, DirPath, Entry, Kind, Reason, RelPath, Skipped, Tree},
+    model::{Checkpoint, CheckpointId, DirPath, Entry, Reason, RelPath, Skipped, Tree},
     plan::ByPath,
     store::{
         self, ContentSource,
@@ -227,7 +227,7 @@ impl HeldBy<'_> {
         };
         let is_named = || self.in_turn && self.then.partial && step.overlay.contains_key(path);
         let is_left_out = self.left_out.covering(path).is_some() || is_named();
-        is_left_out && (entry.kind != Kind::Directory || entry.content.is_none() || is_whole())
+        is_left_out && (!entry.is_directory() || entry.content.is_none() || is_whole())
     }
 }
 

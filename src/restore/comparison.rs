@@ -47,7 +47,6 @@ pub(super) fn see(
     if project.is_gone {
         return Ok(seen);
     }
-    let is_directory = |entry: &Entry| entry.kind == Kind::Directory;
     // What is ignored now and was not then seems to be gone.
     let hidden_now = |change: &&Change| change.before.is_some() && change.after.is_none();
     let top = open_root(project)?;
@@ -55,7 +54,7 @@ pub(super) fn see(
     let mut hidden: Vec<PathBuf> = Vec::new();
     for change in seen.changes.iter().filter(hidden_now) {
         let place = project.root.join(&change.path);
-        let was_directory = change.before.as_ref().is_some_and(is_directory);
+        let was_directory = change.before.is_some_and(Entry::is_directory);
         match kind_at(&mut way, &change.path) {
             // A directory in the place of a file is looked at with all that is in it.
             Some(Kind::Directory) if !was_directory => hidden.extend(with_all_below(&place)),
@@ -76,13 +75,7 @@ pub(super) fn see(
 
 /// What an ignore file or its kind leaves out in directories that were something else: that is in the way.
 fn left_by_rule(project: &Project, seen: &RootComparison) -> impl Iterator<Item = PathBuf> {
-    let is_directory = |entry: &Entry| entry.kind == Kind::Directory;
-    let is_replaced = |change: &&Change| {
-        change.before.as_ref().is_some_and(|then| !is_directory(then))
-            && change.after.as_ref().is_some_and(is_directory)
-    };
-    let replaced: Vec<&RelPath> =
-        seen.changes.iter().filter(is_replaced).map(|change| &change.path).collect();
+    let replaced = replaced_files(&seen.changes);
     let is_by_rule =
         |reason| matches!(reason, SkipReason::Ignored | SkipReason::MadeAgain | SkipReason::Output);
     let left = if replaced.is_empty() { Vec::new() } else { skipped(&seen.scan, is_by_rule) };
@@ -90,6 +83,12 @@ fn left_by_rule(project: &Project, seen: &RootComparison) -> impl Iterator<Item 
     let paths: Vec<RelPath> =
         paths.filter(|path| replaced.iter().any(|dir| path.is_within(dir))).collect();
     paths.into_iter().map(|path| project.root.join(&path))
+}
+
+/// Where directories are that were something else.
+pub(super) fn replaced_files(changes: &[Change]) -> Vec<&RelPath> {
+    let replaced = changes.iter().filter(|change| change.made_directory_of_file());
+    replaced.map(|change| &change.path).collect()
 }
 
 /// What is there now, compared with nothing.
@@ -159,7 +158,7 @@ fn kind_at(way: &mut DirCursor<'_>, path: &RelPath) -> Option<Kind> {
 
 /// A directory that is ignored now is not gone.
 fn is_hidden_directory(way: &mut DirCursor<'_>, change: &Change) -> bool {
-    let was_directory = change.before.is_some_and(|then| then.kind == Kind::Directory);
+    let was_directory = change.before.is_some_and(Entry::is_directory);
     was_directory && change.after.is_none() && kind_at(way, &change.path) == Some(Kind::Directory)
 }
 
@@ -188,10 +187,6 @@ fn keep_below_others(top: &Path, steps: &mut [Step], reason: KeepReason) {
     }
 }
 
-fn is_directory(entry: Option<Entry>) -> bool {
-    entry.is_some_and(|entry| entry.kind == Kind::Directory)
-}
-
 /// Whether a step puts something where nothing is.
 fn is_new(step: &Step) -> bool {
     step.now.is_none() && matches!(step.action, Action::Recreate | Action::Merge)
@@ -203,7 +198,9 @@ fn add_parents(top: &Path, steps: &mut Vec<Step>) {
     let known: BTreeSet<RelPath> = steps.iter().map(|step| step.path.clone()).collect();
     let stamp = |dir: &RelPath| stat_path(&top.join(dir.as_path())).ok();
     // One that goes may be what is there by another spelling of its name, where the file system takes that.
-    let goes = steps.iter().filter(|step| step.action == Action::Remove && is_directory(step.now));
+    let goes = steps
+        .iter()
+        .filter(|step| step.action == Action::Remove && step.now.is_some_and(Entry::is_directory));
     let going: BTreeSet<u64> =
         goes.filter_map(|step| stamp(&step.path)).map(|stamp| stamp.inode).collect();
     let stays = |dir: &RelPath| stamp(dir).is_some_and(|stamp| !going.contains(&stamp.inode));

@@ -10,7 +10,7 @@ use std::{
 use super::{
     Restore, RestoreSource, RevertedTurn, StepState,
     authors::{self, Authors, Authorship},
-    comparison::{RootComparison, make_executable, see, seen_by_plan, skipped},
+    comparison::{RootComparison, make_executable, replaced_files, see, seen_by_plan, skipped},
     head::{self, HeadPlan},
     left_out::{left_out, moved, new_unheld, refuse_unknown},
     merge::{self, Merges},
@@ -25,8 +25,7 @@ use crate::{
     error::Result,
     ledger,
     model::{
-        Checkpoint, CheckpointId, Entry, Kind, RelPath, RootKind, SkipReason, Skipped, Tree,
-        is_gits_own,
+        Checkpoint, CheckpointId, Entry, RelPath, RootKind, SkipReason, Skipped, Tree, is_gits_own,
     },
     plan::{self, Action, Change, KeepReason, OutsidePlan, Past, Picked, RestorePlan, Step},
     process::Process,
@@ -409,13 +408,7 @@ fn merged_files(project: &Project, held: CheckpointId) -> Vec<PathBuf> {
 /// What the scan left out in directories that were something else: it stays, and they cannot become
 /// what they were.
 pub(super) fn left_in_replaced(changes: &[Change], scan: &Scan) -> Vec<Skipped> {
-    let is_directory = |entry: &Entry| entry.kind == Kind::Directory;
-    let is_replaced = |change: &&Change| {
-        change.before.is_some_and(|then| !is_directory(&then))
-            && change.after.is_some_and(|now| is_directory(&now))
-    };
-    let replaced: Vec<&RelPath> =
-        changes.iter().filter(is_replaced).map(|change| &change.path).collect();
+    let replaced = replaced_files(changes);
     if replaced.is_empty() {
         return Vec::new();
     }
@@ -439,7 +432,7 @@ pub(super) fn left_in_replaced(changes: &[Change], scan: &Scan) -> Vec<Skipped> 
 
 /// Keeps directories that would go, and in which there is something that a scan leaves out.
 pub(super) fn keep_around_skipped(steps: &mut [Step], scan: &Scan) {
-    let is_directory = |step: &Step| step.now.is_some_and(|now| now.kind == Kind::Directory);
+    let is_directory = |step: &Step| step.now.is_some_and(Entry::is_directory);
     if !steps.iter().any(|step| step.action == Action::Remove && is_directory(step)) {
         return;
     }
@@ -488,7 +481,7 @@ fn leave_to_repositories(
     let is_made = |path: &Path| repositories.iter().any(|it| path.starts_with(it.target()));
     plan.steps.retain_mut(|step| {
         let is_made = is_made(&project.root.join(&step.path));
-        let is_file = step.then.is_some_and(|then| then.kind != Kind::Directory);
+        let is_file = step.then.is_some_and(|then| !then.is_directory());
         let stays = is_made && is_file && !is_gits_own(step.path.as_bytes());
         if stays {
             step.action = Action::Keep(KeepReason::GitPrivate);

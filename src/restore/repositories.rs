@@ -154,11 +154,12 @@ impl Repositories {
     /// Takes out those that cannot come back, because a file stays in the place of a directory they
     /// lie in, and says so in the plan.
     pub(super) fn keep_in_the_way(&mut self, project: &Project, plan: &mut RestorePlan) {
-        let is_directory = |entry: Option<Entry>| entry.is_none_or(|it| it.kind == Kind::Directory);
         let (blocked, free): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.steps).into_iter().partition(|step| {
                 let Ok(path) = project.root.relative(&step.place) else { return false };
-                plan.kept().any(|kept| !is_directory(kept.now) && path.is_within(&kept.path))
+                plan.kept().any(|kept| {
+                    kept.now.is_some_and(|now| !now.is_directory()) && path.is_within(&kept.path)
+                })
             });
         plan.steps.extend(blocked.iter().filter_map(|step| {
             let path = project.root.relative(&step.place).ok()?;

@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    Brings,
-    fork_side::{ForkSide, is_directory},
-};
+use super::{Brings, fork_side::ForkSide};
 use crate::{
     error::Result,
     fs::stat_path,
@@ -203,10 +200,8 @@ impl BringChanges {
 
     /// The directories of the project that would go, or become something else.
     pub(super) fn directories_that_go(&self) -> Vec<RelPath> {
-        let goes = |change: &&Change| {
-            let is_kept = self.kept.contains_key(&change.path);
-            is_directory(change.after) && !is_directory(change.before) && !is_kept
-        };
+        let goes =
+            |change: &&Change| change.made_directory() && !self.kept.contains_key(&change.path);
         self.changes.iter().filter(goes).map(|change| change.path.clone()).collect()
     }
 }

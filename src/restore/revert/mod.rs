@@ -192,7 +192,7 @@ impl Revert<'_> {
         for path in self.log.touched().filter(|path| !known.contains(path)) {
             let before = entry_at(project, self.then, path, self.side)?;
             let after = entry_at(project, self.now, path, self.side)?;
-            let is_directory = after.is_some_and(|now| now.kind == Kind::Directory);
+            let is_directory = after.is_some_and(Entry::is_directory);
             // What is ignored now only seems to be gone.
             let is_there = stat_path(&top(project, self.side).join(path.as_path())).is_ok();
             if !is_directory && is_there == after.is_some() {
@@ -383,10 +383,8 @@ fn paths(changes: &[Change]) -> BTreeSet<&RelPath> {
 
 /// A directory that the turn made stays with what others have put in it.
 fn keep_around_others(changes: &[Change], reverted: &mut Reverted) {
-    let is_directory = |entry: Option<Entry>| entry.is_some_and(|it| it.kind == Kind::Directory);
-    let goes = |change: &&Change| is_directory(change.after) && !is_directory(change.before);
-    let dirs: Vec<RelPath> =
-        reverted.changes.iter().filter(goes).map(|change| change.path.clone()).collect();
+    let goes = reverted.changes.iter().filter(|change| change.made_directory());
+    let dirs: Vec<RelPath> = goes.map(|change| change.path.clone()).collect();
     let known: BTreeSet<RelPath> = paths(&reverted.changes).into_iter().cloned().collect();
     let is_others = |change: &&Change| {
         let path = &change.path;
