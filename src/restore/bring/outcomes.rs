@@ -32,8 +32,8 @@ pub(super) struct BringOutcome {
     pub(super) base: Version,
     pub(super) theirs: Version,
     pub(super) ours: Option<Entry>,
-    pub(super) wanted: Result<Version, Clash>,
-    pub(super) is_marked: bool,
+    /// With whether conflicts are marked in it.
+    pub(super) wanted: Result<(Version, bool), Clash>,
 }
 
 pub(super) type BringOutcomes = BTreeMap<RelPath, BringOutcome>;
@@ -83,17 +83,13 @@ impl<'a> Bring<'a> {
         let ours = self.ours(path)?;
         let here = ours.map(VersionEntry::here);
         let base = self.base(path)?;
-        let merged = if ours.is_none() && stat_path(&self.project.root.join(path)).is_ok() {
+        let wanted = if ours.is_none() && stat_path(&self.project.root.join(path)).is_ok() {
             // Something is there, and cannot be looked at.
             Err(Clash::Unheld)
         } else {
             self.three(path, [&base, &here, &theirs])
         };
-        let (wanted, is_marked) = match merged {
-            Ok((wanted, is_marked)) => (Ok(wanted), is_marked),
-            Err(clash) => (Err(clash), false),
-        };
-        Ok(BringOutcome { base, theirs, ours, wanted, is_marked })
+        Ok(BringOutcome { base, theirs, ours, wanted })
     }
 
     pub(super) fn ours(&self, path: &RelPath) -> Result<Option<Entry>> {
@@ -129,7 +125,7 @@ impl<'a> Bring<'a> {
     fn add(&self, found: &mut BringChanges, path: &RelPath, outcome: &BringOutcome) {
         let ours = outcome.ours;
         let here = ours.map(VersionEntry::here);
-        let Ok(wanted) = &outcome.wanted else {
+        let Ok((wanted, is_marked)) = &outcome.wanted else {
             return found.keep_both(path, outcome);
         };
         if self.source.is_same(path, wanted, &here) {
@@ -152,7 +148,7 @@ impl<'a> Bring<'a> {
         match bytes {
             Some(bytes) => {
                 found.merges.files.insert(path.clone(), Merged { bytes, permissions });
-                found.merges.marked.extend(outcome.is_marked.then(|| path.clone()));
+                found.merges.marked.extend(is_marked.then(|| path.clone()));
                 let entry = Entry { kind, permissions, content: None, device };
                 found.put(path, Some(entry), ours, Author::Other);
             }

@@ -87,8 +87,8 @@ struct PathOutcome {
     /// What the turn did there, oldest first.
     deeds: Vec<Deed>,
     now: Option<Entry>,
-    wanted: Result<Version, Stays>,
-    is_marked: bool,
+    /// With whether conflicts are marked in it.
+    wanted: Result<(Version, bool), Stays>,
 }
 
 /// Why a path stays.
@@ -227,15 +227,8 @@ impl Revert<'_> {
 
     fn outcome(&self, change: &Change, deeds: Vec<Deed>) -> PathOutcome {
         let now = change.after.map(VersionEntry::here);
-        match self.take_back(&change.path, &deeds, &now, self.markers) {
-            Ok((wanted, is_marked)) => {
-                PathOutcome { deeds, now: change.after, wanted: Ok(wanted), is_marked }
-            }
-            Err(clash) => {
-                let wanted = Err(Stays::Clash(clash));
-                PathOutcome { deeds, now: change.after, wanted, is_marked: false }
-            }
-        }
+        let wanted = self.take_back(&change.path, &deeds, &now, self.markers);
+        PathOutcome { deeds, now: change.after, wanted: wanted.map_err(Stays::Clash) }
     }
 
     /// Takes back what the turn did from what is there: its deeds one by one, the newest first, or else all
@@ -270,7 +263,7 @@ impl Revert<'_> {
         let then = entry_at(self.restore.project, self.then, path, self.side)?;
         let now = outcome.now;
         let change = Change { path: path.clone(), before: then, after: now };
-        let wanted = match &outcome.wanted {
+        let (wanted, is_marked) = match &outcome.wanted {
             Err(stays) => {
                 let built_on = || self.built_on(path, &outcome.deeds);
                 let (kept, by) = match *stays {
@@ -309,7 +302,7 @@ impl Revert<'_> {
         match bytes {
             Some(bytes) => {
                 reverted.merges.files.insert(path.clone(), Merged { bytes, permissions });
-                reverted.merges.marked.extend(outcome.is_marked.then(|| path.clone()));
+                reverted.merges.marked.extend(is_marked.then(|| path.clone()));
                 reverted.put(Change { before: Some(entry), ..change }, Author::Other);
             }
             None if kind == Kind::Directory => {

@@ -79,7 +79,7 @@ impl Revert<'_> {
         };
         if names.iter().any(is_over_another) {
             // What was there before, and what others did to the file, would have to come to one.
-            set(outcomes, new, Err(Stays::Clash(Clash::Touches)), false);
+            set(outcomes, new, Err(Stays::Clash(Clash::Touches)));
             return Some(());
         }
         let first_left = outcomes.get(&names[0])?.deeds.first()?.after.clone();
@@ -113,13 +113,13 @@ impl Revert<'_> {
         });
         match taken {
             Ok((wanted, is_marked)) => {
-                set(outcomes, &old?.0, Ok(Some(wanted)), is_marked);
-                set(outcomes, new, Ok(None), false);
+                set(outcomes, &old?.0, Ok((Some(wanted), is_marked)));
+                set(outcomes, new, Ok((None, false)));
             }
             // Both stay, or there would be two of it.
             Err(clash) => {
                 for path in old.iter().map(|(path, _)| path).chain([new]) {
-                    set(outcomes, path, Err(Stays::Clash(clash)), false);
+                    set(outcomes, path, Err(Stays::Clash(clash)));
                 }
             }
         }
@@ -158,11 +158,11 @@ impl Revert<'_> {
             });
             match merged {
                 Ok((wanted, is_marked)) => {
-                    set(outcomes, old, Ok(Some(wanted)), is_marked);
-                    set(outcomes, &new, Ok(None), false);
+                    set(outcomes, old, Ok((Some(wanted), is_marked)));
+                    set(outcomes, &new, Ok((None, false)));
                 }
                 // Both stay, or there would be two of it.
-                Err(clash) => set(outcomes, old, Err(Stays::Clash(clash)), false),
+                Err(clash) => set(outcomes, old, Err(Stays::Clash(clash))),
             }
         }
     }
@@ -216,14 +216,14 @@ impl Revert<'_> {
         let after = self.source.apart(&old, Some(after));
         let own = before.is_none().then(|| self.own_rename(&after, outcomes)).flatten();
         let sides = [&after, &Some(here), &before];
-        let (wanted, is_marked) = match (&before, by) {
+        let wanted = match (&before, by) {
             // Where it was before the turn, and where it is now, are two other places.
-            _ if own.is_some() || is_over_another => (Err(Stays::Renamed(by)), false),
+            _ if own.is_some() || is_over_another => Err(Stays::Renamed(by)),
             // What the turn made may have been copied: another name of it is not the turn's.
-            (None, None) => (Err(Stays::Renamed(None)), false),
+            (None, None) => Err(Stays::Renamed(None)),
             _ => match self.source.three(&old, sides, self.markers) {
-                Ok((wanted, is_marked)) => (Ok(wanted), is_marked),
-                Err(clash) if by.is_some() => (Err(Stays::Clash(clash)), false),
+                Ok(merged) => Ok(merged),
+                Err(clash) if by.is_some() => Err(Stays::Clash(clash)),
                 // It may be another file.
                 Err(_) => return None,
             },
@@ -231,7 +231,7 @@ impl Revert<'_> {
         outcomes.remove(&old);
         outcomes.retain(|path, _| Some(path) != own.as_ref());
         let deeds = vec![Deed { before, after }];
-        outcomes.insert(path, PathOutcome { deeds, now: Some(now), wanted, is_marked });
+        outcomes.insert(path, PathOutcome { deeds, now: Some(now), wanted });
         Some(())
     }
 
@@ -339,11 +339,9 @@ struct LostFile {
 fn set(
     outcomes: &mut BTreeMap<RelPath, PathOutcome>,
     path: &RelPath,
-    wanted: Result<Version, Stays>,
-    is_marked: bool,
+    wanted: Result<(Version, bool), Stays>,
 ) {
     if let Some(outcome) = outcomes.get_mut(path) {
         outcome.wanted = wanted;
-        outcome.is_marked = is_marked;
     }
 }
