@@ -29,6 +29,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::Result,
+    fs::now_ns,
     model::{
         Agent, Checkpoint, CheckpointId, ContentId, Entry, Kind, RelPath, Root, SessionId, Settings,
     },
@@ -81,6 +82,13 @@ pub struct LogLine {
     /// What happened.
     #[serde(flatten)]
     pub what: LogEvent,
+}
+
+impl LogLine {
+    /// Something that a restore did just now. It has no session.
+    pub fn of_restore(what: LogEvent) -> Self {
+        Self { at: now_ns(), by: String::new(), what }
+    }
 }
 
 /// What happened.
@@ -386,7 +394,7 @@ pub fn head_moved(place: &RootState, held: CheckpointId) -> Option<HeadMove> {
 /// Fails if the log cannot be written.
 pub fn void(place: &RootState, held: CheckpointId) -> Result<()> {
     let what = LogEvent::Void { held: held.to_string() };
-    append(place, &[LogLine { at: crate::fs::now_ns(), by: String::new(), what }])
+    append(place, &[LogLine::of_restore(what)])
 }
 
 /// The before-restore checkpoints of restores that were taken back.

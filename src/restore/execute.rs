@@ -1,7 +1,7 @@
 //! Executes a plan: holds what it overwrites, writes the restore log, and applies it.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     io,
     path::{Path, PathBuf},
 };
@@ -17,7 +17,7 @@ use crate::{
     attribution::{self, LogEvent, LogLine, PathSide, PathState},
     crash,
     error::{Error, Result},
-    fs::{Dir, c_name, now_ns},
+    fs::{Dir, c_name},
     model::{CheckpointId, Content, Entry, Kind, RelPath},
     plan::{Action, Merged, RestorePlan, Step},
     process::Process,
@@ -314,24 +314,18 @@ pub(super) fn note_back<'a>(
     outcome: &ApplyOutcome,
     back: impl Iterator<Item = (PathSide, &'a RelPath, Option<Entry>)>,
 ) -> Result<()> {
-    let missed: BTreeSet<&Path> =
-        outcome.missed.iter().map(|missed| missed.path.as_path()).collect();
+    let missed = outcome.missed_paths();
     let back = back.filter(|(side, path, _)| match side {
         PathSide::Root => !missed.contains(path.as_path()),
         PathSide::Outside => !missed.contains(&*path.at_top()),
     });
     let line = |(side, path, entry): (PathSide, &RelPath, Option<Entry>)| {
         let state = entry.as_ref().map(PathState::of);
-        let what =
-            LogEvent::Back { path: side.text(path), state, then, held: Some(held.to_string()) };
-        LogLine { at: now_ns(), by: String::new(), what }
+        let (path, held) = (side.text(path), Some(held.to_string()));
+        LogLine::of_restore(LogEvent::Back { path, state, then, held })
     };
     let lines: Vec<LogLine> = back.take(BACK_MAX).map(line).collect();
-    if lines.is_empty() {
-        Ok(())
-    } else {
-        attribution::append(&project.state.root(&project.root), &lines)
-    }
+    attribution::append(&project.state.root(&project.root), &lines)
 }
 
 /// Notes merged files that are again as they were at a time, in nanoseconds since 1970. `files` has their contents.
@@ -342,21 +336,16 @@ pub(super) fn note_dated<'a>(
     (held, outcome): (CheckpointId, &ApplyOutcome),
 ) -> Result<()> {
     let files: BTreeMap<&RelPath, &Merged> = files.collect();
-    let missed: BTreeSet<&Path> = outcome.missed.iter().map(|it| it.path.as_path()).collect();
+    let missed = outcome.missed_paths();
     let line = |(path, then): &(RelPath, i64)| {
         let merged = files.get(path).filter(|_| !missed.contains(path.as_path()))?;
         let (permissions, sha) = (merged.permissions, Some(attribution::digest(&merged.bytes)));
         let state = Some(PathState { kind: Kind::File.mode_bits(), permissions, id: None, sha });
         let (path, held) = (PathSide::Root.text(path), Some(held.to_string()));
-        let what = LogEvent::Back { path, state, then: *then, held };
-        Some(LogLine { at: now_ns(), by: String::new(), what })
+        Some(LogLine::of_restore(LogEvent::Back { path, state, then: *then, held }))
     };
     let lines: Vec<LogLine> = dated.iter().filter_map(line).take(BACK_MAX).collect();
-    if lines.is_empty() {
-        Ok(())
-    } else {
-        attribution::append(&project.state.root(&project.root), &lines)
-    }
+    attribution::append(&project.state.root(&project.root), &lines)
 }
 
 /// Notes what was merged, so that undoing it knows its own. `files` has the contents.
@@ -366,19 +355,11 @@ pub(super) fn note_merged(
     held: CheckpointId,
     files: &BTreeMap<RelPath, Merged>,
 ) -> Result<()> {
-    let line = |(path, sha): &(RelPath, String)| LogLine {
-        at: now_ns(),
-        by: String::new(),
-        what: LogEvent::Merged {
-            path: attribution::path_text(path),
-            held: held.to_string(),
-            sha: sha.clone(),
-        },
+    let line = |(path, sha): &(RelPath, String)| {
+        let (path, held) = (attribution::path_text(path), held.to_string());
+        LogLine::of_restore(LogEvent::Merged { path, held, sha: sha.clone() })
     };
     let lines: Vec<LogLine> = merged.iter().map(line).collect();
-    if lines.is_empty() {
-        return Ok(());
-    }
     let place = project.state.root(&project.root);
     // Without them it is only not known what they were.
     let _not_kept = attribution::keep_merged(&place, held, files.values().map(|it| &it.bytes[..]));

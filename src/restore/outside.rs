@@ -19,7 +19,7 @@ use crate::{
     attribution::{self, Outside, PathSide},
     error::Result,
     fs::stat_path,
-    model::{Checkpoint, Entry, Reason, RelPath, RootKind, SkipReason, Skipped, Tree},
+    model::{Checkpoint, Entry, Reason, RelPath, SkipReason, Skipped, Tree},
     plan::{self, KeepReason, OutsidePlan, Past, Picked, Step, Unsettled},
     project::Project,
     restore_log::RestoreLog,
@@ -100,11 +100,7 @@ pub(super) fn plan(
     };
     let mut steps =
         plan::restore(checkpoint.id, changes, request.options, &Picked::All, &past).steps;
-    let own = match project.root.kind() {
-        RootKind::Git { common_dir, .. } => RelPath::from_top(common_dir).ok(),
-        RootKind::Plain { .. } => None,
-    };
-    keep_in_git_dirs(Path::new("/"), own.as_ref(), request.repository, &mut steps);
+    keep_in_git_dirs(project, side, request.repository, &mut steps);
     make_executable(Path::new("/"), &mut steps, KeepReason::Changed);
     Ok(with_stamps(steps))
 }

@@ -24,9 +24,7 @@ use crate::{
     attribution::{self, Caller, PathSide},
     error::Result,
     ledger,
-    model::{
-        Checkpoint, CheckpointId, Entry, RelPath, RootKind, SkipReason, Skipped, Tree, is_gits_own,
-    },
+    model::{Checkpoint, CheckpointId, Entry, RelPath, SkipReason, Skipped, Tree, is_gits_own},
     plan::{self, Action, Change, KeepReason, OutsidePlan, Past, Picked, RestorePlan, Step},
     process::Process,
     project::{LaterTurns, Project, Then, TurnRow, rows},
@@ -333,11 +331,7 @@ impl Restore<'_> {
                 step.action = Action::Keep(KeepReason::Merged);
             }
         }
-        let own = match project.root.kind() {
-            RootKind::Git { common_dir, .. } => project.root.relative(common_dir).ok(),
-            RootKind::Plain { .. } => None,
-        };
-        keep_in_git_dirs(project.root.path(), own.as_ref(), request.repository, &mut plan.steps);
+        keep_in_git_dirs(project, PathSide::Root, request.repository, &mut plan.steps);
         keep_around_skipped(&mut plan.steps, scan);
         repositories.keep_in_the_way(project, &mut plan);
         repositories.keep_of_others(project, &mut plan);

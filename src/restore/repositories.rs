@@ -10,9 +10,11 @@ use std::{
 
 use super::{
     Restore,
+    content::top,
     head::{self, NestedHead},
 };
 use crate::{
+    attribution::PathSide,
     error::{Error, Result},
     fs::{read_small, stat_path},
     model::{Entry, Kind, RelPath, RootKind},
@@ -172,18 +174,18 @@ impl Repositories {
 }
 
 /// Keeps what is new in git directories that are not called `.git`, as bare ones: a ref may need an
-/// object that another author made. Below `top`. What a restore put there goes with it, unless
-/// another author has changed something there since. In `own`, the project's own one, and in a root
-/// that is one itself, nothing is changed either, but for objects: HEAD and branches stay, unless the
-/// repository `is_asked` for. A ref that was packed since is not gone; one that was packed then, and
-/// changed by the agent, goes back.
+/// object that another author made. What a restore put there goes with it, unless another author has
+/// changed something there since. In the project's own one, and in a root that is one itself, nothing is
+/// changed either, but for objects: HEAD and branches stay, unless the repository `is_asked` for. A ref
+/// that was packed since is not gone; one that was packed then, and changed by the agent, goes back.
 pub(super) fn keep_in_git_dirs(
-    top: &Path,
-    own: Option<&RelPath>,
+    project: &Project,
+    side: PathSide,
     is_asked: bool,
     steps: &mut [Step],
 ) {
-    let mut dirs = OtherGitDirs::below(top);
+    let mut dirs = OtherGitDirs::below(top(project, side));
+    let own = own_git_dir(project, side);
     // Half of a worktree's part of a repository is none.
     let others: BTreeSet<PathBuf> = steps
         .iter()
@@ -192,7 +194,8 @@ pub(super) fn keep_in_git_dirs(
         .collect();
     for step in steps.iter_mut() {
         let Some(dir) = dirs.around(&step.path) else { continue };
-        let is_own = !is_asked && (dirs.is_top || own.is_some_and(|own| step.path.is_within(own)));
+        let is_own =
+            !is_asked && (dirs.is_top || own.as_ref().is_some_and(|own| step.path.is_within(own)));
         let stays = match (step.action, step.author) {
             (Action::Remove, Author::Restore) => others.contains(&dir),
             // Without it the ref is where it was packed, as with one that is changed.
@@ -209,6 +212,15 @@ pub(super) fn keep_in_git_dirs(
         }
     }
     keep_parents(steps);
+}
+
+/// The project's own git directory, if it is on this side of the root.
+fn own_git_dir(project: &Project, side: PathSide) -> Option<RelPath> {
+    let RootKind::Git { common_dir, .. } = project.root.kind() else { return None };
+    match side {
+        PathSide::Root => project.root.relative(common_dir).ok(),
+        PathSide::Outside => RelPath::from_top(common_dir).ok(),
+    }
 }
 
 /// The git directories below a directory that are not called `.git`, as far as they were asked for.

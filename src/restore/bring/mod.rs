@@ -21,10 +21,11 @@ use super::{
     repositories::keep_in_git_dirs,
 };
 use crate::{
+    attribution::PathSide,
     error::{Error, Result},
     forked::ForkEntry,
     fs::stat_path,
-    model::{Checkpoint, Content, Kind, RelPath, RootKind},
+    model::{Checkpoint, Content, Kind, RelPath},
     plan::{self, Options, Past, Picked},
     process::Process,
     project::Project,
@@ -149,11 +150,7 @@ impl Restore<'_> {
         let options = Options { merge: true, ..Options::default() };
         let changes = std::mem::take(&mut found.changes);
         let mut plan = plan::restore(brings.base.id, changes, options, &Picked::All, &past);
-        let own = match project.root.kind() {
-            RootKind::Git { common_dir, .. } => project.root.relative(common_dir).ok(),
-            RootKind::Plain { .. } => None,
-        };
-        keep_in_git_dirs(project.root.path(), own.as_ref(), false, &mut plan.steps);
+        keep_in_git_dirs(project, PathSide::Root, false, &mut plan.steps);
         keep_around_skipped(&mut plan.steps, &here.scan);
         make_executable(project.root.path(), &mut plan.steps, request.in_the_way());
         let seen = seen_by_plan(project, &plan, &here.scan);
