@@ -348,7 +348,7 @@ fn behind(path: &Path) -> Option<PathBuf> {
 /// may not exist yet.
 fn physical(path: &Path, root: &Root) -> Option<PathBuf> {
     if let Ok(below) = root.relative(path) {
-        let dirs = std::iter::successors(below.parent(), RelPath::parent);
+        let dirs = below.above();
         let is_link = |dir: RelPath| std::fs::read_link(root.join(&dir)).is_ok();
         if !dirs.into_iter().any(is_link) {
             return Some(root.join(&below));

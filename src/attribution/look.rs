@@ -280,8 +280,7 @@ fn keep_real(root: &Root, held: &Checkpoint, scan: &Scan, changes: &mut Vec<Chan
         change_summary::is_really_gone(root, change)
             || scan.spelled(root, &change.path) != change.path
     });
-    let (left_out, taken_at) =
-        (ByPath::of(&held.skipped), held.taken_at.timestamp_nanos_opt().unwrap_or(0));
+    let (left_out, taken_at) = (ByPath::of(&held.skipped), held.taken_ns());
     // What there was no room for then, and is now, was there before the call.
     changes.retain(|change| {
         let was_left_out = change.before.is_none() && left_out.covering(&change.path).is_some();

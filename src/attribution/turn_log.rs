@@ -10,8 +10,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use chrono::{DateTime, Utc};
 
 use self::reader::{TurnOfSession, read, says_ends};
-use super::{CurrentState, LogEvent, LogLine, PathSide, PathState};
-use crate::model::{Checkpoint, CheckpointId, RelPath};
+use super::{CurrentState, LogEvent, LogLine, PathSide, PathState, author};
+use crate::{
+    ledger::Use,
+    model::{Checkpoint, CheckpointId, RelPath},
+};
 
 /// Which calls of a session are those of one turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -184,6 +187,15 @@ impl Caller {
         !reaches(self.names.as_deref(), path)
     }
 
+    /// What its turn used last before it, of the uses of all sessions, newest first.
+    pub fn last_use<'u>(&self, uses: &'u [Use]) -> Option<&'u Use> {
+        let is_its = |used: &&Use| {
+            used.at.timestamp_nanos_opt().is_some_and(|used| used <= self.at)
+                && author(used.by.agent, &used.by.session) == self.by
+        };
+        uses.iter().find(is_its)
+    }
+
     /// Whether it ran when a look was taken.
     pub fn is_during(&self, look: &SeenCheckpoint) -> bool {
         self.began < look.order && self.done.is_some_and(|done| look.order <= done)
@@ -206,7 +218,7 @@ impl TurnLog {
         lines: &[LogLine],
         side: PathSide,
     ) -> Self {
-        let since = first.taken_at.timestamp_nanos_opt().unwrap_or(0);
+        let since = first.taken_ns();
         let is_call_of_turn = |line: &LogLine| match &line.what {
             LogEvent::Began { of, .. } => {
                 CheckpointId::parse(of).is_some_and(|of| turn.checkpoints.contains(&of))
@@ -223,12 +235,17 @@ impl TurnLog {
     /// Reads the whole log for all turns alike: every call is one of [`TurnLog::callers`], and a merge that
     /// a restore left is seen as well. The oldest checkpoint is `first`.
     pub fn of_all(first: &Checkpoint, lines: &[LogLine], side: PathSide) -> Self {
-        let since = first.taken_at.timestamp_nanos_opt().unwrap_or(0);
+        let since = first.taken_ns();
         Self { is_lost: is_lost(lines, since), ..read(lines, None, side) }
     }
 
     fn see(&mut self, path: RelPath, sight: Sight) {
         self.sights.entry(path).or_default().push(sight);
+    }
+
+    /// What was seen at a path, oldest first.
+    pub fn seen_at(&self, path: &RelPath) -> &[Sight] {
+        self.sights.get(path).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Whether the command that ends at a place may have left more than was noted, or something

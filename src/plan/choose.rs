@@ -104,7 +104,7 @@ fn below(steps: &[Step], at: usize) -> usize {
 
 /// The path with which a step is chosen: the outermost that a directory replaces, or makes room for.
 fn head_of<'s>(steps: &'s [Step], step: &'s Step) -> &'s RelPath {
-    let above = std::iter::successors(step.path.parent(), RelPath::parent);
+    let above = step.path.above();
     let swapped = above.filter_map(|path| {
         let at = steps.binary_search_by(|step| step.path.cmp(&path)).ok()?;
         Some(&steps[at]).filter(|step| step.is_deed() && swaps_directory(step))

@@ -69,7 +69,7 @@ type Candidates = BTreeMap<RelPath, [Option<Entry>; 2]>;
 
 /// Whether two entries are the same file. A directory is judged by its permissions alone: what is
 /// in it has entries of its own.
-pub(super) fn is_same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
+pub fn is_same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) if a.is_directory() && b.is_directory() => {
             a.permissions == b.permissions

@@ -7,7 +7,7 @@ use super::{
     left_out::ByPath,
     picked::Picked,
     restore_plan::{
-        Action, Author, KeepReason, Merged, OutsidePlan, RestorePlan, Step, above, keep_executable,
+        Action, Author, KeepReason, Merged, OutsidePlan, RestorePlan, Step, keep_executable,
     },
 };
 use crate::model::{CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped, is_gits_own};
@@ -123,7 +123,7 @@ fn in_the_way_of(steps: &[Step], others: Vec<Change>) -> Vec<Change> {
     }
     let comes_back = |step: &&Step| matches!(step.action, Action::Restore | Action::Recreate);
     let needed: BTreeSet<RelPath> =
-        steps.iter().filter(comes_back).flat_map(|step| above(&step.path)).collect();
+        steps.iter().filter(comes_back).flat_map(|step| step.path.above()).collect();
     let stands_there = |change: &Change| {
         needed.contains(&change.path)
             && change.before.is_some_and(Entry::is_directory)
@@ -165,7 +165,7 @@ fn add_unseen(
 
 /// Whether a path lies in a directory that something else is to replace.
 fn is_in_replaced(steps: &[Step], path: &RelPath) -> bool {
-    std::iter::successors(path.parent(), RelPath::parent).any(|above| {
+    path.above().any(|above| {
         let at = steps.binary_search_by(|step| step.path.cmp(&above));
         let step = at.ok().map(|at| &steps[at]).filter(|step| step.action == Action::Restore);
         step.is_some_and(|step| {

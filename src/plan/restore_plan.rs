@@ -247,7 +247,7 @@ pub fn keep_executable(steps: &mut [Step]) {
 fn keep_below_obstacles(steps: &mut [Step]) {
     let (mut kept_files, mut obstacles) = (BTreeSet::new(), BTreeSet::new());
     for step in steps {
-        let is_below = |all: &BTreeSet<RelPath>| above(&step.path).any(|dir| all.contains(&dir));
+        let is_below = |all: &BTreeSet<RelPath>| step.path.above().any(|dir| all.contains(&dir));
         if is_below(&kept_files) || is_put(step) && is_below(&obstacles) {
             step.action = Action::Keep(KeepReason::InTheWay);
         }
@@ -264,12 +264,8 @@ fn keep_below_obstacles(steps: &mut [Step]) {
 pub(super) fn misplaced(steps: &[Step]) -> Option<&Step> {
     let obstacles: BTreeSet<&RelPath> =
         steps.iter().filter(|step| !ends_as_directory(step)).map(|step| &step.path).collect();
-    let is_below = |step: &&Step| above(&step.path).any(|dir| obstacles.contains(&dir));
+    let is_below = |step: &&Step| step.path.above().any(|dir| obstacles.contains(&dir));
     steps.iter().filter(|step| is_put(step)).find(is_below)
-}
-
-pub(super) fn above(path: &RelPath) -> impl Iterator<Item = RelPath> {
-    std::iter::successors(path.parent(), RelPath::parent)
 }
 
 /// Whether a step puts something at its path.

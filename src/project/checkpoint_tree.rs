@@ -247,8 +247,7 @@ impl Touched {
 
     /// Whether an agent had changed what is at `path` before it was held.
     fn between(&self, side: PathSide, path: &RelPath, held: HeldBy<'_>) -> bool {
-        let at = |checkpoint: &Checkpoint| checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
-        let meanwhile = at(held.then)..at(held.by);
+        let meanwhile = held.then.taken_ns()..held.by.taken_ns();
         self.0
             .get(&side.text(path))
             .is_some_and(|times| times.iter().any(|time| meanwhile.contains(time)))

@@ -138,11 +138,7 @@ fn look(
 ) -> Result<RootComparison> {
     let CurrentRoot { now, skipped, stored_scan, scan } =
         CurrentRoot::look(process, project, victims)?;
-    let below = scan.victims.iter().filter_map(|victim| match &victim.path {
-        VictimPath::Below(path) => Some(path.clone()),
-        VictimPath::Outside(_) => None,
-    });
-    let unscanned = below.collect();
+    let unscanned = scan.victims.iter().filter_map(|victim| victim.path.below().cloned()).collect();
     let changes = store::changes(project.store.as_ref(), then, &now, ContentSource::Disk)?;
     Ok(RootComparison { now, changes, skipped, stored_scan, scan, unscanned })
 }
@@ -181,7 +177,7 @@ fn keep_below_others(top: &Path, steps: &mut [Step], reason: KeepReason) {
             && kinds.entry(dir).or_insert_with_key(kind).is_some_and(|it| it != Kind::Directory)
     };
     for step in steps.iter_mut().filter(|step| is_new(step)) {
-        if std::iter::successors(step.path.parent(), RelPath::parent).any(&mut is_other) {
+        if step.path.above().any(&mut is_other) {
             step.action = Action::Keep(reason);
         }
     }
@@ -265,15 +261,19 @@ pub(super) fn skipped(scan: &Scan, counts: impl Fn(SkipReason) -> bool) -> Vec<S
 /// What the present scan could not look into.
 pub(super) fn skipped_now(scan: &Scan) -> Vec<Skipped> {
     let mut skipped = skipped(scan, is_out_of_reach);
-    let victims =
-        scan.victims.iter().filter_map(|victim| match (&victim.path, victim.found.skipped) {
-            (VictimPath::Below(path), Some(reason @ SkipReason::Unreadable)) => Some(Skipped {
-                path: path.as_bytes().to_vec(),
-                reason,
-                size: victim.found.stamp.size,
-            }),
-            (VictimPath::Below(_) | VictimPath::Outside(_), _) => None,
-        });
-    skipped.extend(victims);
+    skipped.extend(unread(scan, |path| path.below().map(RelPath::as_bytes)));
     skipped
+}
+
+/// What was named and cannot be read, where `place` tells the bytes of its path.
+pub(super) fn unread(
+    scan: &Scan,
+    place: impl Fn(&VictimPath) -> Option<&[u8]>,
+) -> impl Iterator<Item = Skipped> {
+    let reason = SkipReason::Unreadable;
+    let unread = scan.victims.iter().filter(move |victim| victim.found.skipped == Some(reason));
+    unread.filter_map(move |victim| {
+        let path = place(&victim.path)?.to_vec();
+        Some(Skipped { path, reason, size: victim.found.stamp.size })
+    })
 }

@@ -6,8 +6,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use chrono::{DateTime, Utc};
-
 use super::{
     Restore, RestoreRequest, RestoreSource, comparison::is_out_of_reach, head, hold, model_note,
     prepared::Prepared, repositories::keeps_own,
@@ -127,7 +125,7 @@ impl Restore<'_> {
         let outside = plan.outside.deeds().map(|step| (PathSide::Outside, &step.path, step.then));
         // Outside the project, what is back is as old as the step.
         let step = self.request.step().map(|step| step.at);
-        let then = |at: Option<i64>| at.unwrap_or_else(|| nanoseconds(checkpoint.taken_at));
+        let then = |at: Option<i64>| at.unwrap_or_else(|| checkpoint.taken_ns());
         note_back(project, (then(None), held), &outcome, below)?;
         note_back(project, (then(step), held), &outcome, outside)?;
         let files = plan.merges.iter().chain(&prepared.of_step);
@@ -181,7 +179,7 @@ impl Restore<'_> {
     /// step, or chosen parts with no other author's work in them. A later restore to the same checkpoint may then put
     /// back the rest of those.
     fn dated(self, prepared: &Prepared) -> Vec<(RelPath, i64)> {
-        let then = nanoseconds(self.checkpoint.taken_at);
+        let then = self.checkpoint.taken_ns();
         let is_own = |path: &RelPath| {
             let step = prepared.plan.steps.iter().find(|step| step.path == *path);
             prepared.parts.contains(path) && step.is_some_and(|step| !step.author.is_another())
@@ -301,11 +299,6 @@ fn merged(prepared: &Prepared) -> Vec<(RelPath, String)> {
 
 /// One restore that puts more back is not noted path by path.
 const BACK_MAX: usize = 5_000;
-
-/// A time in nanoseconds since 1970.
-pub(super) fn nanoseconds(time: DateTime<Utc>) -> i64 {
-    time.timestamp_nanos_opt().unwrap_or(0)
-}
 
 /// Notes what is again as it was at a time, in nanoseconds since 1970, so that it has the author it had then.
 pub(super) fn note_back<'a>(

@@ -15,8 +15,8 @@ use super::{
     comparison::{make_executable, seen_by_plan, skipped_now},
     content::digest_now,
     execute::{
-        gone, is_settled, made, make_repositories, nanoseconds, note_back, note_dated, note_merged,
-        records, refuse_misplaced,
+        gone, is_settled, made, make_repositories, note_back, note_dated, note_merged, records,
+        refuse_misplaced,
     },
     head,
     hold::drop_announced,
@@ -240,7 +240,7 @@ fn settle(
     let back = paths_back(project, log, &plan, (&to_tree, &wanted))?;
     let back = back.iter().map(|(side, path, entry)| (*side, path, *entry));
     if let Some(then) = project.store.list()?.iter().find(|one| one.id == to) {
-        note_back(project, (nanoseconds(then.taken_at), log.held), &outcome, back)?;
+        note_back(project, (then.taken_ns(), log.held), &outcome, back)?;
     }
     if toward == Toward::After {
         // What others changed meanwhile stays, and is theirs.

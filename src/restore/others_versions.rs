@@ -107,7 +107,7 @@ fn lead_from(
     if there.is_some() && !is_directory && changes.iter().all(|change| change.path != *path) {
         changes.push(Change { path: path.clone(), before: there, after: there });
     }
-    for path in std::iter::successors(Some(path.clone()), RelPath::parent) {
+    for path in path.with_above() {
         let before = store::entry_at(project.store.as_ref(), tree, &path)?;
         match changes.iter_mut().find(|change| change.path == path) {
             Some(change) => change.before = before,
@@ -218,8 +218,7 @@ impl OthersSearch<'_> {
             }
         }
         // A directory comes with what is in it.
-        let above = |path: &RelPath| std::iter::successors(path.parent(), RelPath::parent);
-        let full: BTreeSet<RelPath> = held.found.keys().flat_map(above).collect();
+        let full: BTreeSet<RelPath> = held.found.keys().flat_map(RelPath::above).collect();
         held.found.retain(|path, (_, entry)| !entry.is_directory() || !full.contains(path));
         Ok(held)
     }
@@ -293,7 +292,7 @@ impl OthersSearch<'_> {
     /// is older than the step.
     fn is_replaced(&self, path: &RelPath, step: &Checkpoint) -> bool {
         let Self { restore: Restore { project, request, .. }, log, .. } = self;
-        let time = step.taken_at.timestamp_nanos_opt().unwrap_or(0);
+        let time = step.taken_ns();
         let was_before = |here| log.knowledge.was_before(path, here, time);
         let change = self.changes.binary_search_by(|change| change.path.cmp(path));
         let here = change.ok().map(|at| log.present(project, &self.changes[at]));

@@ -28,7 +28,7 @@ use crate::{
     plan::{self, Action, Change, KeepReason, OutsidePlan, Past, Picked, RestorePlan, Step},
     process::Process,
     project::{LaterTurns, Project, Then, TurnRow, rows},
-    scan::{Scan, VictimPath},
+    scan::Scan,
     store::{HeadMove, IndexOutcome, RepositoryStep},
 };
 
@@ -230,19 +230,16 @@ impl Restore<'_> {
         let Project { store, state, .. } = self.project;
         let uses = ledger::uses(state);
         let rows = rows(store.list()?, &uses);
-        let turn = |Caller { by, of, at, .. }: &Caller| {
+        let turn = |caller: &Caller| {
+            let of = caller.of;
             // Other turns may have found the same checkpoint as it was.
-            let is_its = |used: &&ledger::Use| {
-                used.at.timestamp_nanos_opt().is_some_and(|used| used <= *at)
-                    && attribution::author(used.by.agent, &used.by.session) == *by
-            };
-            let key = uses.iter().find(is_its).and_then(|used| used.by.turn_key());
+            let key = caller.last_use(&uses).and_then(|used| used.by.turn_key());
             let is_row = |row: &TurnRow| match &key {
                 Some(key) => row.steps[0].turn_key().as_ref() == Some(key),
-                None => row.steps.iter().any(|step| step.id == *of),
+                None => row.steps.iter().any(|step| step.id == of),
             };
             let turn = rows.iter().position(is_row).map(|row| row + 1);
-            BuiltOn { checkpoint: *of, turn }
+            BuiltOn { checkpoint: of, turn }
         };
         Ok(built_on.iter().map(|(path, caller)| (path.clone(), turn(caller))).collect())
     }
@@ -407,12 +404,7 @@ pub(super) fn left_in_replaced(changes: &[Change], scan: &Scan) -> Vec<Skipped> 
         return Vec::new();
     }
     let held = scan.victims.iter().filter(|victim| victim.found.is_held());
-    let held: BTreeSet<&RelPath> = held
-        .filter_map(|victim| match &victim.path {
-            VictimPath::Below(path) => Some(path),
-            VictimPath::Outside(_) => None,
-        })
-        .collect();
+    let held: BTreeSet<&RelPath> = held.filter_map(|victim| victim.path.below()).collect();
     // A repository is restored by steps of its own.
     let mut left = skipped(scan, |reason| reason != SkipReason::GitPrivate);
     left.extend(scan.unheld.iter().cloned());
@@ -441,7 +433,7 @@ pub(super) fn keep_around_skipped(steps: &mut [Step], scan: &Scan) {
         if removed_at(steps, &path).is_some() {
             continue;
         }
-        for above in std::iter::successors(path.parent(), RelPath::parent) {
+        for above in path.above() {
             if let Some(at) = removed_at(steps, &above).filter(|at| is_directory(&steps[*at])) {
                 steps[at].action = Action::Keep(KeepReason::InTheWay);
             }

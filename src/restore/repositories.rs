@@ -242,7 +242,7 @@ impl<'a> OtherGitDirs<'a> {
         let top = self.top;
         let look = |dir: &RelPath| is_git_dir(&top.join(dir.as_path()));
         let mut is_git = |dir: &RelPath| *self.known.entry(dir.clone()).or_insert_with_key(look);
-        let dir = std::iter::successors(Some(path.clone()), RelPath::parent).find(&mut is_git);
+        let dir = path.with_above().find(&mut is_git);
         match dir {
             Some(dir) => Some(top.join(dir.as_path())),
             None => self.is_top.then(|| top.to_owned()),

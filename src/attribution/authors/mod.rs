@@ -139,7 +139,7 @@ impl AgentHistory {
         side: PathSide,
     ) -> Self {
         let id = checkpoint.id.to_string();
-        let since = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
+        let since = checkpoint.taken_ns();
         let is_since = |line: &LogLine| match &line.what {
             LogEvent::Began { of, .. } if *of == id => true,
             _ => line.at >= since,

@@ -11,8 +11,8 @@ use crate::{
     attribution, crash,
     error::{Error, Result},
     forked::BroughtBack,
-    model::{Cause, Checkpoint, CheckpointId, Content, Entry, Kind, RelPath},
-    plan::{Action, KeepReason, Step},
+    model::{Cause, Checkpoint, CheckpointId, Content, Entry, RelPath},
+    plan::{Action, KeepReason, Step, is_same},
     process::Process,
     project::Project,
     restore::{Restore, RestoreReport, brought::Brought, prepared::Prepared},
@@ -79,7 +79,7 @@ impl Brings {
             let found = store::entry_at(store, &tree, path)?;
             let theirs =
                 theirs.map(|it| store::named_as(store, path, it, found, ContentSource::Disk));
-            if !is_same(theirs, found) {
+            if !is_same(theirs.as_ref(), found.as_ref()) {
                 let place = ui::escape_path(&self.fork.root.join(path)).into_owned();
                 return Err(Error::other(
                     format!("`{place}` changed during the restore"),
@@ -145,16 +145,4 @@ fn digest(fork: &Project, entry: &Entry) -> Result<String> {
     };
     let from = fork.store.open(&content)?;
     attribution::digest_of(from).map_err(Error::io("read", fork.root.path()))
-}
-
-/// Whether two entries of the same store are the same.
-fn is_same(a: Option<Entry>, b: Option<Entry>) -> bool {
-    match (a, b) {
-        (Some(a), Some(b)) => {
-            let has_same_bits = a.kind == Kind::Link || a.permissions == b.permissions;
-            let has_same_bytes = !a.kind.has_content() || a.content == b.content;
-            a.kind == b.kind && a.device == b.device && has_same_bits && has_same_bytes
-        }
-        (a, b) => a.is_none() && b.is_none(),
-    }
 }

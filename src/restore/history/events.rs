@@ -43,7 +43,7 @@ impl FileHistory<'_> {
     pub(super) fn seen(&self, path: &RelPath) -> Vec<SeenState> {
         let mut seen = self.in_checkpoints(path);
         let base = self.base_order();
-        let sights = self.log.sights.get(path).map(Vec::as_slice).unwrap_or_default();
+        let sights = self.log.seen_at(path);
         for (at, caller) in self.log.callers.iter().enumerate() {
             if caller.began >= base && caller.reaches(path) {
                 seen.extend(self.before_call(path, caller, sights));

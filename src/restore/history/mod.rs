@@ -283,11 +283,7 @@ impl<'a> FileHistory<'a> {
 
     /// The turn of a call: the last one of its session that came to use a checkpoint before it.
     fn turn_of(&mut self, caller: &Caller, uses: &[Use]) -> usize {
-        let is_its = |used: &&Use| {
-            used.at.timestamp_nanos_opt().is_some_and(|used| used <= caller.at)
-                && attribution::author(used.by.agent, &used.by.session) == caller.by
-        };
-        let last = uses.iter().find(is_its);
+        let last = caller.last_use(uses);
         let key = last.and_then(|used| used.by.turn_key());
         let at = DateTime::from_timestamp_nanos(caller.at);
         let of = self.checkpoints.iter().find(|one| one.id == caller.of);

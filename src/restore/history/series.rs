@@ -117,7 +117,7 @@ impl Gathered {
 
     /// The paths above and below one at which the series may begin with a file.
     fn near(&self, path: &RelPath, files: &mut dyn SeriesFiles) -> Result<Vec<RelPath>> {
-        let above = std::iter::successors(path.parent(), RelPath::parent);
+        let above = path.above();
         let below = self.changed.range(path..).skip_while(|it| *it == path);
         let below = below.take_while(|it| it.is_within(path)).cloned();
         let mut near: Vec<RelPath> = above.chain(below).collect();

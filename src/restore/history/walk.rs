@@ -6,6 +6,7 @@ use super::{
     super::version::{Version, VersionBytes},
     FileHistory, LineWriter, PastCall, WriterCandidates,
     events::{SeenState, SeenWhen},
+    lines::anything,
 };
 use crate::model::{Checkpoint, Reason, RelPath};
 
@@ -118,10 +119,7 @@ impl FileHistory<'_> {
         there: &Version,
     ) -> StepCause {
         if self.log.is_lost {
-            return StepCause::By(LineWriter::Unknown(WriterCandidates {
-                any: true,
-                ..WriterCandidates::default()
-            }));
+            return StepCause::By(anything());
         }
         let running = self
             .calls

@@ -114,7 +114,7 @@ impl Revert<'_> {
     /// Whether a restore has put back what was there before the turn, and none since what the turn made.
     fn is_taken_back(&self, path: &RelPath, deeds: &[Deed]) -> bool {
         let Some((first, last)) = deeds.first().zip(deeds.last()) else { return false };
-        let sights = self.log.sights.get(path).map(Vec::as_slice).unwrap_or_default();
+        let sights = self.log.seen_at(path);
         let since = sights.iter().rposition(|sight| sight.by == Doer::Turn).map_or(0, |at| at + 1);
         let is = |a: &Version, b: &Version| self.source.is_same(path, a, b);
         let mut was_taken_back = false;
@@ -146,7 +146,7 @@ impl Revert<'_> {
 
     /// What was seen at a path until its turn was over, oldest first.
     fn events(&self, path: &RelPath, after: &[Option<SeenCheckpoint>]) -> Vec<SeenEvent<'_>> {
-        let sights = self.log.sights.get(path).map(Vec::as_slice).unwrap_or_default();
+        let sights = self.log.seen_at(path);
         let last = sights.iter().rev().find(|sight| sight.by == Doer::Turn);
         let ends = after.iter().flatten().map(|look| look.order);
         let end = last.map(|sight| sight.order).into_iter().chain(ends).max();
@@ -222,7 +222,7 @@ impl Revert<'_> {
     ) -> bool {
         let is_placed =
             self.log.is_before_call(checkpoint) || checkpoint.cause.reason == Reason::BeforeRestore;
-        let sights = self.log.sights.get(path).map(Vec::as_slice).unwrap_or_default();
+        let sights = self.log.seen_at(path);
         let is_next = |sight: &&Sight| sight.by == Doer::Turn && sight.order >= look.order;
         let next = sights.iter().find(is_next).filter(|_| !is_placed);
         next.is_some_and(|it| self.source.is_same(path, there, &VersionEntry::seen(&it.there)))
