@@ -10,7 +10,7 @@ use memchr::memmem;
 
 use super::{
     ChangeSummary, InBackground, LogEvent, LogLine, PathSide, SinceCheckpoint, after_edit,
-    after_shell, append, append_again, at, author, recent_bytes, state_before, until,
+    after_shell, append, append_again, at, author, recent_bytes, state_before,
 };
 use crate::{
     error::Result,
@@ -270,40 +270,6 @@ pub fn ended(
         }
         None => after_shell(since, Some(&[name])),
     }
-}
-
-/// Notes, when a turn ends, what was left by commands of it that were not seen to end, and counts it.
-///
-/// # Errors
-///
-/// Fails if the root cannot be read, or the log not written.
-pub fn turn_ended(
-    since: SinceCheckpoint<'_, '_>,
-    calls: &[String],
-) -> Result<Option<ChangeSummary>> {
-    after_shell(since, Some(calls))
-}
-
-/// Counts what commands did that were not seen to end, without saying that they did it: people may have
-/// worked since.
-///
-/// # Errors
-///
-/// Fails if the root cannot be read.
-pub fn seen_late(since: SinceCheckpoint<'_, '_>) -> Result<Option<ChangeSummary>> {
-    after_shell(since, None)
-}
-
-/// Counts what commands did that were not seen to end, up to the checkpoint before the next call.
-///
-/// # Errors
-///
-/// Fails if either checkpoint cannot be read.
-pub fn seen_next(
-    since: SinceCheckpoint<'_, '_>,
-    next: CheckpointId,
-) -> Result<Option<ChangeSummary>> {
-    until(since, next)
 }
 
 /// The paths that a call changes, there or not, and what symlinks lead to; `None` for one that may change any.

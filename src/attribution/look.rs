@@ -83,13 +83,13 @@ pub(super) fn after_edit(
     Ok(held)
 }
 
-/// Notes what changed in a root across commands, unless `calls` is `None`, and counts it. Notes
-/// and counts nothing at all if that would take too long, and then its author stays unknown.
+/// Notes what changed in a root across commands, unless `calls` is `None`, and counts it. People may
+/// have worked since commands that were not seen to end: of these nothing is noted. Notes and counts nothing at all if that would take too long, and then its author stays unknown.
 ///
 /// # Errors
 ///
 /// Fails if the root or its store cannot be read, or the log not written.
-pub(super) fn after_shell(
+pub fn after_shell(
     since: SinceCheckpoint<'_, '_>,
     calls: Option<&[String]>,
 ) -> Result<Option<ChangeSummary>> {
@@ -139,15 +139,12 @@ pub(super) fn after_shell(
     blast.map(Some)
 }
 
-/// Counts what was done between the checkpoint and a later one.
+/// Counts what was done between the checkpoint and a later one, such as the one before the next call.
 ///
 /// # Errors
 ///
 /// Fails if either cannot be read.
-pub(super) fn until(
-    since: SinceCheckpoint<'_, '_>,
-    later: CheckpointId,
-) -> Result<Option<ChangeSummary>> {
+pub fn until(since: SinceCheckpoint<'_, '_>, later: CheckpointId) -> Result<Option<ChangeSummary>> {
     if later == since.of {
         return Ok(None);
     }

@@ -484,11 +484,6 @@ impl AgentHistory {
         self.seen(path).iter().take_while(move |seen| !is_it(seen))
     }
 
-    /// Whether the agent left something at just this `path`, or saw it.
-    pub fn was_left(&self, path: &RelPath) -> bool {
-        self.seen(path).iter().any(|seen| seen.by == Actor::Agent && seen.there.is_any())
-    }
-
     /// Whether the agent left something at just this `path`, or removed it.
     pub fn was_touched(&self, path: &RelPath) -> bool {
         self.seen(path).iter().any(|seen| seen.by == Actor::Agent)

@@ -2,16 +2,15 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::Read,
     path::PathBuf,
 };
 
-use super::{Brings, either};
+use super::Brings;
 use crate::{
     attribution, crash,
     error::{Error, Result},
     forked::BroughtBack,
-    model::{Cause, Checkpoint, CheckpointId, Content, Entry, RelPath},
+    model::{Cause, Checkpoint, CheckpointId, Entry, RelPath},
     plan::{Action, KeepReason, Step, is_same},
     process::Process,
     project::Project,
@@ -111,15 +110,6 @@ impl Brings {
         let mut entry = self.entry.clone();
         entry.note_brought(BroughtBack { of: of.id, held, stayed });
         entry.write(&self.own)
-    }
-
-    /// Opens a content of the fork, or of its project.
-    pub(in crate::restore) fn open_content(
-        &self,
-        project: &Project,
-        content: &Content,
-    ) -> Result<Box<dyn Read>> {
-        either(project, &self.fork, content)
     }
 }
 
