@@ -144,7 +144,7 @@ impl ForkPlan {
     /// Removes what was made.
     fn take_back(&self, fork: &ForkEntry, was_there: bool) -> std::io::Result<()> {
         if fork.is_there() {
-            super::clear::clear(&self.dir, &|_| true)?;
+            super::clear::clear(&self.dir, &|_, _| true)?;
         }
         if was_there || !self.dir.exists() { Ok(()) } else { fs::remove_dir(&self.dir) }
     }

@@ -40,8 +40,8 @@ impl Bring<'_> {
             return stay;
         }
         for (new, theirs) in made {
-            let Some(at) = self.source.most_alike((&new, &theirs), &gone) else { continue };
-            let (old, base) = &gone[at];
+            let found = self.source.most_alike((&new, &theirs), &gone);
+            let Some((old, base)) = found else { continue };
             self.follow_one(outcomes, (old, base), (&new, theirs), new_here);
             stay.extend(outcomes[&new].wanted.is_err().then(|| old.clone()));
         }
@@ -106,8 +106,8 @@ impl Bring<'_> {
         for old in lost {
             let BringOutcome { base, theirs, .. } = &outcomes[&old];
             let Some(was) = file(base) else { continue };
-            let Some(at) = self.source.most_alike((&old, &was), new_here) else { continue };
-            let (path, here) = &new_here[at];
+            let found = self.source.most_alike((&old, &was), new_here);
+            let Some((path, here)) = found else { continue };
             if outcomes.contains_key(path) {
                 continue;
             }

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     attribution::{Caller, Doer, PathSide, Sight},
     fs::stat_path,
-    model::{Checkpoint, Entry, Kind, Reason, RelPath},
+    model::{Checkpoint, CheckpointId, Entry, Kind, Reason, RelPath},
     plan::ByPath,
 };
 
@@ -106,8 +106,9 @@ impl FileHistory<'_> {
         }
     }
 
-    fn checkpoint(&self, caller: &Caller) -> Option<&Checkpoint> {
-        self.checkpoints.iter().find(|one| one.id == caller.of)
+    /// One of the checkpoints.
+    pub(super) fn checkpoint(&self, id: CheckpointId) -> Option<&Checkpoint> {
+        self.checkpoints.iter().find(|one| one.id == id)
     }
 
     /// Whether a checkpoint was taken, or found as it was, right before a call.
@@ -124,7 +125,7 @@ impl FileHistory<'_> {
         if sights.iter().any(|sight| is_its(&sight)) {
             return None;
         }
-        let checkpoint = self.checkpoint(caller);
+        let checkpoint = self.checkpoint(caller.of);
         let exact = checkpoint.filter(|one| self.is_exact(caller, one));
         let held = exact.and_then(|checkpoint| self.held(checkpoint, path));
         let is_told = exact.is_some() && self.side == PathSide::Root;
@@ -187,7 +188,7 @@ impl FileHistory<'_> {
         if sights.iter().any(is_meanwhile) || self.log.is_cut_short(done) {
             return None;
         }
-        let checkpoint = self.checkpoint(caller)?;
+        let checkpoint = self.checkpoint(caller.of)?;
         let there = self.is_exact(caller, checkpoint).then(|| self.held(checkpoint, path))??;
         Some(SeenState { order: done, there, how })
     }

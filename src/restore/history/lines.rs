@@ -174,8 +174,7 @@ impl FileHistory<'_> {
 
     /// Who wrote what a restore put where it had never been.
     fn restorer(&self, step: &HistoryStep) -> LineWriter {
-        let held = self.log.restore_at(step.order);
-        let held = held.and_then(|held| self.checkpoints.iter().find(|one| one.id == held));
+        let held = self.log.restore_at(step.order).and_then(|held| self.checkpoint(held));
         let brought = held.is_some_and(|held| held.cause.tool.as_deref() == Some("keep"));
         LineWriter::Unknown(WriterCandidates { any: true, brought, ..WriterCandidates::default() })
     }

@@ -286,7 +286,7 @@ impl<'a> FileHistory<'a> {
         let last = caller.last_use(uses);
         let key = last.and_then(|used| used.by.turn_key());
         let at = DateTime::from_timestamp_nanos(caller.at);
-        let of = self.checkpoints.iter().find(|one| one.id == caller.of);
+        let of = self.checkpoint(caller.of);
         let is_its = |by: &&By| attribution::author(by.agent, &by.session) == caller.by;
         let held = of.and_then(|one| one.cause.by.as_ref()).filter(is_its).cloned();
         self.turn(key, caller.of, at, last.map(|used| &used.by).or(held.as_ref()))

@@ -402,8 +402,7 @@ impl FileHistory<'_> {
                 && (restored.known..=restored.order).contains(&place)
         };
         let held = self.checkpoints.iter().rfind(is_its);
-        let target = held.and_then(|held| held.cause.of);
-        let target = self.checkpoints.iter().find(|one| Some(one.id) == target);
+        let target = held.and_then(|held| self.checkpoint(held.cause.of?));
         let at_target = target.and_then(|target| {
             let place = self.log.look(target).order;
             earlier.iter().rposition(|step| step.order <= place)

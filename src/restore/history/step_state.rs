@@ -192,12 +192,8 @@ impl TurnSteps<'_> {
     fn looks(&self) -> &[(usize, CheckpointId)] {
         self.looks.all.get_or_init(|| {
             let history = &self.history;
-            let whole = |id: &CheckpointId| {
-                let one = history.checkpoints.iter().find(|one| one.id == *id);
-                one.filter(|one| !one.partial)
-            };
             let exact = history.log.callers.iter().filter_map(|caller| {
-                let one = whole(&caller.of)?;
+                let one = history.checkpoint(caller.of).filter(|one| !one.partial)?;
                 history.is_exact(caller, one).then_some((caller.began, one.id))
             });
             let is_found = |one: &&Checkpoint| one.cause.reason == Reason::BeforeRestore;

@@ -173,7 +173,7 @@ impl FileHistory<'_> {
             one.cause.reason == Reason::BeforeRestore && places.contains(&self.log.look(one).order)
         };
         self.checkpoints.iter().filter(is_meanwhile).any(|held| {
-            let target = self.checkpoints.iter().find(|one| Some(one.id) == held.cause.of);
+            let target = held.cause.of.and_then(|of| self.checkpoint(of));
             let then = target.and_then(|target| self.held(target, path));
             then.is_some_and(|then| self.source.is_same(path, &then, there))
         })

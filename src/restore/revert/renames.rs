@@ -59,9 +59,8 @@ impl Revert<'_> {
             let deed = if first.before.is_some() && now.is_some() { deeds.last()? } else { first };
             Some((other.clone(), deed.after.clone()?))
         });
-        let mut made: Vec<(RelPath, VersionEntry)> = made.collect();
-        let at = self.source.most_alike((path, &last), &made)?;
-        Some(made.swap_remove(at).0)
+        let made: Vec<(RelPath, VersionEntry)> = made.collect();
+        self.source.most_alike((path, &last), &made).map(|(path, _)| path.clone())
     }
 
     /// Takes back what the turn did to a file that had these names in it, the last of which it still has.
@@ -84,11 +83,10 @@ impl Revert<'_> {
         }
         let first_left = outcomes.get(&names[0])?.deeds.first()?.after.clone();
         let gone = gone_files(outcomes);
-        let from =
+        let old =
             first_left.as_ref().and_then(|left| self.source.most_alike((&names[0], left), &gone));
-        let old = from.map(|at| gone[at].clone());
         let mut before =
-            old.as_ref().and_then(|(path, before)| self.source.apart(path, Some(before.clone())));
+            old.and_then(|(path, before)| self.source.apart(path, Some(before.clone())));
         // From what was there before the turn to what it left, name by name: what others did is between them.
         let mut deeds = Vec::new();
         for name in names {
@@ -105,7 +103,7 @@ impl Revert<'_> {
         } else {
             Err(Clash::Unheld)
         };
-        let taken = taken.and_then(|(wanted, is_marked)| match (wanted, &old) {
+        let taken = taken.and_then(|(wanted, is_marked)| match (wanted, old) {
             (Some(wanted), Some(_)) => {
                 Ok((self.source.apart(new, Some(wanted)).ok_or(Clash::Unheld)?, is_marked))
             }
@@ -118,7 +116,7 @@ impl Revert<'_> {
             }
             // Both stay, or there would be two of it.
             Err(clash) => {
-                for path in old.iter().map(|(path, _)| path).chain([new]) {
+                for path in old.map(|(path, _)| path).into_iter().chain([new]) {
                     set(outcomes, path, Err(Stays::Clash(clash)));
                 }
             }
@@ -148,8 +146,8 @@ impl Revert<'_> {
                 .filter(|(old, _)| outcomes.get(old).is_some_and(|it| it.wanted.is_ok()))
                 .cloned()
                 .collect();
-            let Some(at) = self.source.most_alike((&new, &after), &from) else { continue };
-            let (old, before) = &from[at];
+            let found = self.source.most_alike((&new, &after), &from);
+            let Some((old, before)) = found else { continue };
             let now = outcomes[&new].now.map(VersionEntry::here);
             let sides = [&Some(after), &now, &Some(before.clone())];
             let merged = self.source.three(&new, sides, self.markers);
@@ -205,7 +203,8 @@ impl Revert<'_> {
         let found = || {
             let new = new_files(others);
             let equal = || self.equal_of(&old, &after, &new).filter(|_| before.is_none());
-            self.most_alike_of(&old, &after, &new).or_else(equal)
+            let alike = self.source.most_alike((&old, &after), &new);
+            alike.map(|(path, _)| path.clone()).or_else(equal)
         };
         let path = renamed.map(|(path, _)| path).or_else(found)?;
         let other = others.get(&path).filter(|_| !outcomes.contains_key(&path))?;
@@ -235,16 +234,6 @@ impl Revert<'_> {
         Some(())
     }
 
-    fn most_alike_of(
-        &self,
-        old: &RelPath,
-        after: &VersionEntry,
-        new: &[(RelPath, VersionEntry)],
-    ) -> Option<RelPath> {
-        let at = self.source.most_alike((old, after), new)?;
-        Some(new[at].0.clone())
-    }
-
     /// The only one of some files that is the same. It may be so by chance.
     fn equal_of(
         &self,
@@ -268,16 +257,9 @@ impl Revert<'_> {
         outcomes: &BTreeMap<RelPath, PathOutcome>,
     ) -> Option<RelPath> {
         let after = after.as_ref()?;
-        let from = outcomes.iter().filter_map(|(path, outcome)| match &outcome.deeds[..] {
-            [Deed { before: Some(before), after: None }] if outcome.now.is_none() => {
-                Some((path.clone(), before.clone()))
-            }
-            _ => None,
-        });
-        let mut from: Vec<(RelPath, VersionEntry)> = from.collect();
-        let (first, _) = from.first()?.clone();
-        let at = self.source.most_alike((&first, after), &from)?;
-        Some(from.swap_remove(at).0)
+        let from = gone_files(outcomes);
+        let (first, _) = from.first()?;
+        self.source.most_alike((first, after), &from).map(|(path, _)| path.clone())
     }
 
     /// Where later calls have renamed a file to, and the last of them.
