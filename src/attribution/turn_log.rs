@@ -46,7 +46,7 @@ pub struct TurnLog {
     /// Whether something that was noted in that time cannot be read any more.
     pub is_lost: bool,
     /// Where the first call stands that each checkpoint covers.
-    first_calls: HashMap<CheckpointId, First>,
+    first_calls: HashMap<CheckpointId, SeenCheckpoint>,
     /// When each line was noted.
     times: Vec<i64>,
     /// Where what each restore put back is noted, by its before-restore checkpoint.
@@ -88,13 +88,6 @@ pub struct Caller {
     pub summary: String,
     /// What a command names, if it is known to change nothing else.
     pub names: Option<Vec<RelPath>>,
-}
-
-/// The first call that a checkpoint covers.
-#[derive(Clone, Copy, Debug)]
-struct First {
-    order: usize,
-    is_of_session: bool,
 }
 
 /// Something that was seen at a path.
@@ -274,7 +267,7 @@ impl TurnLog {
     pub fn look(&self, checkpoint: &Checkpoint) -> SeenCheckpoint {
         let id = checkpoint.id;
         if let Some(first) = self.first_calls.get(&id) {
-            return SeenCheckpoint { order: first.order, id, is_of_session: first.is_of_session };
+            return *first;
         }
         let at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(i64::MAX);
         let order = self.restores.get(&id).copied().unwrap_or_else(|| self.place_after(at));

@@ -128,7 +128,7 @@ impl Restore<'_> {
         let facts = self.facts_of_revert(&mut view, turn)?;
         let mut prepared = self.plan_all(view, facts, Repositories::left_alone(self))?;
         // Repositories and HEAD stay as they are, and that is said.
-        let stay = Repositories::of(self).unwrap_or_else(|_| Repositories::none());
+        let stay = Repositories::of(self).unwrap_or_default();
         prepared.nested_heads = stay.nested_heads(self);
         prepared.lost = stay.lost(self);
         prepared.repositories_left = stay.places();

@@ -26,7 +26,8 @@ use crate::{
     ui,
 };
 
-/// What happens to the repositories that a checkpoint holds.
+/// What happens to the repositories that a checkpoint holds: nothing, by default.
+#[derive(Default)]
 pub(super) struct Repositories {
     /// `None` if the record cannot be read: then nothing happens to them.
     record: Option<Record>,
@@ -38,19 +39,10 @@ pub(super) struct Repositories {
 }
 
 impl Repositories {
-    /// Nothing happens to any.
-    pub(super) fn none() -> Self {
-        Self::unchanged(None)
-    }
-
     /// Nothing happens to those that the checkpoint holds, nor to others.
     pub(super) fn left_alone(restore: Restore<'_>) -> Self {
-        Self::unchanged(restore.project.record_of(restore.checkpoint.id).ok())
-    }
-
-    fn unchanged(record: Option<Record>) -> Self {
-        let (elsewhere, of_others) = (BTreeSet::new(), BTreeSet::new());
-        Self { record, steps: Vec::new(), elsewhere, of_others }
+        let record = restore.project.record_of(restore.checkpoint.id).ok();
+        Self { record, ..Self::default() }
     }
 
     /// Finds those that are gone, broken or other ones than at the checkpoint.
@@ -61,7 +53,7 @@ impl Repositories {
     pub(super) fn of(restore: Restore<'_>) -> Result<Self> {
         let Restore { project, checkpoint, request } = restore;
         let Ok(record) = project.record_of(checkpoint.id) else {
-            return Ok(Self::none());
+            return Ok(Self::default());
         };
         let mut steps =
             repository::steps(&project.state, project.root.path(), &record, request.repository);

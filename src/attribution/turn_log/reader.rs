@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{AtPath, Caller, Doer, First, Sight, TurnCalls, TurnLog, reaches};
+use super::{AtPath, Caller, Doer, SeenCheckpoint, Sight, TurnCalls, TurnLog, reaches};
 use crate::{
     attribution::{LogEvent, LogLine, PathSide, PathState, look::PATHS_MAX},
     model::{CheckpointId, RelPath},
@@ -121,7 +121,7 @@ impl<'a> LogReader<'a> {
         let of = CheckpointId::parse(of);
         let is_session = self.turn.is_some_and(|turn| turn.name == by);
         if let Some(of) = of {
-            let first = First { order, is_of_session: false };
+            let first = SeenCheckpoint { order, id: of, is_of_session: false };
             self.log.first_calls.entry(of).or_insert(first).is_of_session |= is_session;
         }
         let is_turns =

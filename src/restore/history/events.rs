@@ -132,7 +132,7 @@ impl FileHistory<'_> {
         let there = match held {
             Some(held) => held,
             None if is_told => return None,
-            None if caller.paths.is_some() && self.looks_again => {
+            None if caller.paths.is_some() && self.looks_again() => {
                 self.last_known(path, caller, sights)?
             }
             None => return None,

@@ -158,7 +158,7 @@ impl FileHistory<'_> {
             });
             candidates.turns.extend(background.map(|ran| ran.turn));
         }
-        candidates.any |= candidates.user && !self.sees_all;
+        candidates.any |= candidates.user && !self.sees_all();
         StepCause::By(candidates.writer())
     }
 
