@@ -11,7 +11,7 @@ use std::{
 
 use super::{
     ChangeSummary, LogEvent, LogLine, Outside, PathSide, PathState, SinceCheckpoint, append, at,
-    change_summary, digest, moved, path_text,
+    change_summary, digest, moved, outside_changes, path_text,
     texts::{BYTES_MAX, CallTexts, TEXT_MAX_BYTES},
 };
 use crate::{
@@ -261,7 +261,7 @@ pub(super) fn changes(
     unread.extend(unread_in(&scan, &held.skipped));
     let elsewhere = match outside {
         Some(_) if is_too_much => None,
-        Some(outside) => Some(outside.changes(&paths, &now.outside)),
+        Some(outside) => Some(outside_changes(&paths, outside.then, &now.outside)),
         None => Some(Vec::new()),
     };
     let then = then.clone().map_or_else(|| store.tree(since.of), Ok)?;

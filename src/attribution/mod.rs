@@ -50,7 +50,7 @@ use log::{append_again, append_to, recent, recent_bytes};
 use look::{after_edit, state_before};
 pub use look::{after_shell, until};
 pub use moved::moved;
-pub use outside::Outside;
+pub use outside::{Outside, outside_changes};
 pub use texts::{
     LeftContents, damaged_contents, drop_contents, files as content_files, keep_merged,
     repair_contents, text,

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::{
         model::{CheckpointId, Kind},
-        plan::{Author, OutsidePlan},
+        plan::Author,
     };
 
     const FILE: Entry = Entry { kind: Kind::File, permissions: 0o644, content: None, device: 0 };
@@ -152,13 +152,7 @@ mod tests {
             now: *now,
             author: Author::Agent,
         };
-        RestorePlan {
-            of: CheckpointId::parse("a000000000000001").unwrap(),
-            steps: steps.iter().map(step).collect(),
-            outside: OutsidePlan::default(),
-            not_covered: Vec::new(),
-            merges: BTreeMap::new(),
-        }
+        RestorePlan::of(CheckpointId::from_bits(1), steps.iter().map(step).collect())
     }
 
     /// What is asked about, and what is done if some of it is chosen.

@@ -6,9 +6,7 @@ use super::{
     diff::{Change, is_same},
     left_out::ByPath,
     picked::Picked,
-    restore_plan::{
-        Action, Author, KeepReason, Merged, OutsidePlan, RestorePlan, Step, keep_executable,
-    },
+    restore_plan::{Action, Author, KeepReason, Merged, RestorePlan, Step, keep_executable},
 };
 use crate::model::{CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped, is_gits_own};
 
@@ -86,7 +84,7 @@ pub fn restore(
         .filter(is_merged)
         .filter_map(|step| Some((step.path.clone(), past.merges.get(&step.path)?.clone())));
     let merges = merges.collect();
-    RestorePlan { of, steps, outside: OutsidePlan::default(), not_covered, merges }
+    RestorePlan { not_covered, merges, ..RestorePlan::of(of, steps) }
 }
 
 /// Those of `others`, which the user did not pick, that stand where a directory was in which something
@@ -282,8 +280,7 @@ pub fn settle(of: CheckpointId, paths: Vec<Unsettled>) -> RestorePlan {
         .collect();
     steps.sort_by(|a, b| a.path.cmp(&b.path));
     keep_executable(&mut steps);
-    let outside = OutsidePlan::default();
-    RestorePlan { of, steps, outside, not_covered: Vec::new(), merges: BTreeMap::new() }
+    RestorePlan::of(of, steps)
 }
 
 /// What happens to one path.

@@ -189,6 +189,12 @@ pub struct Merged {
 }
 
 impl RestorePlan {
+    /// A plan of nothing but these steps.
+    pub fn of(of: CheckpointId, steps: Vec<Step>) -> Self {
+        let (outside, not_covered, merges) = Default::default();
+        Self { of, steps, outside, not_covered, merges }
+    }
+
     /// The paths that would change.
     pub fn deeds(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| step.is_deed())

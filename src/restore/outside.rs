@@ -60,8 +60,7 @@ pub(super) fn plan(
 ) -> Result<OutsidePlan> {
     let Restore { project, checkpoint, request } = restore;
     let skipped = &checkpoint.skipped;
-    let outside = Outside { then: &then.outside, skipped, absent: &BTreeSet::new(), apart: &[] };
-    let mut changes = outside.changes(paths, &seen.now.outside);
+    let mut changes = attribution::outside_changes(paths, &then.outside, &seen.now.outside);
     changes.retain(|change| request.picked.has_outside(&change.path));
     if changes.is_empty() {
         return Ok(OutsidePlan::default());

@@ -443,15 +443,10 @@ pub(super) fn keep_around_skipped(steps: &mut [Step], scan: &Scan) {
 
 /// Keeps what seems to be all there is of a file that no checkpoint holds.
 fn keep_moved(plan: &mut RestorePlan, moved: &BTreeMap<Vec<u8>, PathBuf>) {
-    let is_moved = |path: &Path| moved.values().any(|to| to == path);
-    let is_deed = |step: &&mut Step| step.is_deed();
-    for step in plan.steps.iter_mut().filter(is_deed) {
-        if is_moved(step.path.as_path()) {
-            step.action = Action::Keep(KeepReason::Moved);
-        }
-    }
-    for step in plan.outside.steps.iter_mut().filter(is_deed) {
-        if is_moved(&step.path.at_top()) {
+    let below = plan.steps.iter_mut().map(|step| (step.path.as_path().to_owned(), step));
+    let outside = plan.outside.steps.iter_mut().map(|step| (step.path.at_top(), step));
+    for (place, step) in below.chain(outside) {
+        if step.is_deed() && moved.values().any(|to| *to == place) {
             step.action = Action::Keep(KeepReason::Moved);
         }
     }
