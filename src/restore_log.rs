@@ -21,7 +21,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::{Error, Result},
     fs::{Lock, create_private_dirs, read_small, remove_if_there, replace_synced, sync_dir},
-    model::{Checkpoint, CheckpointId, Content, ContentId, Entry, Kind, Reason, RelPath, Storage},
+    model::{
+        Checkpoint, CheckpointId, Content, ContentId, Entry, Kind, Reason, RelPath, Storage, hex,
+        unhex,
+    },
     plan::Merged,
     state::RootState,
 };
@@ -93,17 +96,12 @@ enum LoggedStage {
     Begun(Box<RestoreLog>),
 }
 
-#[derive(Deserialize)]
+/// All that an announcement has, and what of it a whole log has.
+#[derive(Serialize, Deserialize)]
 struct LogHeader {
     version: u32,
     /// Only an announcement has it.
     after: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct AnnouncedWire {
-    version: u32,
-    after: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -180,7 +178,7 @@ impl Announced {
     /// Fails if it cannot be written.
     pub fn announce(self, place: &RootState) -> Result<()> {
         create_private_dirs(place.dir())?;
-        let wire = AnnouncedWire { version: VERSION, after: self.after };
+        let wire = LogHeader { version: VERSION, after: Some(self.after) };
         let bytes = serde_json::to_vec(&wire).expect("numbers always serialize");
         replace_synced(&place.restore_log(), &bytes)
     }
@@ -378,25 +376,12 @@ pub fn is_left(place: &RootState) -> bool {
 pub const LEFT: &str = "a restore was interrupted here: `beforehand restore --continue` finishes it, \
                         `beforehand restore --abort` takes it back";
 
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a string takes every write");
-        text
-    })
-}
-
 fn bytes_of(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }
 
 fn hexes(paths: &[PathBuf]) -> Vec<String> {
     paths.iter().map(|path| hex(bytes_of(path))).collect()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes().chunks(2);
-    digits.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
 /// The root with an interrupted restore, of all directories around `dir`.

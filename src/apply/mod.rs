@@ -42,6 +42,13 @@ pub struct ApplyOutcome {
     pub set_aside: Vec<(PathBuf, PathBuf)>,
 }
 
+impl ApplyOutcome {
+    /// The paths of what was not done.
+    pub fn missed_paths(&self) -> BTreeSet<&Path> {
+        self.missed.iter().map(|missed| missed.path.as_path()).collect()
+    }
+}
+
 /// What a restore did not do.
 #[derive(Debug)]
 pub struct Missed {

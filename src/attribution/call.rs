@@ -10,7 +10,7 @@ use memchr::memmem;
 
 use super::{
     ChangeSummary, InBackground, LogEvent, LogLine, PathSide, SinceCheckpoint, after_edit,
-    after_shell, append, append_again, at, author, recent_bytes, state_before, until,
+    after_shell, append, append_again, at, author, recent_bytes, state_before,
 };
 use crate::{
     error::Result,
@@ -272,40 +272,6 @@ pub fn ended(
     }
 }
 
-/// Notes, when a turn ends, what was left by commands of it that were not seen to end, and counts it.
-///
-/// # Errors
-///
-/// Fails if the root cannot be read, or the log not written.
-pub fn turn_ended(
-    since: SinceCheckpoint<'_, '_>,
-    calls: &[String],
-) -> Result<Option<ChangeSummary>> {
-    after_shell(since, Some(calls))
-}
-
-/// Counts what commands did that were not seen to end, without saying that they did it: people may have
-/// worked since.
-///
-/// # Errors
-///
-/// Fails if the root cannot be read.
-pub fn seen_late(since: SinceCheckpoint<'_, '_>) -> Result<Option<ChangeSummary>> {
-    after_shell(since, None)
-}
-
-/// Counts what commands did that were not seen to end, up to the checkpoint before the next call.
-///
-/// # Errors
-///
-/// Fails if either checkpoint cannot be read.
-pub fn seen_next(
-    since: SinceCheckpoint<'_, '_>,
-    next: CheckpointId,
-) -> Result<Option<ChangeSummary>> {
-    until(since, next)
-}
-
 /// The paths that a call changes, there or not, and what symlinks lead to; `None` for one that may change any.
 fn paths(effect: &Effect, root: &Root, cwd: &Path) -> Option<Vec<PathBuf>> {
     let named = plain_paths(effect, cwd)?.into_iter().filter_map(|path| physical(&path, root));
@@ -348,7 +314,7 @@ fn behind(path: &Path) -> Option<PathBuf> {
 /// may not exist yet.
 fn physical(path: &Path, root: &Root) -> Option<PathBuf> {
     if let Ok(below) = root.relative(path) {
-        let dirs = std::iter::successors(below.parent(), RelPath::parent);
+        let dirs = below.above();
         let is_link = |dir: RelPath| std::fs::read_link(root.join(&dir)).is_ok();
         if !dirs.into_iter().any(is_link) {
             return Some(root.join(&below));

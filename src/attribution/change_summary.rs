@@ -117,11 +117,11 @@ pub(super) fn count(
     let mut blast = ChangeSummary { unheld, ..ChangeSummary::default() };
     let mut gone = Vec::new();
     for change in changes {
-        let Some(before) = change.before.filter(|before| before.kind != Kind::Directory) else {
+        let Some(before) = change.before.filter(|before| !before.is_directory()) else {
             continue;
         };
         match change.after {
-            Some(after) if after.kind != Kind::Directory => blast.changed += 1,
+            Some(after) if !after.is_directory() => blast.changed += 1,
             Some(_) | None => {
                 if !appeared.contains(&name(before)) {
                     blast.deleted += 1;

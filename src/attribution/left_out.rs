@@ -14,7 +14,7 @@ use crate::{
 /// Whether what a checkpoint left out is gone, or was changed after it: only then is it worth a
 /// word.
 pub fn has_changed(root: &Root, checkpoint: &Checkpoint, skipped: &Skipped) -> bool {
-    let taken_at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
+    let taken_at = checkpoint.taken_ns();
     match there(root, skipped) {
         // What was elsewhere until now may be older.
         Ok(stamp) if is_link(&stamp) || stamp.kind() == Some(Kind::File) => {

@@ -22,12 +22,15 @@ const LOG_MAX_BYTES: u64 = 4 << 20;
 /// A last line may come after the limit was looked at.
 const READ_MAX_BYTES: u64 = 2 * LOG_MAX_BYTES;
 
-/// Adds lines, all at once.
+/// Adds lines, if there are any, all at once.
 ///
 /// # Errors
 ///
 /// Fails if the log cannot be written.
 pub fn append(place: &RootState, lines: &[LogLine]) -> Result<()> {
+    if lines.is_empty() {
+        return Ok(());
+    }
     append_bounded(&log(place), &text_of(lines), LOG_MAX_BYTES)
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use super::{
     ChangeSummary, LogEvent, LogLine, Outside, PathSide, PathState, SinceCheckpoint, append, at,
-    change_summary, digest, moved, path_text,
+    change_summary, digest, moved, outside_changes, path_text,
     texts::{BYTES_MAX, CallTexts, TEXT_MAX_BYTES},
 };
 use crate::{
@@ -83,13 +83,13 @@ pub(super) fn after_edit(
     Ok(held)
 }
 
-/// Notes what changed in a root across commands, unless `calls` is `None`, and counts it. Notes
-/// and counts nothing at all if that would take too long, and then its author stays unknown.
+/// Notes what changed in a root across commands, unless `calls` is `None`, and counts it. People may
+/// have worked since commands that were not seen to end: of these nothing is noted. Notes and counts nothing at all if that would take too long, and then its author stays unknown.
 ///
 /// # Errors
 ///
 /// Fails if the root or its store cannot be read, or the log not written.
-pub(super) fn after_shell(
+pub fn after_shell(
     since: SinceCheckpoint<'_, '_>,
     calls: Option<&[String]>,
 ) -> Result<Option<ChangeSummary>> {
@@ -139,15 +139,12 @@ pub(super) fn after_shell(
     blast.map(Some)
 }
 
-/// Counts what was done between the checkpoint and a later one.
+/// Counts what was done between the checkpoint and a later one, such as the one before the next call.
 ///
 /// # Errors
 ///
 /// Fails if either cannot be read.
-pub(super) fn until(
-    since: SinceCheckpoint<'_, '_>,
-    later: CheckpointId,
-) -> Result<Option<ChangeSummary>> {
+pub fn until(since: SinceCheckpoint<'_, '_>, later: CheckpointId) -> Result<Option<ChangeSummary>> {
     if later == since.of {
         return Ok(None);
     }
@@ -264,7 +261,7 @@ pub(super) fn changes(
     unread.extend(unread_in(&scan, &held.skipped));
     let elsewhere = match outside {
         Some(_) if is_too_much => None,
-        Some(outside) => Some(outside.changes(&paths, &now.outside)),
+        Some(outside) => Some(outside_changes(&paths, outside.then, &now.outside)),
         None => Some(Vec::new()),
     };
     let then = then.clone().map_or_else(|| store.tree(since.of), Ok)?;
@@ -280,8 +277,7 @@ fn keep_real(root: &Root, held: &Checkpoint, scan: &Scan, changes: &mut Vec<Chan
         change_summary::is_really_gone(root, change)
             || scan.spelled(root, &change.path) != change.path
     });
-    let (left_out, taken_at) =
-        (ByPath::of(&held.skipped), held.taken_at.timestamp_nanos_opt().unwrap_or(0));
+    let (left_out, taken_at) = (ByPath::of(&held.skipped), held.taken_ns());
     // What there was no room for then, and is now, was there before the call.
     changes.retain(|change| {
         let was_left_out = change.before.is_none() && left_out.covering(&change.path).is_some();

@@ -29,8 +29,10 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::Result,
+    fs::now_ns,
     model::{
-        Agent, Checkpoint, CheckpointId, ContentId, Entry, Kind, RelPath, Root, SessionId, Settings,
+        Agent, Checkpoint, CheckpointId, ContentId, Entry, Kind, RelPath, Root, SessionId,
+        Settings, hex, unhex,
     },
     process::Process,
     state::{RootState, StateDir, hash_name},
@@ -38,21 +40,22 @@ use crate::{
 };
 
 pub use authors::{AgentHistory, CurrentState, tag};
-pub use call::{Begins, ended, name, seen_late, seen_next, tells, turn_ended};
+pub use call::{Begins, ended, name, tells};
 pub use change_summary::ChangeSummary;
 pub use cut_off::cut_off;
 pub use left_out::{has_changed, is_gone};
 pub(crate) use log::parse;
 pub use log::{append, damaged, drop_before, log_size, read, repair};
 use log::{append_again, append_to, recent, recent_bytes};
-use look::{after_edit, after_shell, state_before, until};
+use look::{after_edit, state_before};
+pub use look::{after_shell, until};
 pub use moved::moved;
-pub use outside::Outside;
+pub use outside::{Outside, outside_changes};
 pub use texts::{
     LeftContents, damaged_contents, drop_contents, files as content_files, keep_merged,
     repair_contents, text,
 };
-pub use turn_log::{AtPath, Caller, Doer, LoggedCall, SeenCheckpoint, Sight, TurnCalls, TurnLog};
+pub use turn_log::{AtPath, Caller, Doer, SeenCheckpoint, Sight, TurnCalls, TurnLog};
 
 /// A root in which something was done since a checkpoint, and its author.
 #[derive(Clone, Copy)]
@@ -81,6 +84,13 @@ pub struct LogLine {
     /// What happened.
     #[serde(flatten)]
     pub what: LogEvent,
+}
+
+impl LogLine {
+    /// Something that a restore did just now. It has no session.
+    pub fn of_restore(what: LogEvent) -> Self {
+        Self { at: now_ns(), by: String::new(), what }
+    }
 }
 
 /// What happened.
@@ -315,10 +325,7 @@ pub fn path_of(text: &str) -> Option<RelPath> {
     let Some(digits) = text.strip_prefix('\0') else {
         return RelPath::from_bytes(text.as_bytes()).ok();
     };
-    let pairs = digits.as_bytes().chunks(2);
-    let bytes: Option<Vec<u8>> =
-        pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect();
-    RelPath::from_bytes(&bytes?).ok()
+    RelPath::from_bytes(&unhex(digits)?).ok()
 }
 
 /// Whether calls that a checkpoint covers left something outside the root. Of calls long ago nothing
@@ -386,7 +393,7 @@ pub fn head_moved(place: &RootState, held: CheckpointId) -> Option<HeadMove> {
 /// Fails if the log cannot be written.
 pub fn void(place: &RootState, held: CheckpointId) -> Result<()> {
     let what = LogEvent::Void { held: held.to_string() };
-    append(place, &[LogLine { at: crate::fs::now_ns(), by: String::new(), what }])
+    append(place, &[LogLine::of_restore(what)])
 }
 
 /// The before-restore checkpoints of restores that were taken back.
@@ -424,14 +431,6 @@ pub fn digest_of_kind(kind: Kind) -> String {
         Kind::Directory => digest(b"/"),
         kind => digest(format!("{:o}", kind.mode_bits()).as_bytes()),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a string takes every write");
-        text
-    })
 }
 
 /// When we are called, as checkpoints have it.

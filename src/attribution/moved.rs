@@ -13,7 +13,7 @@ use crate::{
     fs::stat_path,
     model::{Checkpoint, DirPath, Kind, RelPath, Root, Skipped, Stamp, Tree},
     plan::ByPath,
-    scan::{Scan, VictimPath},
+    scan::Scan,
     store::{self, Store},
 };
 
@@ -38,7 +38,7 @@ pub fn moved<'a>(
     if gone.is_empty() {
         return moved;
     }
-    let taken_at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
+    let taken_at = checkpoint.taken_ns();
     let fits = |stamp: &Stamp| {
         let is_old = stamp.kind() == Some(Kind::File) && stamp.mtime_ns <= taken_at;
         is_old && gone.iter().any(|gone| gone.size == stamp.size)
@@ -58,10 +58,7 @@ pub fn moved<'a>(
         }
     });
     let unheld = scan.unheld.iter().map(|it| Path::new(OsStr::from_bytes(&it.path)));
-    let outside = scan.victims.iter().filter_map(|victim| match &victim.path {
-        VictimPath::Outside(path) => Some(&**path),
-        VictimPath::Below(_) => None,
-    });
+    let outside = scan.victims.iter().filter_map(|victim| victim.path.outside());
     for path in outside.chain(unheld.filter(|path| path.is_absolute())) {
         let stamp = stat_path(path).ok().filter(|_| !then.outside.contains_key(path));
         found.extend(stamp.filter(&fits).map(|stamp| (stamp.size, path.to_owned())));

@@ -71,20 +71,20 @@ impl Outside<'_> {
         let is_apart = self.apart.iter().any(|apart| path.starts_with(apart));
         !is_apart && (!is_directory(path) || is_worth_a_walk(path))
     }
+}
 
-    /// What differs at `paths`, as seen from the top of the file system.
-    pub fn changes(
-        &self,
-        paths: &BTreeSet<PathBuf>,
-        now: &BTreeMap<PathBuf, Entry>,
-    ) -> Vec<Change> {
-        let change = |path: &PathBuf| {
-            let (before, after) = (self.then.get(path).copied(), now.get(path).copied());
-            let path = RelPath::from_top(path).ok()?;
-            (before != after).then_some(Change { path, before, after })
-        };
-        paths.iter().filter_map(change).collect()
-    }
+/// What differs at `paths` outside a root, as seen from the top of the file system.
+pub fn outside_changes(
+    paths: &BTreeSet<PathBuf>,
+    then: &BTreeMap<PathBuf, Entry>,
+    now: &BTreeMap<PathBuf, Entry>,
+) -> Vec<Change> {
+    let change = |path: &PathBuf| {
+        let (before, after) = (then.get(path).copied(), now.get(path).copied());
+        let path = RelPath::from_top(path).ok()?;
+        (before != after).then_some(Change { path, before, after })
+    };
+    paths.iter().filter_map(change).collect()
 }
 
 /// Whether a new directory is looked at file by file. A repository is left as a whole, and so is what a

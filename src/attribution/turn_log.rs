@@ -10,8 +10,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use chrono::{DateTime, Utc};
 
 use self::reader::{TurnOfSession, read, says_ends};
-use super::{CurrentState, LogEvent, LogLine, PathSide, PathState};
-use crate::model::{Checkpoint, CheckpointId, RelPath};
+use super::{CurrentState, LogEvent, LogLine, PathSide, PathState, author};
+use crate::{
+    ledger::Use,
+    model::{Checkpoint, CheckpointId, RelPath},
+};
 
 /// Which calls of a session are those of one turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,16 +39,14 @@ impl TurnCalls {
 pub struct TurnLog {
     /// What was seen at each path, oldest first.
     pub sights: BTreeMap<RelPath, Vec<Sight>>,
-    /// The calls of the turn, oldest first.
-    pub calls: Vec<LoggedCall>,
-    /// The calls of others: the name of the session in the log, and the checkpoint that covers it.
+    /// Every call that a checkpoint covers, oldest first.
     pub callers: Vec<Caller>,
     /// Whether the agent says when a call is done.
     pub tells: bool,
     /// Whether something that was noted in that time cannot be read any more.
     pub is_lost: bool,
     /// Where the first call stands that each checkpoint covers.
-    first_calls: HashMap<CheckpointId, First>,
+    first_calls: HashMap<CheckpointId, SeenCheckpoint>,
     /// When each line was noted.
     times: Vec<i64>,
     /// Where what each restore put back is noted, by its before-restore checkpoint.
@@ -54,11 +55,13 @@ pub struct TurnLog {
     cut_short: BTreeSet<usize>,
 }
 
-/// A call of another turn or session.
+/// A call that a checkpoint covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The session, by its name in the log.
     pub by: String,
+    /// Whether it is one of the turn that the log is read for.
+    pub is_turns: bool,
     /// The checkpoint that covers the call.
     pub of: CheckpointId,
     /// When it began, in nanoseconds since 1970.
@@ -85,13 +88,6 @@ pub struct Caller {
     pub summary: String,
     /// What a command names, if it is known to change nothing else.
     pub names: Option<Vec<RelPath>>,
-}
-
-/// The first call that a checkpoint covers.
-#[derive(Clone, Copy, Debug)]
-struct First {
-    order: usize,
-    is_of_session: bool,
 }
 
 /// Something that was seen at a path.
@@ -161,21 +157,6 @@ pub enum Doer {
     Restore,
 }
 
-/// A call of the turn.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoggedCall {
-    /// The checkpoint right before it.
-    pub of: CheckpointId,
-    /// When it began, among all that was seen.
-    pub began: usize,
-    /// When all it left had been noted; `None` if that never was.
-    pub done: Option<usize>,
-    /// What it could change; `None` for anything.
-    pub paths: Option<Vec<RelPath>>,
-    /// Whether something that it started may have gone on in the background.
-    pub in_background: bool,
-}
-
 /// A checkpoint among what was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeenCheckpoint {
@@ -198,6 +179,20 @@ impl Caller {
     pub fn may_be_anothers(&self, path: &RelPath) -> bool {
         !reaches(self.names.as_deref(), path)
     }
+
+    /// What its turn used last before it, of the uses of all sessions, newest first.
+    pub fn last_use<'u>(&self, uses: &'u [Use]) -> Option<&'u Use> {
+        let is_its = |used: &&Use| {
+            used.at.timestamp_nanos_opt().is_some_and(|used| used <= self.at)
+                && author(used.by.agent, &used.by.session) == self.by
+        };
+        uses.iter().find(is_its)
+    }
+
+    /// Whether it ran when a look was taken.
+    pub fn is_during(&self, look: &SeenCheckpoint) -> bool {
+        self.began < look.order && self.done.is_some_and(|done| look.order <= done)
+    }
 }
 
 /// Whether a call that can change `paths`, or anything, can have changed what is at `path`.
@@ -205,18 +200,6 @@ pub(super) fn reaches(paths: Option<&[RelPath]>, path: &RelPath) -> bool {
     paths.is_none_or(|paths| {
         paths.iter().any(|named| path.is_within(named) || named.is_within(path))
     })
-}
-
-impl LoggedCall {
-    /// Whether it can have changed what is at a path.
-    pub fn reaches(&self, path: &RelPath) -> bool {
-        reaches(self.paths.as_deref(), path)
-    }
-
-    /// Whether it ran when a look was taken.
-    pub fn is_during(&self, look: &SeenCheckpoint) -> bool {
-        self.began < look.order && self.done.is_some_and(|done| look.order <= done)
-    }
 }
 
 impl TurnLog {
@@ -228,7 +211,7 @@ impl TurnLog {
         lines: &[LogLine],
         side: PathSide,
     ) -> Self {
-        let since = first.taken_at.timestamp_nanos_opt().unwrap_or(0);
+        let since = first.taken_ns();
         let is_call_of_turn = |line: &LogLine| match &line.what {
             LogEvent::Began { of, .. } => {
                 CheckpointId::parse(of).is_some_and(|of| turn.checkpoints.contains(&of))
@@ -245,12 +228,17 @@ impl TurnLog {
     /// Reads the whole log for all turns alike: every call is one of [`TurnLog::callers`], and a merge that
     /// a restore left is seen as well. The oldest checkpoint is `first`.
     pub fn of_all(first: &Checkpoint, lines: &[LogLine], side: PathSide) -> Self {
-        let since = first.taken_at.timestamp_nanos_opt().unwrap_or(0);
+        let since = first.taken_ns();
         Self { is_lost: is_lost(lines, since), ..read(lines, None, side) }
     }
 
     fn see(&mut self, path: RelPath, sight: Sight) {
         self.sights.entry(path).or_default().push(sight);
+    }
+
+    /// What was seen at a path, oldest first.
+    pub fn seen_at(&self, path: &RelPath) -> &[Sight] {
+        self.sights.get(path).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Whether the command that ends at a place may have left more than was noted, or something
@@ -279,7 +267,7 @@ impl TurnLog {
     pub fn look(&self, checkpoint: &Checkpoint) -> SeenCheckpoint {
         let id = checkpoint.id;
         if let Some(first) = self.first_calls.get(&id) {
-            return SeenCheckpoint { order: first.order, id, is_of_session: first.is_of_session };
+            return *first;
         }
         let at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(i64::MAX);
         let order = self.restores.get(&id).copied().unwrap_or_else(|| self.place_after(at));
@@ -313,9 +301,14 @@ impl TurnLog {
         self.sights.iter().filter(move |(_, sights)| is_touched(sights)).map(|(path, _)| path)
     }
 
-    /// The calls of which it is not known what they left.
-    pub fn unseen(&self) -> impl Iterator<Item = &LoggedCall> {
-        self.calls.iter().filter(|call| call.done.is_none() || call.in_background)
+    /// The calls of the turn, oldest first.
+    pub fn calls(&self) -> impl Iterator<Item = &Caller> {
+        self.callers.iter().filter(|call| call.is_turns)
+    }
+
+    /// Those of them of which it is not known what they left.
+    pub fn unseen(&self) -> impl Iterator<Item = &Caller> {
+        self.calls().filter(|call| call.done.is_none() || call.background_until.is_some())
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &BlameArgs) -> Result<Exit> {
     let project = Project::open(process, None)?;
     let path = path_of(process, &project, &args.file)?;
     let history = FileHistory::of(&project)?;
-    let lines = history.blame(&path)?.lines;
+    let lines = history.blame(&path)?;
     let range = match range {
         Some(range) => range.within(lines.len(), &path)?,
         None => 0..lines.len(),

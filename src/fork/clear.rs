@@ -14,13 +14,15 @@ use crate::{
 
 /// What stays where it is.
 pub(crate) type Left = Vec<PathBuf>;
+/// Whether something goes: by its path, relative to the top, and what the system says of it.
+pub(crate) type Goes<'a> = dyn Fn(&RelPath, &Stamp) -> bool + 'a;
 
 /// What [`clear`] would leave.
 ///
 /// # Errors
 ///
 /// Fails if something cannot be listed.
-pub(crate) fn would_leave(top: &Path, goes: &dyn Fn(Clearable<'_>) -> bool) -> io::Result<Left> {
+pub(crate) fn would_leave(top: &Path, goes: &Goes<'_>) -> io::Result<Left> {
     walk(top, goes, true)
 }
 
@@ -33,11 +35,11 @@ const DEPTH_MAX: usize = 2_000;
 /// # Errors
 ///
 /// Fails if something cannot be listed or removed.
-pub(crate) fn clear(top: &Path, goes: &dyn Fn(Clearable<'_>) -> bool) -> io::Result<Left> {
+pub(crate) fn clear(top: &Path, goes: &Goes<'_>) -> io::Result<Left> {
     walk(top, goes, false)
 }
 
-fn walk(top: &Path, goes: &dyn Fn(Clearable<'_>) -> bool, is_dry: bool) -> io::Result<Left> {
+fn walk(top: &Path, goes: &Goes<'_>, is_dry: bool) -> io::Result<Left> {
     let dir = Dir::open(top)?;
     let (_, device) = dir.stat()?;
     let mut clear = ClearWalk { device, goes, is_dry, left: Vec::new() };
@@ -45,18 +47,9 @@ fn walk(top: &Path, goes: &dyn Fn(Clearable<'_>) -> bool, is_dry: bool) -> io::R
     Ok(clear.left)
 }
 
-/// Something that may go.
-#[derive(Clone, Copy)]
-pub(crate) struct Clearable<'a> {
-    /// Its path, relative to the top.
-    pub(crate) path: &'a RelPath,
-    /// What the system says of it.
-    pub(crate) stamp: &'a Stamp,
-}
-
 struct ClearWalk<'a> {
     device: u64,
-    goes: &'a dyn Fn(Clearable<'_>) -> bool,
+    goes: &'a Goes<'a>,
     is_dry: bool,
     left: Left,
 }
@@ -76,7 +69,7 @@ impl ClearWalk<'_> {
 
     fn one(&mut self, dir: &Dir, name: &CStr, path: &RelPath, depth: usize) -> io::Result<()> {
         let stamp = dir.stat_child(name)?;
-        if !(self.goes)(Clearable { path, stamp: &stamp }) {
+        if !(self.goes)(path, &stamp) {
             self.left.push(path.as_path().to_owned());
             return Ok(());
         }
@@ -123,7 +116,7 @@ mod tests {
         symlink(&outside, dir.join("link")).unwrap();
         let closed = std::os::unix::fs::PermissionsExt::from_mode(0o500);
         fs::set_permissions(dir.join("closed"), closed).unwrap();
-        let stays = |found: Clearable<'_>| found.path.as_bytes() != b"a/keep";
+        let stays = |path: &RelPath, _: &Stamp| path.as_bytes() != b"a/keep";
         assert_eq!(would_leave(&dir, &stays).unwrap(), [Path::new("a/keep")]);
         assert_eq!(crate::fs::names_in(&dir).len(), 3, "nothing has gone yet");
         let left = clear(&dir, &stays).unwrap();

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    clear::{Clearable, clear, would_leave},
+    clear::{clear, would_leave},
     make::hold,
 };
 use crate::{
@@ -16,7 +16,9 @@ use crate::{
     error::{Error, Result},
     forked::ForkEntry,
     fs::{Dir, now_ns, remove_if_there},
-    model::{Checkpoint, Kind, RelPath, SkipReason, Skipped, is_beside_repository, names_in_git},
+    model::{
+        Checkpoint, Kind, RelPath, SkipReason, Skipped, Stamp, is_beside_repository, names_in_git,
+    },
     process::Process,
     project::Project,
     restore,
@@ -69,8 +71,8 @@ impl Dropping {
         }
         let project = Project::open(process, Some(&fork.dir))?;
         let unheld = restore::left_out_now(process, &project)?;
-        let goes = |found: Clearable<'_>| {
-            found.stamp.kind() == Some(Kind::Directory) || !stays(fork, found.path)
+        let goes = |path: &RelPath, stamp: &Stamp| {
+            stamp.kind() == Some(Kind::Directory) || !stays(fork, path)
         };
         let left = would_leave(&fork.dir, &goes).map_err(Error::io("list", &fork.dir))?;
         Ok((unheld, left))
@@ -97,9 +99,9 @@ impl Dropping {
         force: bool,
     ) -> Result<Vec<PathBuf>> {
         if self.held.is_some() {
-            let goes = |found: Clearable<'_>| {
-                let is_directory = found.stamp.kind() == Some(Kind::Directory);
-                (is_directory || force || !stays(fork, found.path)) && self.goes(found)
+            let goes = |path: &RelPath, stamp: &Stamp| {
+                let is_directory = stamp.kind() == Some(Kind::Directory);
+                is_directory || (force || !stays(fork, path)) && self.is_as_held(path, stamp)
             };
             let left = clear(&fork.dir, &goes).map_err(Error::io("remove", &fork.dir))?;
             if !left.is_empty() {
@@ -127,13 +129,9 @@ impl Dropping {
         Ok(Vec::new())
     }
 
-    /// Whether something was there as it is when the fork was held.
-    fn goes(&self, found: Clearable<'_>) -> bool {
-        let stamp = found.stamp;
-        if stamp.kind() == Some(Kind::Directory) {
-            return true;
-        }
-        let mut names = found.path.names().skip_while(|name| *name != b".git");
+    /// Whether something other than a directory was there as it is when the fork was held.
+    fn is_as_held(&self, path: &RelPath, stamp: &Stamp) -> bool {
+        let mut names = path.names().skip_while(|name| *name != b".git");
         // To hold a repository is to link its objects, which never change.
         let is_object = names.next().is_some() && names.any(|name| name == b"objects");
         let mut stamp = *stamp;

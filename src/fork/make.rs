@@ -15,7 +15,7 @@ use crate::{
     forked::ForkEntry,
     fs::Dir,
     model::{
-        Checkpoint, CheckpointId, Content, Kind, Manifest, RelPath, Root, RootKind, ScanScope,
+        Checkpoint, CheckpointId, Content, Manifest, RelPath, Root, RootKind, ScanScope,
         SkipReason, Skipped,
     },
     plan::Picked,
@@ -62,8 +62,7 @@ impl ForkPlan {
     pub(crate) fn of(project: &Project, checkpoint: &Checkpoint, dir: PathBuf) -> Result<Self> {
         let Then { tree, damaged } = project.tree_of(checkpoint, LaterTurns::All)?;
         let files = store::manifest(project.store.as_ref(), &tree)?;
-        let is_file = |kind: Kind| kind != Kind::Directory;
-        let count = files.values().filter(|entry| is_file(entry.kind)).count();
+        let count = files.values().filter(|entry| !entry.is_directory()).count();
         let mut missing = left_out(checkpoint, &tree);
         missing.retain(|skipped| {
             let is_below = RelPath::from_bytes(&skipped.path).is_ok();
@@ -145,7 +144,7 @@ impl ForkPlan {
     /// Removes what was made.
     fn take_back(&self, fork: &ForkEntry, was_there: bool) -> std::io::Result<()> {
         if fork.is_there() {
-            super::clear::clear(&self.dir, &|_| true)?;
+            super::clear::clear(&self.dir, &|_, _| true)?;
         }
         if was_there || !self.dir.exists() { Ok(()) } else { fs::remove_dir(&self.dir) }
     }

@@ -109,7 +109,7 @@ fn remove(top: &Path, lock: &Path) -> std::io::Result<()> {
 }
 
 fn empty(top: &Path) -> std::io::Result<()> {
-    match clear(top, &|_| true) {
+    match clear(top, &|_, _| true) {
         Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(()),
         cleared => cleared.map(drop),
     }

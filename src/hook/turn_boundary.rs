@@ -65,7 +65,7 @@ pub(super) fn turn_begins(site: &EventSite<'_, '_>, prompt: Option<&str>) -> Dec
     let blasts = if before.tells_ends {
         before.cut_off(site, |_| false)
     } else {
-        look(site, &open, |since, _| attribution::seen_late(since))
+        look(site, &open, |since, _| attribution::after_shell(since, None))
     };
     let decision = notice(site, &blasts).unwrap_or(quiet);
     Decision { tell, ..decision }
@@ -117,7 +117,7 @@ pub(super) fn turn_ends(
     let blasts = if turn.tells_ends {
         turn.cut_off(site, are_over)
     } else {
-        look(site, &open, attribution::turn_ended)
+        look(site, &open, |since, calls| attribution::after_shell(since, Some(calls)))
     };
     // Last: what that look noted is older than what is looked at now.
     warm_after(site, &turn.roots);
@@ -192,7 +192,7 @@ pub(super) fn seen_next(site: &EventSite<'_, '_>, ledger: &mut Ledger) -> Vec<St
     let mut blasts = Vec::new();
     for open in ledger.take_open() {
         if let Some(now) = ledger.covering(&open.root) {
-            let seen = since(site, &open.root, open.of, |since| attribution::seen_next(since, now));
+            let seen = since(site, &open.root, open.of, |since| attribution::until(since, now));
             blasts.extend(seen.ok().flatten().map(|blast| (open.of, blast)));
         }
     }

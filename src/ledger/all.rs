@@ -9,19 +9,18 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
-    Use,
+    Use, file_of,
     wire::{Lazily, LedgerFile, LedgerWire, SIZE_MAX_BYTES, look, parse, read},
 };
 use crate::{
     fs::{is_lost, read_small},
     model::{Cause, Checkpoint, CheckpointId, Reason},
-    state::{StateDir, hash_name},
+    state::StateDir,
 };
 
 /// Every use of a checkpoint that any session's ledger knows of, newest first.
 pub fn uses(state: &StateDir) -> Vec<Use> {
-    let ledgers = ledgers(state).into_iter().filter_map(|path| read(&path));
-    let mut uses: Vec<Use> = ledgers.flat_map(LedgerWire::into_uses).collect();
+    let mut uses: Vec<Use> = all(state).flat_map(LedgerWire::into_uses).collect();
     uses.sort_by_key(|used| std::cmp::Reverse(used.at));
     uses
 }
@@ -54,8 +53,7 @@ const RUNS_MAX: TimeDelta = TimeDelta::hours(24);
 
 /// The checkpoints that cover calls which began and were not seen to end.
 pub fn running(state: &StateDir, now: DateTime<Utc>) -> BTreeSet<CheckpointId> {
-    let ledgers = ledgers(state).into_iter().filter_map(|path| read(&path));
-    ledgers.flat_map(|wire| wire.running(now - RUNS_MAX)).collect()
+    all(state).flat_map(|wire| wire.running(now - RUNS_MAX)).collect()
 }
 
 /// A turn that has used a checkpoint this long ago is over.
@@ -68,7 +66,7 @@ pub fn is_used_elsewhere(
     checkpoint: &Checkpoint,
     (agent, session): (&str, &str),
 ) -> bool {
-    let own = hash_name(&[agent.as_bytes(), session.as_bytes()]);
+    let own = file_of(state, agent, session);
     let is_recent = |at: DateTime<Utc>| at > now - TURN_MAX;
     // The other session's ledger may not have it yet.
     let by = checkpoint.cause.by.as_ref().filter(|_| is_recent(checkpoint.taken_at));
@@ -76,10 +74,15 @@ pub fn is_used_elsewhere(
         return true;
     }
     let mut others = ledgers(state);
-    others.retain(|path| path.file_stem() != Some(OsStr::new(&own)));
+    others.retain(|path| *path != own);
     let mut uses =
         others.into_iter().filter_map(|path| read(&path)).flat_map(LedgerWire::into_uses);
     uses.any(|used| used.checkpoint == checkpoint.id && is_recent(used.at))
+}
+
+/// The ledgers of all sessions that can be read.
+pub(super) fn all(state: &StateDir) -> impl Iterator<Item = LedgerWire> {
+    ledgers(state).into_iter().filter_map(|path| read(&path))
 }
 
 /// The files of all sessions.
@@ -91,8 +94,7 @@ fn ledgers(state: &StateDir) -> Vec<PathBuf> {
 
 /// Where the server of the agent of a session listened when it was last heard of.
 pub fn server(state: &StateDir, agent: &str, session: &str) -> Option<String> {
-    let name = hash_name(&[agent.as_bytes(), session.as_bytes()]);
-    read(&state.sessions().join(format!("{name}.json")))?.server
+    read(&file_of(state, agent, session))?.server
 }
 
 /// Whether the turn that runs in a session has had a checkpoint of `root` since then.
@@ -103,8 +105,7 @@ pub fn covered_since(
     root: &Path,
     since: DateTime<Utc>,
 ) -> bool {
-    let name = hash_name(&[agent.as_bytes(), session.as_bytes()]);
-    let Some(wire) = read(&state.sessions().join(format!("{name}.json"))) else { return false };
+    let Some(wire) = read(&file_of(state, agent, session)) else { return false };
     let Some(turn) = &wire.turn else { return false };
     let mut uses = wire.uses.iter().filter_map(Lazily::read);
     uses.any(|used| used.turn == turn.id && used.at >= since && used.root.is(root))

@@ -30,14 +30,15 @@ use sha2::{Digest, Sha256};
 use crate::{
     error::Result,
     fs::{Lock, PathResolver, create_private_dirs, replace, stat_path},
-    model::{By, CallContext, CheckpointId, Kind, Stamp, TurnId},
+    model::{By, CallContext, CheckpointId, Kind, Stamp, TurnId, hex},
     scan::is_racy,
     state::{StateDir, hash_name},
     transcript::UserMessage,
 };
 
-use wire::{Lazily, LedgerFile, LedgerWire, PathBytes, WireTurn, WireUse, look, look_by};
-use wire::{WireWritten, hex};
+use wire::{
+    Lazily, LedgerFile, LedgerWire, PathBytes, WireTurn, WireUse, WireWritten, look, look_by,
+};
 
 /// The newest format; see `docs/FORMAT.md`.
 const VERSION: u32 = 1;
@@ -55,6 +56,18 @@ pub struct Ledger {
     is_ours: bool,
     /// `None` for one that is only looked at.
     _lock: Option<Lock>,
+}
+
+/// The file of a session's ledger.
+fn file_of(state: &StateDir, agent: &str, session: &str) -> PathBuf {
+    let name = hash_name(&[agent.as_bytes(), session.as_bytes()]);
+    state.sessions().join(format!("{name}.json"))
+}
+
+/// Forgets the oldest of a list that has become longer than `max`.
+fn keep_last<T>(list: &mut Vec<T>, max: usize) {
+    let surplus = list.len().saturating_sub(max);
+    list.drain(..surplus);
 }
 
 /// One use of a checkpoint by a turn.
@@ -96,17 +109,15 @@ impl Ledger {
         session: &str,
         deadline: Instant,
     ) -> Result<Self> {
-        let dir = state.sessions();
-        let name = hash_name(&[agent.as_bytes(), session.as_bytes()]);
-        let place = dir.join(format!("{name}.lock"));
+        let path = file_of(state, agent, session);
+        let place = path.with_extension("lock");
         let lock = match Lock::acquire_by(real, &place, deadline) {
             Err(err) if err.is_missing() => {
-                create_private_dirs(&dir)?;
+                create_private_dirs(&state.sessions())?;
                 Lock::acquire_by(real, &place, deadline)?
             }
             lock => lock?,
         };
-        let path = dir.join(format!("{name}.json"));
         let empty = || LedgerWire {
             version: VERSION,
             agent: agent.to_owned(),
@@ -124,8 +135,7 @@ impl Ledger {
     /// Looks at the ledger of a session without its lock, for a call that may find all it needs
     /// there: a use is noted when its checkpoint exists, and never before. It is never written.
     pub fn peek(real: &PathResolver, state: &StateDir, agent: &str, session: &str) -> Option<Self> {
-        let name = hash_name(&[agent.as_bytes(), session.as_bytes()]);
-        let path = state.sessions().join(format!("{name}.json"));
+        let path = file_of(state, agent, session);
         let LedgerFile::Ours(wire) = look_by(real, &path) else { return None };
         Some(Self { path, wire: *wire, changed: false, is_ours: false, _lock: None })
     }
@@ -295,8 +305,7 @@ impl Ledger {
             position: used.by.position,
         };
         self.wire.uses.push(new.into());
-        let surplus = self.wire.uses.len().saturating_sub(TURNS_MAX);
-        self.wire.uses.drain(..surplus);
+        keep_last(&mut self.wire.uses, TURNS_MAX);
         self.wire.transcript = used.by.transcript.as_deref().map(PathBytes::of);
         self.changed = true;
     }

@@ -1,11 +1,11 @@
 //! The part of a ledger about refused calls: the user can allow one of them once, and the agent cannot
 //! do that for the user.
 
-use std::{ffi::OsStr, path::PathBuf};
-
 use super::{
     Ledger,
-    wire::{LedgerWire, Refused, WireAllowed, WireCaller, read},
+    all::all,
+    keep_last,
+    wire::{LedgerWire, Refused, WireAllowed, WireCaller},
 };
 use crate::{process::Ancestor, state::StateDir};
 
@@ -32,9 +32,8 @@ impl Ledger {
     pub fn refuse(&mut self, mut refused: Refused) {
         refused.call = refused.call.chars().take(TEXT_MAX_CHARS).collect();
         self.wire.refused.retain(|known| known.code != refused.code);
-        let surplus = (self.wire.refused.len() + 1).saturating_sub(REFUSED_MAX);
-        self.wire.refused.drain(..surplus);
         self.wire.refused.push(refused);
+        keep_last(&mut self.wire.refused, REFUSED_MAX);
         self.changed = true;
     }
 
@@ -76,8 +75,7 @@ impl Ledger {
             }
             let Ancestor { pid, start, .. } = caller.clone();
             self.wire.callers.push(WireCaller { pid, start });
-            let surplus = self.wire.callers.len().saturating_sub(CALLERS_MAX);
-            self.wire.callers.drain(..surplus);
+            keep_last(&mut self.wire.callers, CALLERS_MAX);
             self.changed = true;
         }
     }
@@ -91,20 +89,13 @@ pub fn refused(state: &StateDir) -> Vec<RefusedIn> {
             move |refused| RefusedIn { agent: agent.clone(), session: session.clone(), refused };
         refused.into_iter().map(whole).collect::<Vec<_>>()
     };
-    let mut found: Vec<RefusedIn> =
-        ledgers(state).filter_map(|path| read(&path)).flat_map(of).collect();
+    let mut found: Vec<RefusedIn> = all(state).flat_map(of).collect();
     found.sort_by_key(|found| std::cmp::Reverse(found.refused.at));
     found
 }
 
 /// Whether one of these processes has called our hook.
 pub fn has_called(state: &StateDir, processes: &[Ancestor]) -> bool {
-    let mut callers = ledgers(state).filter_map(|path| read(&path)).flat_map(|wire| wire.callers);
+    let mut callers = all(state).flat_map(|wire| wire.callers);
     callers.any(|caller| processes.iter().any(|process| caller.is(process)))
-}
-
-fn ledgers(state: &StateDir) -> impl Iterator<Item = PathBuf> {
-    let entries = std::fs::read_dir(state.sessions()).into_iter().flatten();
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    paths.filter(|path| path.extension() == Some(OsStr::new("json")))
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 
 use super::{
-    Ledger,
+    Ledger, keep_last,
     wire::{Lazily, LedgerWire, PathBytes, WireOpen},
 };
 use crate::model::CheckpointId;
@@ -66,10 +66,9 @@ impl Ledger {
     pub fn begins(&mut self, open: &UnfinishedCommand) {
         let UnfinishedCommand { call, root, of } = open;
         self.wire.open.retain(|known| known.call != *call || !known.root.is(root));
-        let surplus = (self.wire.open.len() + 1).saturating_sub(OPEN_MAX);
-        self.wire.open.drain(..surplus);
         let (call, of) = (call.clone(), of.to_string());
         self.wire.open.push(WireOpen { call, root: PathBytes::of(root), of, seen: false });
+        keep_last(&mut self.wire.open, OPEN_MAX);
         self.changed = true;
     }
 

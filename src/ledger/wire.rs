@@ -3,9 +3,9 @@
 use std::{
     cell::OnceCell,
     collections::BTreeMap,
-    ffi::OsStr,
-    fmt::{self, Write as _},
-    os::unix::ffi::OsStrExt,
+    ffi::OsString,
+    fmt,
+    os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
 };
 
@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use super::{Use, VERSION};
 use crate::{
     fs::{PathResolver, Small, read_small},
-    model::{By, CheckpointId, SessionId, TurnId},
+    model::{By, CheckpointId, SessionId, TurnId, hex, unhex},
     process::Ancestor,
     state::version_of,
 };
@@ -309,13 +309,6 @@ pub(super) fn parse(bytes: &[u8]) -> LedgerFile {
     }
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut hex, byte| {
-        write!(hex, "{byte:02x}").expect("a string takes every write");
-        hex
-    })
-}
-
 impl PathBytes {
     pub(super) fn of(path: &Path) -> Self {
         match path.to_str() {
@@ -327,13 +320,7 @@ impl PathBytes {
     pub(super) fn to_path(&self) -> Option<PathBuf> {
         match self {
             Self::Text(text) => Some(PathBuf::from(text)),
-            Self::Hex { hex } => {
-                let digits = hex.as_bytes().chunks(2);
-                let bytes: Option<Vec<u8>> = digits
-                    .map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok())
-                    .collect();
-                Some(PathBuf::from(OsStr::from_bytes(&bytes?)))
-            }
+            Self::Hex { hex } => Some(PathBuf::from(OsString::from_vec(unhex(hex)?))),
         }
     }
 

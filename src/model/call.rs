@@ -171,8 +171,6 @@ pub enum Language {
     Shell,
     /// Windows `PowerShell`.
     PowerShell,
-    /// The Windows command interpreter.
-    Cmd,
     /// A program text, such as Python, that some interpreter runs.
     Code,
 }

@@ -211,6 +211,11 @@ impl Checkpoint {
         self.cause.by.as_ref()?.turn_key()
     }
 
+    /// When it was taken, in nanoseconds since 1970.
+    pub fn taken_ns(&self) -> i64 {
+        self.taken_at.timestamp_nanos_opt().unwrap_or(0)
+    }
+
     /// Whether both were taken in one turn.
     pub fn is_same_turn(&self, other: &Self) -> bool {
         self.turn_key().is_some_and(|key| other.turn_key() == Some(key))

@@ -5,6 +5,7 @@ mod checkpoint;
 mod decision;
 mod files;
 mod git_files;
+mod hex;
 mod path;
 mod scan_entry;
 mod settings;
@@ -20,6 +21,7 @@ pub use files::{
     Storage, Tree,
 };
 pub use git_files::{is_beside_repository, is_gits_own, names_in_git};
+pub use hex::{hex, unhex};
 pub use path::{Checkout, NotBelowRoot, Reach, RelPath, Root, RootKind, ScanScope};
 pub use scan_entry::{DirPath, Fresh, Marks, ScanEntry, in_tree_order};
 pub use settings::{

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsStr,
-    fmt,
+    fmt, iter,
     os::unix::ffi::OsStrExt,
     path::{Component, Path, PathBuf},
 };
@@ -168,6 +168,16 @@ impl RelPath {
         self.0.parent().filter(|path| !path.as_os_str().is_empty()).map(|path| Self(path.into()))
     }
 
+    /// The directories it lies in, the innermost first.
+    pub fn above(&self) -> impl Iterator<Item = Self> + use<> {
+        iter::successors(self.parent(), Self::parent)
+    }
+
+    /// Itself, and the directories it lies in.
+    pub fn with_above(&self) -> impl Iterator<Item = Self> + use<> {
+        iter::successors(Some(self.clone()), Self::parent)
+    }
+
     /// Its last name.
     pub fn name(&self) -> &[u8] {
         // Never empty: `parse` checked it.
@@ -182,11 +192,6 @@ impl RelPath {
     /// Whether it is `other`, or lies below it.
     pub fn is_within(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
-    }
-
-    /// Whether a name on the way is `.git`, in whatever case: a place of git's own.
-    pub fn is_git_private(&self) -> bool {
-        self.names().any(|name| name.eq_ignore_ascii_case(b".git"))
     }
 }
 
@@ -224,12 +229,5 @@ mod tests {
             assert_eq!(RelPath::from_bytes(bad.as_bytes()), Err(NotBelowRoot), "{bad}");
         }
         assert_eq!(RelPath::from_bytes(b"a/\xff").unwrap().as_bytes(), b"a/\xff");
-    }
-
-    #[test]
-    fn git_private_is_any_case_and_any_depth() {
-        let is = |path: &str| RelPath::parse(Path::new(path)).unwrap().is_git_private();
-        assert!(is(".git") && is("a/.GIT/config") && is(".Git/x"));
-        assert!(!is(".gitignore") && !is("git") && !is("a.git/b"));
     }
 }

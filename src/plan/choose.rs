@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::restore_plan::{Action, KeepReason, Merged, RestorePlan, Step};
-use crate::model::{Kind, RelPath};
+use crate::model::{Entry, RelPath};
 
 /// Something that is chosen as a whole: a path that changes, and what comes or goes with it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,7 +104,7 @@ fn below(steps: &[Step], at: usize) -> usize {
 
 /// The path with which a step is chosen: the outermost that a directory replaces, or makes room for.
 fn head_of<'s>(steps: &'s [Step], step: &'s Step) -> &'s RelPath {
-    let above = std::iter::successors(step.path.parent(), RelPath::parent);
+    let above = step.path.above();
     let swapped = above.filter_map(|path| {
         let at = steps.binary_search_by(|step| step.path.cmp(&path)).ok()?;
         Some(&steps[at]).filter(|step| step.is_deed() && swaps_directory(step))
@@ -113,16 +113,13 @@ fn head_of<'s>(steps: &'s [Step], step: &'s Step) -> &'s RelPath {
 }
 
 fn swaps_directory(step: &Step) -> bool {
-    let is_directory = |kind: Kind| kind == Kind::Directory;
-    match (step.then, step.now) {
-        (Some(then), Some(now)) => is_directory(then.kind) != is_directory(now.kind),
-        _ => false,
-    }
+    let both = step.then.zip(step.now);
+    both.is_some_and(|(then, now)| then.is_directory() != now.is_directory())
 }
 
 /// Whether a step is a directory that comes or goes only with what is in it.
 fn is_carried(steps: &[Step], step: &Step) -> bool {
-    let is_directory = step.then.or(step.now).is_some_and(|it| it.kind == Kind::Directory);
+    let is_directory = step.then.or(step.now).is_some_and(Entry::is_directory);
     let is_bare = matches!(step.action, Action::Recreate | Action::Remove) && is_directory;
     if !is_bare || head_of(steps, step) != &step.path {
         return false;
@@ -136,8 +133,8 @@ fn is_carried(steps: &[Step], step: &Step) -> bool {
 mod tests {
     use super::*;
     use crate::{
-        model::{CheckpointId, Entry},
-        plan::{Author, OutsidePlan},
+        model::{CheckpointId, Kind},
+        plan::Author,
     };
 
     const FILE: Entry = Entry { kind: Kind::File, permissions: 0o644, content: None, device: 0 };
@@ -155,13 +152,7 @@ mod tests {
             now: *now,
             author: Author::Agent,
         };
-        RestorePlan {
-            of: CheckpointId::parse("a000000000000001").unwrap(),
-            steps: steps.iter().map(step).collect(),
-            outside: OutsidePlan::default(),
-            not_covered: Vec::new(),
-            merges: BTreeMap::new(),
-        }
+        RestorePlan::of(CheckpointId::from_bits(1), steps.iter().map(step).collect())
     }
 
     /// What is asked about, and what is done if some of it is chosen.

@@ -26,6 +26,17 @@ impl Change {
     pub fn is_none(&self) -> bool {
         is_same(self.before.as_ref(), self.after.as_ref())
     }
+
+    /// Whether a directory is there now, and a file was.
+    pub fn made_directory_of_file(&self) -> bool {
+        self.before.is_some_and(|then| !then.is_directory())
+            && self.after.is_some_and(Entry::is_directory)
+    }
+
+    /// Whether a directory is there now, and none was.
+    pub fn made_directory(&self) -> bool {
+        self.after.is_some_and(Entry::is_directory) && !self.before.is_some_and(Entry::is_directory)
+    }
 }
 
 /// Finds every path that differs between two trees, parents before what is in them.
@@ -58,9 +69,9 @@ type Candidates = BTreeMap<RelPath, [Option<Entry>; 2]>;
 
 /// Whether two entries are the same file. A directory is judged by its permissions alone: what is
 /// in it has entries of its own.
-pub(super) fn is_same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
+pub fn is_same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
     match (a, b) {
-        (Some(a), Some(b)) if a.kind == Kind::Directory && b.kind == Kind::Directory => {
+        (Some(a), Some(b)) if a.is_directory() && b.is_directory() => {
             a.permissions == b.permissions
         }
         (Some(a), Some(b)) => {
@@ -136,7 +147,7 @@ fn compare(
         })?;
         candidates.insert(rel, [x.copied(), y.copied()]);
         let below = |entry: Option<&Entry>| {
-            entry.filter(|entry| entry.kind == Kind::Directory)?.content.map(|content| content.id)
+            entry.filter(|entry| entry.is_directory())?.content.map(|content| content.id)
         };
         let pair = [below(x), below(y)];
         if pair != [None, None] {

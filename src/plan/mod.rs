@@ -12,7 +12,7 @@ mod restore_plan;
 
 pub use bisect::{NextProbe, StateVerdict, probe};
 pub use choose::{Choosable, Chosen};
-pub use diff::{Change, DirectoryReader, changes, entry_at};
+pub use diff::{Change, DirectoryReader, changes, entry_at, is_same};
 pub use history::{UndoMark, redo_target, session_target, undo_target, undone};
 pub use left_out::ByPath;
 pub use picked::{Pick, Picked};

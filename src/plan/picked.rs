@@ -56,7 +56,7 @@ impl Pick {
         let fits = |path: &RelPath| {
             wildmatch(pattern.into(), path.as_bytes().into(), Mode::NO_MATCH_SLASH_LITERAL)
         };
-        let above = std::iter::successors(Some(path.clone()), RelPath::parent);
+        let above = path.with_above();
         above.into_iter().any(|path| fits(&path))
     }
 }

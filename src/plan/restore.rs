@@ -6,9 +6,7 @@ use super::{
     diff::{Change, is_same},
     left_out::ByPath,
     picked::Picked,
-    restore_plan::{
-        Action, Author, KeepReason, Merged, OutsidePlan, RestorePlan, Step, above, keep_executable,
-    },
+    restore_plan::{Action, Author, KeepReason, Merged, RestorePlan, Step, keep_executable},
 };
 use crate::model::{CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped, is_gits_own};
 
@@ -62,17 +60,18 @@ pub fn restore(
 ) -> RestorePlan {
     let (picked_changes, others): (Vec<_>, Vec<_>) =
         changes.into_iter().partition(|change| picked.has(&change.path));
-    let left_out =
-        LeftOutSides { then: ByPath::of(past.skipped_then), now: ByPath::of(past.skipped_now) };
-    let plan = |change| plan_change(change, options, past, &left_out);
+    let left_out_then = ByPath::of(past.skipped_then);
+    let left_out_now = ByPath::of(past.skipped_now);
+    let planner = Planner { options, picked, past, left_out_then, left_out_now };
+    let plan = |change| planner.step(change);
     let mut steps: Vec<Step> = picked_changes.into_iter().map(plan).collect();
     let in_the_way = in_the_way_of(&steps, others);
     if !in_the_way.is_empty() {
         steps.extend(in_the_way.into_iter().map(plan));
         steps.sort_by(|a, b| a.path.cmp(&b.path));
     }
-    add_unseen(&mut steps, options, picked, past, &left_out);
-    add_repositories(&mut steps, picked, past, &left_out);
+    planner.add_unseen(&mut steps);
+    planner.add_repositories(&mut steps);
     keep_executable(&mut steps);
     let is_wanted = |skipped: &&Skipped| {
         let path = RelPath::from_bytes(&skipped.path);
@@ -85,34 +84,7 @@ pub fn restore(
         .filter(is_merged)
         .filter_map(|step| Some((step.path.clone(), past.merges.get(&step.path)?.clone())));
     let merges = merges.collect();
-    RestorePlan { of, steps, outside: OutsidePlan::default(), not_covered, merges }
-}
-
-/// What the checkpoint left out, and what the present scan did.
-struct LeftOutSides<'a> {
-    then: ByPath<'a>,
-    now: ByPath<'a>,
-}
-
-fn plan_change(
-    change: Change,
-    options: Options,
-    past: &Past<'_>,
-    left_out: &LeftOutSides<'_>,
-) -> Step {
-    let Change { path, before: then, after: now } = change;
-    let known = PathFacts {
-        author: past.authors.get(&path).copied().unwrap_or_default(),
-        was_edited: past.edited.contains(&path),
-        is_of_others: past.others.contains(&path),
-        is_ignored: past.ignored.contains(&path),
-        uncovered: left_out.then.over(&path),
-        unseen: left_out.now.over(&path),
-        merges: past.merges.contains_key(&path),
-        kept: past.kept.get(&path).copied(),
-    };
-    let action = decide(&path, then.as_ref(), now.as_ref(), options, known);
-    Step { path, action, then, now, author: known.author }
+    RestorePlan { not_covered, merges, ..RestorePlan::of(of, steps) }
 }
 
 /// Those of `others`, which the user did not pick, that stand where a directory was in which something
@@ -123,148 +95,148 @@ fn in_the_way_of(steps: &[Step], others: Vec<Change>) -> Vec<Change> {
     }
     let comes_back = |step: &&Step| matches!(step.action, Action::Restore | Action::Recreate);
     let needed: BTreeSet<RelPath> =
-        steps.iter().filter(comes_back).flat_map(|step| above(&step.path)).collect();
-    let is_directory = |entry: &Entry| entry.kind == Kind::Directory;
+        steps.iter().filter(comes_back).flat_map(|step| step.path.above()).collect();
     let stands_there = |change: &Change| {
         needed.contains(&change.path)
-            && change.before.as_ref().is_some_and(is_directory)
-            && change.after.as_ref().is_some_and(|now| !is_directory(now))
+            && change.before.is_some_and(Entry::is_directory)
+            && change.after.is_some_and(|now| !now.is_directory())
     };
     others.into_iter().filter(stands_there).collect()
 }
 
-/// What was made since and would go, but cannot be looked at, is in neither tree. It stays, and
-/// has to be named: else it would pass for gone. The same for what lies in a directory that was
-/// something else then.
-fn add_unseen(
-    steps: &mut Vec<Step>,
-    options: Options,
-    picked: &Picked,
-    past: &Past<'_>,
-    left_out: &LeftOutSides<'_>,
-) {
-    let mut unseen = Vec::new();
-    for Skipped { path, reason, .. } in past.skipped_now {
-        let Ok(path) = RelPath::from_bytes(path) else { continue };
-        let author = past.authors.get(&path).copied().unwrap_or_default();
-        let goes = !options.keep_new && (options.exact || is_undone(author));
-        let goes = goes || is_in_replaced(steps, &path);
-        let is_known = steps.binary_search_by(|step| step.path.cmp(&path)).is_ok();
-        let is_left = left_out.then.over(&path).is_some();
-        if goes && !is_known && !is_left && *reason != SkipReason::KeptChanging && picked.has(&path)
-        {
-            let action = Action::Keep(KeepReason::Unseen(*reason));
-            unseen.push(Step { path, action, then: None, now: None, author });
-        }
-    }
-    if !unseen.is_empty() {
-        steps.append(&mut unseen);
-        steps.sort_by(|a, b| a.path.cmp(&b.path));
-        steps.dedup_by(|a, b| a.path == b.path);
-    }
-}
-
 /// Whether a path lies in a directory that something else is to replace.
 fn is_in_replaced(steps: &[Step], path: &RelPath) -> bool {
-    let is_directory = |entry: Option<Entry>| entry.is_some_and(|it| it.kind == Kind::Directory);
-    std::iter::successors(path.parent(), RelPath::parent).any(|above| {
+    path.above().any(|above| {
         let at = steps.binary_search_by(|step| step.path.cmp(&above));
         let step = at.ok().map(|at| &steps[at]).filter(|step| step.action == Action::Restore);
-        step.is_some_and(|step| is_directory(step.now) && !is_directory(step.then))
+        step.is_some_and(|step| {
+            step.now.is_some_and(Entry::is_directory) && !step.then.is_some_and(Entry::is_directory)
+        })
     })
 }
 
-/// A repository is in no tree. What it lies in stays with it, whatever the user said.
-fn add_repositories(
-    steps: &mut Vec<Step>,
-    picked: &Picked,
-    past: &Past<'_>,
-    left_out: &LeftOutSides<'_>,
-) {
-    let is_made_since = |path: &RelPath| left_out.then.over(path).is_none();
-    let left = past.repositories.iter().filter(|(path, _)| picked.has(path) && is_made_since(path));
-    let left: Vec<_> = left.collect();
-    let is_around = |dir: &RelPath| left.iter().any(|(path, _)| path.is_within(dir));
-    for step in steps.iter_mut() {
-        if step.action == Action::Keep(KeepReason::New) && is_around(&step.path) {
-            step.action = Action::Keep(KeepReason::InTheWay);
+/// What the steps of a plan are decided by.
+struct Planner<'a> {
+    options: Options,
+    picked: &'a Picked,
+    past: &'a Past<'a>,
+    left_out_then: ByPath<'a>,
+    left_out_now: ByPath<'a>,
+}
+
+impl Planner<'_> {
+    fn author(&self, path: &RelPath) -> Author {
+        self.past.authors.get(path).copied().unwrap_or_default()
+    }
+
+    fn step(&self, change: Change) -> Step {
+        let action = self.action(&change);
+        let Change { path, before: then, after: now } = change;
+        let author = self.author(&path);
+        Step { path, action, then, now, author }
+    }
+
+    fn action(&self, Change { path, before, after }: &Change) -> Action {
+        let Self { options, past, .. } = self;
+        if is_gits_own(path.as_bytes()) {
+            return Action::Keep(KeepReason::GitPrivate);
+        }
+        if let Some(kept) = past.kept.get(path) {
+            return Action::Keep(*kept);
+        }
+        let merges = options.merge && past.merges.contains_key(path);
+        match (before, after) {
+            (Some(_), Some(_)) => match self.author(path) {
+                Author::Agent | Author::Restore | Author::Unknown => Action::Restore,
+                Author::Session(_) | Author::Other | Author::Unclear if options.force => {
+                    Action::Restore
+                }
+                Author::Session(_) | Author::Other if merges => Action::Merge,
+                Author::Session(_) | Author::Other if past.others.contains(path) => {
+                    Action::Keep(KeepReason::OfOthers)
+                }
+                Author::Session(_) | Author::Other | Author::Unclear => {
+                    Action::Keep(KeepReason::Edited)
+                }
+            },
+            (Some(_), None) => match self.left_out_now.over(path) {
+                // The present scan saw that something is there, and could not look into it.
+                Some(reason) => Action::Keep(KeepReason::Unseen(reason)),
+                // It was renamed since, or by what is taken back.
+                None if merges => Action::Merge,
+                // What the checkpoint itself left out is known from a later call, which held it.
+                None => Action::Recreate,
+            },
+            (None, _) => self.action_on_new(path),
         }
     }
-    steps.extend(left.into_iter().map(|(path, kind)| Step {
-        path: path.clone(),
-        action: Action::Keep(KeepReason::Repository),
-        then: None,
-        now: Some(Entry { kind: *kind, permissions: 0, content: None, device: 0 }),
-        author: Author::Unknown,
-    }));
-    steps.sort_by(|a, b| a.path.cmp(&b.path));
-}
 
-/// What is known of a path besides what it was and is.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-#[derive(Clone, Copy)]
-struct PathFacts {
-    author: Author,
-    was_edited: bool,
-    is_of_others: bool,
-    is_ignored: bool,
-    uncovered: Option<SkipReason>,
-    unseen: Option<SkipReason>,
-    merges: bool,
-    kept: Option<KeepReason>,
-}
-
-fn decide(
-    path: &RelPath,
-    then: Option<&Entry>,
-    now: Option<&Entry>,
-    options: Options,
-    known: PathFacts,
-) -> Action {
-    if is_gits_own(path.as_bytes()) {
-        return Action::Keep(KeepReason::GitPrivate);
-    }
-    if let Some(kept) = known.kept {
-        return Action::Keep(kept);
-    }
-    match (then, now) {
-        (Some(_), Some(_)) => match known.author {
-            Author::Agent | Author::Restore | Author::Unknown => Action::Restore,
-            Author::Session(_) | Author::Other | Author::Unclear if options.force => {
-                Action::Restore
-            }
-            Author::Session(_) | Author::Other if options.merge && known.merges => Action::Merge,
-            Author::Session(_) | Author::Other if known.is_of_others => {
-                Action::Keep(KeepReason::OfOthers)
-            }
-            Author::Session(_) | Author::Other | Author::Unclear => {
-                Action::Keep(KeepReason::Edited)
-            }
-        },
-        (Some(_), None) => match known.unseen {
-            // The present scan saw that something is there, and could not look into it.
-            Some(reason) => Action::Keep(KeepReason::Unseen(reason)),
-            // It was renamed since, or by what is taken back.
-            None if options.merge && known.merges => Action::Merge,
-            // What the checkpoint itself left out is known from a later call, which held it.
-            None => Action::Recreate,
-        },
-        (None, _) => match known.uncovered.or(known.unseen) {
+    fn action_on_new(&self, path: &RelPath) -> Action {
+        let Self { options, past, .. } = self;
+        let (author, was_edited) = (self.author(path), past.edited.contains(path));
+        match self.left_out_then.over(path).or_else(|| self.left_out_now.over(path)) {
             Some(reason) => Action::Keep(KeepReason::NotCovered(reason)),
             None if options.keep_new => Action::Keep(KeepReason::New),
-            None if is_undone(known.author) => Action::Remove,
+            None if is_undone(author) => Action::Remove,
             // A call that was cut off may have made it, or a person.
-            None if known.author == Author::Unclear && options.force => Action::Remove,
-            None if known.author == Author::Unclear && !options.exact => {
-                Action::Keep(KeepReason::Edited)
-            }
+            None if author == Author::Unclear && options.force => Action::Remove,
+            None if author == Author::Unclear && !options.exact => Action::Keep(KeepReason::Edited),
             // A build or a server makes such files all the time, and a person may want them.
-            None if known.is_ignored && !known.was_edited => Action::Keep(KeepReason::Ignored),
+            None if past.ignored.contains(path) && !was_edited => Action::Keep(KeepReason::Ignored),
             None if options.exact => Action::Remove,
-            None if known.was_edited && options.force => Action::Remove,
-            None if known.was_edited => Action::Keep(KeepReason::Edited),
+            None if was_edited && options.force => Action::Remove,
+            None if was_edited => Action::Keep(KeepReason::Edited),
             None => Action::Keep(KeepReason::New),
-        },
+        }
+    }
+
+    /// What was made since and would go, but cannot be looked at, is in neither tree. It stays, and
+    /// has to be named: else it would pass for gone. The same for what lies in a directory that was
+    /// something else then.
+    fn add_unseen(&self, steps: &mut Vec<Step>) {
+        let Self { options, picked, .. } = self;
+        let mut unseen = Vec::new();
+        for Skipped { path, reason, .. } in self.past.skipped_now {
+            let Ok(path) = RelPath::from_bytes(path) else { continue };
+            let author = self.author(&path);
+            let goes = !options.keep_new && (options.exact || is_undone(author));
+            let goes = goes || is_in_replaced(steps, &path);
+            let is_step = steps.binary_search_by(|step| step.path.cmp(&path)).is_ok();
+            let is_known = is_step
+                || *reason == SkipReason::KeptChanging
+                || self.left_out_then.over(&path).is_some();
+            if goes && !is_known && picked.has(&path) {
+                let action = Action::Keep(KeepReason::Unseen(*reason));
+                unseen.push(Step { path, action, then: None, now: None, author });
+            }
+        }
+        if !unseen.is_empty() {
+            steps.append(&mut unseen);
+            steps.sort_by(|a, b| a.path.cmp(&b.path));
+            steps.dedup_by(|a, b| a.path == b.path);
+        }
+    }
+
+    /// A repository is in no tree. What it lies in stays with it, whatever the user said.
+    fn add_repositories(&self, steps: &mut Vec<Step>) {
+        let is_left =
+            |path: &RelPath| self.picked.has(path) && self.left_out_then.over(path).is_none();
+        let left = self.past.repositories.iter().filter(|(path, _)| is_left(path));
+        let left: Vec<_> = left.collect();
+        let is_around = |dir: &RelPath| left.iter().any(|(path, _)| path.is_within(dir));
+        for step in steps.iter_mut() {
+            if step.action == Action::Keep(KeepReason::New) && is_around(&step.path) {
+                step.action = Action::Keep(KeepReason::InTheWay);
+            }
+        }
+        steps.extend(left.into_iter().map(|(path, kind)| Step {
+            path: path.clone(),
+            action: Action::Keep(KeepReason::Repository),
+            then: None,
+            now: Some(Entry { kind: *kind, permissions: 0, content: None, device: 0 }),
+            author: Author::Unknown,
+        }));
+        steps.sort_by(|a, b| a.path.cmp(&b.path));
     }
 }
 
@@ -308,13 +280,12 @@ pub fn settle(of: CheckpointId, paths: Vec<Unsettled>) -> RestorePlan {
         .collect();
     steps.sort_by(|a, b| a.path.cmp(&b.path));
     keep_executable(&mut steps);
-    let outside = OutsidePlan::default();
-    RestorePlan { of, steps, outside, not_covered: Vec::new(), merges: BTreeMap::new() }
+    RestorePlan::of(of, steps)
 }
 
 /// What happens to one path.
 fn settle_one(to: Option<&Entry>, from: Option<&Entry>, now: Option<&Entry>) -> Action {
-    let is_directory = now.is_some_and(|now| now.kind == Kind::Directory);
+    let is_directory = now.is_some_and(|now| now.is_directory());
     match (to, now) {
         (Some(_), None) => Action::Recreate,
         (_, Some(_)) if !is_directory && !is_same(from, now) => Action::Keep(KeepReason::Changed),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped, Stamp};
+use crate::model::{CheckpointId, Entry, RelPath, SkipReason, Skipped, Stamp};
 
 /// Which session made something: the beginning of its name in the log, or 0 if one of several did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -189,6 +189,12 @@ pub struct Merged {
 }
 
 impl RestorePlan {
+    /// A plan of nothing but these steps.
+    pub fn of(of: CheckpointId, steps: Vec<Step>) -> Self {
+        let (outside, not_covered, merges) = Default::default();
+        Self { of, steps, outside, not_covered, merges }
+    }
+
     /// The paths that would change.
     pub fn deeds(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| step.is_deed())
@@ -202,7 +208,7 @@ impl RestorePlan {
 
     /// Whether a directory comes or goes only with what is in it.
     pub fn is_implied(&self, step: &Step) -> bool {
-        let is_directory = step.then.or(step.now).is_some_and(|it| it.kind == Kind::Directory);
+        let is_directory = step.then.or(step.now).is_some_and(Entry::is_directory);
         let is_bare = matches!(step.action, Action::Recreate | Action::Remove) && is_directory;
         let at = self.steps.partition_point(|other| other.path <= step.path);
         let next = self.steps.get(at);
@@ -247,7 +253,7 @@ pub fn keep_executable(steps: &mut [Step]) {
 fn keep_below_obstacles(steps: &mut [Step]) {
     let (mut kept_files, mut obstacles) = (BTreeSet::new(), BTreeSet::new());
     for step in steps {
-        let is_below = |all: &BTreeSet<RelPath>| above(&step.path).any(|dir| all.contains(&dir));
+        let is_below = |all: &BTreeSet<RelPath>| step.path.above().any(|dir| all.contains(&dir));
         if is_below(&kept_files) || is_put(step) && is_below(&obstacles) {
             step.action = Action::Keep(KeepReason::InTheWay);
         }
@@ -264,12 +270,8 @@ fn keep_below_obstacles(steps: &mut [Step]) {
 pub(super) fn misplaced(steps: &[Step]) -> Option<&Step> {
     let obstacles: BTreeSet<&RelPath> =
         steps.iter().filter(|step| !ends_as_directory(step)).map(|step| &step.path).collect();
-    let is_below = |step: &&Step| above(&step.path).any(|dir| obstacles.contains(&dir));
+    let is_below = |step: &&Step| step.path.above().any(|dir| obstacles.contains(&dir));
     steps.iter().filter(|step| is_put(step)).find(is_below)
-}
-
-pub(super) fn above(path: &RelPath) -> impl Iterator<Item = RelPath> {
-    std::iter::successors(path.parent(), RelPath::parent)
 }
 
 /// Whether a step puts something at its path.
@@ -284,7 +286,7 @@ fn ends_as_directory(step: &Step) -> bool {
         Action::Keep(_) => step.now,
         Action::Merge | Action::Remove => None,
     };
-    end.is_some_and(|end| end.kind == Kind::Directory)
+    end.is_some_and(Entry::is_directory)
 }
 
 /// A directory stays if something in it stays, or is put there; and where a directory stays that was a file,
@@ -292,13 +294,13 @@ fn ends_as_directory(step: &Step) -> bool {
 pub fn keep_parents(steps: &mut [Step]) {
     let mut kept: BTreeSet<RelPath> = BTreeSet::new();
     for step in steps.iter_mut().rev() {
-        let is_directory = step.now.is_some_and(|now| now.kind == Kind::Directory);
+        let is_directory = step.now.is_some_and(Entry::is_directory);
         let holds_kept = is_directory
             && kept
                 .range(step.path.clone()..)
                 .next()
                 .is_some_and(|path| path.is_within(&step.path) && *path != step.path);
-        let becomes_directory = step.then.is_some_and(|then| then.kind == Kind::Directory);
+        let becomes_directory = step.then.is_some_and(Entry::is_directory);
         match step.action {
             Action::Remove if holds_kept => step.action = Action::Keep(KeepReason::InTheWay),
             Action::Restore if holds_kept && !becomes_directory => {

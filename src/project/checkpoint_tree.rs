@@ -18,7 +18,7 @@ use crate::{
     error::Result,
     fs::stat_path,
     ledger,
-    model::{Checkpoint, CheckpointId, DirPath, Entry, Kind, Reason, RelPath, Skipped, Tree},
+    model::{Checkpoint, CheckpointId, DirPath, Entry, Reason, RelPath, Skipped, Tree},
     plan::ByPath,
     store::{
         self, ContentSource,
@@ -227,7 +227,7 @@ impl HeldBy<'_> {
         };
         let is_named = || self.in_turn && self.then.partial && step.overlay.contains_key(path);
         let is_left_out = self.left_out.covering(path).is_some() || is_named();
-        is_left_out && (entry.kind != Kind::Directory || entry.content.is_none() || is_whole())
+        is_left_out && (!entry.is_directory() || entry.content.is_none() || is_whole())
     }
 }
 
@@ -247,8 +247,7 @@ impl Touched {
 
     /// Whether an agent had changed what is at `path` before it was held.
     fn between(&self, side: PathSide, path: &RelPath, held: HeldBy<'_>) -> bool {
-        let at = |checkpoint: &Checkpoint| checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
-        let meanwhile = at(held.then)..at(held.by);
+        let meanwhile = held.then.taken_ns()..held.by.taken_ns();
         self.0
             .get(&side.text(path))
             .is_some_and(|times| times.iter().any(|time| meanwhile.contains(time)))

@@ -1,7 +1,6 @@
 //! A project: its root, settings and store, and its checkpoints as rows of a list. Never prints.
 
 mod checkpoint_tree;
-mod contents;
 mod gone;
 
 use std::{
@@ -151,11 +150,9 @@ impl Project {
 
     /// The project, with bytes by their SHA-256 that its store opens as well.
     #[must_use]
-    pub(crate) fn holding(self, contents: BTreeMap<ContentId, Vec<u8>>) -> Self {
-        if contents.is_empty() {
-            return self;
-        }
-        Self { store: contents::beside(self.store, contents), ..self }
+    pub(crate) fn holding(mut self, contents: BTreeMap<ContentId, Vec<u8>>) -> Self {
+        self.store.put_beside(contents);
+        self
     }
 
     /// The checkpoint the user means. For a step of a turn ask `restore::find_checkpoint`.

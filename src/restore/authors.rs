@@ -12,7 +12,7 @@ use crate::{
     attribution::{self, AgentHistory, CurrentState, PathSide},
     error::{Error, Result},
     ledger,
-    model::{By, Checkpoint, CheckpointId, Entry, Kind, RelPath, Skipped, Tree},
+    model::{By, Checkpoint, CheckpointId, Entry, RelPath, Skipped, Tree},
     plan::{Author, Change, SessionTag},
     project::Project,
     store::{ContentSource, named_as},
@@ -59,7 +59,7 @@ impl Authorship {
         was_made: impl Fn(&Change) -> bool,
     ) -> Self {
         let is_new_file = |change: &&Change| {
-            change.before.is_none() && change.after.is_some_and(|now| now.kind != Kind::Directory)
+            change.before.is_none() && change.after.is_some_and(|now| !now.is_directory())
         };
         let is_theirs =
             |change: &&Change| authors.get(&change.path).is_some_and(|author| author.is_another());
@@ -222,8 +222,7 @@ pub(super) fn restored(project: &Project, of: CheckpointId) -> Result<Option<Tre
 fn is_same(restored: Option<&Entry>, here: Option<&Entry>) -> bool {
     match (restored, here) {
         (Some(restored), Some(here)) => {
-            let is_directory = here.kind == Kind::Directory;
-            restored.kind == here.kind && (is_directory || restored.content == here.content)
+            restored.kind == here.kind && (here.is_directory() || restored.content == here.content)
         }
         (restored, here) => restored.is_none() && here.is_none(),
     }
@@ -298,7 +297,7 @@ pub(super) fn of_restore(
 /// Whether a restore had to make a directory for what it merged, or put there instead.
 fn is_on_the_way_to(merged: &BTreeMap<RelPath, String>, change: &Change) -> bool {
     let mut below = merged.range(change.path.clone()..);
-    change.after.is_some_and(|here| here.kind == Kind::Directory)
+    change.after.is_some_and(Entry::is_directory)
         && below.next().is_some_and(|(at, _)| at.is_within(&change.path))
 }
 
@@ -306,7 +305,7 @@ fn is_on_the_way_to(merged: &BTreeMap<RelPath, String>, change: &Change) -> bool
 fn is_on_the_way(restored: &Tree, change: &Change) -> bool {
     let place = change.path.at_top();
     let mut below = restored.outside.range(place.clone()..);
-    change.after.is_some_and(|here| here.kind == Kind::Directory)
+    change.after.is_some_and(Entry::is_directory)
         && !restored.outside.contains_key(&place)
         && below.next().is_some_and(|(at, _)| at.starts_with(&place))
 }

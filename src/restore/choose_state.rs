@@ -37,9 +37,7 @@ impl NamedState {
         let state = turn.state(process, step)?;
         Ok(Self { checkpoint: state.base.clone(), step: Some(state) })
     }
-}
 
-impl NamedState {
     /// Its files.
     ///
     /// # Errors

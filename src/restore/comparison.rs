@@ -47,7 +47,6 @@ pub(super) fn see(
     if project.is_gone {
         return Ok(seen);
     }
-    let is_directory = |entry: &Entry| entry.kind == Kind::Directory;
     // What is ignored now and was not then seems to be gone.
     let hidden_now = |change: &&Change| change.before.is_some() && change.after.is_none();
     let top = open_root(project)?;
@@ -55,7 +54,7 @@ pub(super) fn see(
     let mut hidden: Vec<PathBuf> = Vec::new();
     for change in seen.changes.iter().filter(hidden_now) {
         let place = project.root.join(&change.path);
-        let was_directory = change.before.as_ref().is_some_and(is_directory);
+        let was_directory = change.before.is_some_and(Entry::is_directory);
         match kind_at(&mut way, &change.path) {
             // A directory in the place of a file is looked at with all that is in it.
             Some(Kind::Directory) if !was_directory => hidden.extend(with_all_below(&place)),
@@ -76,13 +75,7 @@ pub(super) fn see(
 
 /// What an ignore file or its kind leaves out in directories that were something else: that is in the way.
 fn left_by_rule(project: &Project, seen: &RootComparison) -> impl Iterator<Item = PathBuf> {
-    let is_directory = |entry: &Entry| entry.kind == Kind::Directory;
-    let is_replaced = |change: &&Change| {
-        change.before.as_ref().is_some_and(|then| !is_directory(then))
-            && change.after.as_ref().is_some_and(is_directory)
-    };
-    let replaced: Vec<&RelPath> =
-        seen.changes.iter().filter(is_replaced).map(|change| &change.path).collect();
+    let replaced = replaced_files(&seen.changes);
     let is_by_rule =
         |reason| matches!(reason, SkipReason::Ignored | SkipReason::MadeAgain | SkipReason::Output);
     let left = if replaced.is_empty() { Vec::new() } else { skipped(&seen.scan, is_by_rule) };
@@ -90,6 +83,12 @@ fn left_by_rule(project: &Project, seen: &RootComparison) -> impl Iterator<Item 
     let paths: Vec<RelPath> =
         paths.filter(|path| replaced.iter().any(|dir| path.is_within(dir))).collect();
     paths.into_iter().map(|path| project.root.join(&path))
+}
+
+/// Where directories are that were something else.
+pub(super) fn replaced_files(changes: &[Change]) -> Vec<&RelPath> {
+    let replaced = changes.iter().filter(|change| change.made_directory_of_file());
+    replaced.map(|change| &change.path).collect()
 }
 
 /// What is there now, compared with nothing.
@@ -139,11 +138,7 @@ fn look(
 ) -> Result<RootComparison> {
     let CurrentRoot { now, skipped, stored_scan, scan } =
         CurrentRoot::look(process, project, victims)?;
-    let below = scan.victims.iter().filter_map(|victim| match &victim.path {
-        VictimPath::Below(path) => Some(path.clone()),
-        VictimPath::Outside(_) => None,
-    });
-    let unscanned = below.collect();
+    let unscanned = scan.victims.iter().filter_map(|victim| victim.path.below().cloned()).collect();
     let changes = store::changes(project.store.as_ref(), then, &now, ContentSource::Disk)?;
     Ok(RootComparison { now, changes, skipped, stored_scan, scan, unscanned })
 }
@@ -159,7 +154,7 @@ fn kind_at(way: &mut DirCursor<'_>, path: &RelPath) -> Option<Kind> {
 
 /// A directory that is ignored now is not gone.
 fn is_hidden_directory(way: &mut DirCursor<'_>, change: &Change) -> bool {
-    let was_directory = change.before.is_some_and(|then| then.kind == Kind::Directory);
+    let was_directory = change.before.is_some_and(Entry::is_directory);
     was_directory && change.after.is_none() && kind_at(way, &change.path) == Some(Kind::Directory)
 }
 
@@ -182,14 +177,10 @@ fn keep_below_others(top: &Path, steps: &mut [Step], reason: KeepReason) {
             && kinds.entry(dir).or_insert_with_key(kind).is_some_and(|it| it != Kind::Directory)
     };
     for step in steps.iter_mut().filter(|step| is_new(step)) {
-        if std::iter::successors(step.path.parent(), RelPath::parent).any(&mut is_other) {
+        if step.path.above().any(&mut is_other) {
             step.action = Action::Keep(reason);
         }
     }
-}
-
-fn is_directory(entry: Option<Entry>) -> bool {
-    entry.is_some_and(|entry| entry.kind == Kind::Directory)
 }
 
 /// Whether a step puts something where nothing is.
@@ -203,7 +194,9 @@ fn add_parents(top: &Path, steps: &mut Vec<Step>) {
     let known: BTreeSet<RelPath> = steps.iter().map(|step| step.path.clone()).collect();
     let stamp = |dir: &RelPath| stat_path(&top.join(dir.as_path())).ok();
     // One that goes may be what is there by another spelling of its name, where the file system takes that.
-    let goes = steps.iter().filter(|step| step.action == Action::Remove && is_directory(step.now));
+    let goes = steps
+        .iter()
+        .filter(|step| step.action == Action::Remove && step.now.is_some_and(Entry::is_directory));
     let going: BTreeSet<u64> =
         goes.filter_map(|step| stamp(&step.path)).map(|stamp| stamp.inode).collect();
     let stays = |dir: &RelPath| stamp(dir).is_some_and(|stamp| !going.contains(&stamp.inode));
@@ -268,15 +261,19 @@ pub(super) fn skipped(scan: &Scan, counts: impl Fn(SkipReason) -> bool) -> Vec<S
 /// What the present scan could not look into.
 pub(super) fn skipped_now(scan: &Scan) -> Vec<Skipped> {
     let mut skipped = skipped(scan, is_out_of_reach);
-    let victims =
-        scan.victims.iter().filter_map(|victim| match (&victim.path, victim.found.skipped) {
-            (VictimPath::Below(path), Some(reason @ SkipReason::Unreadable)) => Some(Skipped {
-                path: path.as_bytes().to_vec(),
-                reason,
-                size: victim.found.stamp.size,
-            }),
-            (VictimPath::Below(_) | VictimPath::Outside(_), _) => None,
-        });
-    skipped.extend(victims);
+    skipped.extend(unread(scan, |path| path.below().map(RelPath::as_bytes)));
     skipped
+}
+
+/// What was named and cannot be read, where `place` tells the bytes of its path.
+pub(super) fn unread(
+    scan: &Scan,
+    place: impl Fn(&VictimPath) -> Option<&[u8]>,
+) -> impl Iterator<Item = Skipped> {
+    let reason = SkipReason::Unreadable;
+    let unread = scan.victims.iter().filter(move |victim| victim.found.skipped == Some(reason));
+    unread.filter_map(move |victim| {
+        let path = place(&victim.path)?.to_vec();
+        Some(Skipped { path, reason, size: victim.found.stamp.size })
+    })
 }

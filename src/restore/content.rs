@@ -120,7 +120,7 @@ impl Present<'_> {
         };
         let held = held.filter(|held| held.kind == now.kind)?;
         let [held, here] = [held, now].map(|entry| entry.content.map(|content| content.id));
-        (now.kind == Kind::Directory || held == here).then_some(now)
+        (now.is_directory() || held == here).then_some(now)
     }
 }
 
@@ -132,7 +132,7 @@ impl CurrentState for Present<'_> {
     }
 
     fn is_directory(&self) -> bool {
-        self.now.is_some_and(|now| now.kind == Kind::Directory)
+        self.now.is_some_and(Entry::is_directory)
     }
 
     fn is_likely(&self) -> bool {
@@ -165,7 +165,7 @@ impl CurrentState for CheckpointSide<'_> {
     }
 
     fn is_directory(&self) -> bool {
-        self.entry.kind == Kind::Directory
+        self.entry.is_directory()
     }
 
     fn is_likely(&self) -> bool {

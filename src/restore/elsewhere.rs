@@ -9,7 +9,7 @@ use std::{
 use crate::{
     error::{Error, Result},
     model::{CheckpointId, Entry, Manifest, RelPath},
-    plan::{Action, Author, OutsidePlan, Picked, RestorePlan, Step},
+    plan::{Action, Author, Picked, RestorePlan, Step},
     process::Process,
     project::Project,
     ui,
@@ -78,10 +78,7 @@ pub(crate) fn plan(of: CheckpointId, picked: &Picked, files: &Manifest) -> Resto
     let mut entries: BTreeMap<RelPath, Entry> = BTreeMap::new();
     let mut above = BTreeSet::new();
     for (path, entry) in files.iter().filter(|(path, _)| picked.has(path)) {
-        let mut dir = path.parent();
-        while let Some(here) = dir.filter(|here| above.insert(here.clone())) {
-            dir = here.parent();
-        }
+        above.extend(path.above().take_while(|dir| !above.contains(dir)).collect::<Vec<_>>());
         entries.insert(path.clone(), *entry);
     }
     for dir in above {
@@ -95,11 +92,5 @@ pub(crate) fn plan(of: CheckpointId, picked: &Picked, files: &Manifest) -> Resto
         now: None,
         author: Author::Unknown,
     };
-    RestorePlan {
-        of,
-        steps: entries.into_iter().map(step).collect(),
-        outside: OutsidePlan::default(),
-        not_covered: Vec::new(),
-        merges: BTreeMap::new(),
-    }
+    RestorePlan::of(of, entries.into_iter().map(step).collect())
 }

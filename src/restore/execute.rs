@@ -1,12 +1,10 @@
 //! Executes a plan: holds what it overwrites, writes the restore log, and applies it.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     io,
     path::{Path, PathBuf},
 };
-
-use chrono::{DateTime, Utc};
 
 use super::{
     Restore, RestoreRequest, RestoreSource, comparison::is_out_of_reach, head, hold, model_note,
@@ -17,7 +15,7 @@ use crate::{
     attribution::{self, LogEvent, LogLine, PathSide, PathState},
     crash,
     error::{Error, Result},
-    fs::{Dir, c_name, now_ns},
+    fs::{Dir, c_name},
     model::{CheckpointId, Content, Entry, Kind, RelPath},
     plan::{Action, Merged, RestorePlan, Step},
     process::Process,
@@ -127,7 +125,7 @@ impl Restore<'_> {
         let outside = plan.outside.deeds().map(|step| (PathSide::Outside, &step.path, step.then));
         // Outside the project, what is back is as old as the step.
         let step = self.request.step().map(|step| step.at);
-        let then = |at: Option<i64>| at.unwrap_or_else(|| nanoseconds(checkpoint.taken_at));
+        let then = |at: Option<i64>| at.unwrap_or_else(|| checkpoint.taken_ns());
         note_back(project, (then(None), held), &outcome, below)?;
         note_back(project, (then(step), held), &outcome, outside)?;
         let files = plan.merges.iter().chain(&prepared.of_step);
@@ -181,7 +179,7 @@ impl Restore<'_> {
     /// step, or chosen parts with no other author's work in them. A later restore to the same checkpoint may then put
     /// back the rest of those.
     fn dated(self, prepared: &Prepared) -> Vec<(RelPath, i64)> {
-        let then = nanoseconds(self.checkpoint.taken_at);
+        let then = self.checkpoint.taken_ns();
         let is_own = |path: &RelPath| {
             let step = prepared.plan.steps.iter().find(|step| step.path == *path);
             prepared.parts.contains(path) && step.is_some_and(|step| !step.author.is_another())
@@ -302,11 +300,6 @@ fn merged(prepared: &Prepared) -> Vec<(RelPath, String)> {
 /// One restore that puts more back is not noted path by path.
 const BACK_MAX: usize = 5_000;
 
-/// A time in nanoseconds since 1970.
-pub(super) fn nanoseconds(time: DateTime<Utc>) -> i64 {
-    time.timestamp_nanos_opt().unwrap_or(0)
-}
-
 /// Notes what is again as it was at a time, in nanoseconds since 1970, so that it has the author it had then.
 pub(super) fn note_back<'a>(
     project: &Project,
@@ -314,24 +307,18 @@ pub(super) fn note_back<'a>(
     outcome: &ApplyOutcome,
     back: impl Iterator<Item = (PathSide, &'a RelPath, Option<Entry>)>,
 ) -> Result<()> {
-    let missed: BTreeSet<&Path> =
-        outcome.missed.iter().map(|missed| missed.path.as_path()).collect();
+    let missed = outcome.missed_paths();
     let back = back.filter(|(side, path, _)| match side {
         PathSide::Root => !missed.contains(path.as_path()),
         PathSide::Outside => !missed.contains(&*path.at_top()),
     });
     let line = |(side, path, entry): (PathSide, &RelPath, Option<Entry>)| {
         let state = entry.as_ref().map(PathState::of);
-        let what =
-            LogEvent::Back { path: side.text(path), state, then, held: Some(held.to_string()) };
-        LogLine { at: now_ns(), by: String::new(), what }
+        let (path, held) = (side.text(path), Some(held.to_string()));
+        LogLine::of_restore(LogEvent::Back { path, state, then, held })
     };
     let lines: Vec<LogLine> = back.take(BACK_MAX).map(line).collect();
-    if lines.is_empty() {
-        Ok(())
-    } else {
-        attribution::append(&project.state.root(&project.root), &lines)
-    }
+    attribution::append(&project.state.root(&project.root), &lines)
 }
 
 /// Notes merged files that are again as they were at a time, in nanoseconds since 1970. `files` has their contents.
@@ -342,21 +329,16 @@ pub(super) fn note_dated<'a>(
     (held, outcome): (CheckpointId, &ApplyOutcome),
 ) -> Result<()> {
     let files: BTreeMap<&RelPath, &Merged> = files.collect();
-    let missed: BTreeSet<&Path> = outcome.missed.iter().map(|it| it.path.as_path()).collect();
+    let missed = outcome.missed_paths();
     let line = |(path, then): &(RelPath, i64)| {
         let merged = files.get(path).filter(|_| !missed.contains(path.as_path()))?;
         let (permissions, sha) = (merged.permissions, Some(attribution::digest(&merged.bytes)));
         let state = Some(PathState { kind: Kind::File.mode_bits(), permissions, id: None, sha });
         let (path, held) = (PathSide::Root.text(path), Some(held.to_string()));
-        let what = LogEvent::Back { path, state, then: *then, held };
-        Some(LogLine { at: now_ns(), by: String::new(), what })
+        Some(LogLine::of_restore(LogEvent::Back { path, state, then: *then, held }))
     };
     let lines: Vec<LogLine> = dated.iter().filter_map(line).take(BACK_MAX).collect();
-    if lines.is_empty() {
-        Ok(())
-    } else {
-        attribution::append(&project.state.root(&project.root), &lines)
-    }
+    attribution::append(&project.state.root(&project.root), &lines)
 }
 
 /// Notes what was merged, so that undoing it knows its own. `files` has the contents.
@@ -366,19 +348,11 @@ pub(super) fn note_merged(
     held: CheckpointId,
     files: &BTreeMap<RelPath, Merged>,
 ) -> Result<()> {
-    let line = |(path, sha): &(RelPath, String)| LogLine {
-        at: now_ns(),
-        by: String::new(),
-        what: LogEvent::Merged {
-            path: attribution::path_text(path),
-            held: held.to_string(),
-            sha: sha.clone(),
-        },
+    let line = |(path, sha): &(RelPath, String)| {
+        let (path, held) = (attribution::path_text(path), held.to_string());
+        LogLine::of_restore(LogEvent::Merged { path, held, sha: sha.clone() })
     };
     let lines: Vec<LogLine> = merged.iter().map(line).collect();
-    if lines.is_empty() {
-        return Ok(());
-    }
     let place = project.state.root(&project.root);
     // Without them it is only not known what they were.
     let _not_kept = attribution::keep_merged(&place, held, files.values().map(|it| &it.bytes[..]));

@@ -6,7 +6,6 @@ use super::Restore;
 use crate::{
     attribution::{self, LogEvent, LogLine},
     error::{Error, Result},
-    fs::now_ns,
     model::{Checkpoint, CheckpointId, Head},
     project::Project,
     store::{HeadDistance, HeadMove, record::Record, repository},
@@ -104,8 +103,7 @@ pub(super) fn execute(project: &Project, to: &HeadMove, why: &str) -> Result<boo
 pub(super) fn note(project: &Project, there: &HeadMove, held: CheckpointId) -> Result<()> {
     let HeadMove { branch, from, to, .. } = there.clone();
     let what = LogEvent::Head { held: held.to_string(), branch, from, to };
-    let line = LogLine { at: now_ns(), by: String::new(), what };
-    attribution::append(&project.state.root(&project.root), &[line])
+    attribution::append(&project.state.root(&project.root), &[LogLine::of_restore(what)])
 }
 
 /// What happened to HEAD since a checkpoint; `None` if nothing did, or that cannot be told.

@@ -12,7 +12,7 @@ use super::{Restore, RestoreRequest, prepared::Prepared};
 use crate::{
     crash,
     error::{Error, Result},
-    model::{Cause, Checkpoint, CheckpointId, Kind, RelPath, Skipped},
+    model::{Cause, Checkpoint, CheckpointId, RelPath, Skipped},
     plan::{RestorePlan, Step, UndoMark},
     process::Process,
     project::Project,
@@ -142,7 +142,7 @@ fn refuse_unheld_repository(
 
 fn refuse_unheld(skipped: &[Skipped], plan: &RestorePlan) -> Result<()> {
     // A directory has nothing to hold but what is in it.
-    let is_file = |step: &&Step| step.now.is_none_or(|now| now.kind != Kind::Directory);
+    let is_file = |step: &&Step| step.now.is_none_or(|now| !now.is_directory());
     let files = plan.deeds().filter(is_file).map(|step| step.path.as_path().to_owned());
     let outside = plan.outside.deeds().filter(is_file).map(|step| step.path.at_top());
     // Both lists can be long.

@@ -10,13 +10,12 @@ use std::{
 };
 
 use super::{
-    RestoreRequest,
-    bring::{Brings, BroughtFork},
+    RestoreRequest, bring,
     comparison::{make_executable, seen_by_plan, skipped_now},
     content::digest_now,
     execute::{
-        gone, is_settled, made, make_repositories, nanoseconds, note_back, note_dated, note_merged,
-        records, refuse_misplaced,
+        gone, is_settled, made, make_repositories, note_back, note_dated, note_merged, records,
+        refuse_misplaced,
     },
     head,
     hold::drop_announced,
@@ -219,7 +218,7 @@ fn settle(
     let seen = seen_by_plan(project, &plan, &scan);
     let seen = |path: &RelPath| seen.get(path).copied();
     let open = |content: &Content| match &brought {
-        Some(brought) => brought.open_content(project, content),
+        Some(fork) => bring::open_content(project, fork, content),
         // What a step outside the project went to, calls had left, and no checkpoint may hold.
         None => project.store.open(content).or_else(|err| {
             let place = project.state.root(&project.root);
@@ -240,7 +239,7 @@ fn settle(
     let back = paths_back(project, log, &plan, (&to_tree, &wanted))?;
     let back = back.iter().map(|(side, path, entry)| (*side, path, *entry));
     if let Some(then) = project.store.list()?.iter().find(|one| one.id == to) {
-        note_back(project, (nanoseconds(then.taken_at), log.held), &outcome, back)?;
+        note_back(project, (then.taken_ns(), log.held), &outcome, back)?;
     }
     if toward == Toward::After {
         // What others changed meanwhile stays, and is theirs.
@@ -273,9 +272,9 @@ fn move_head(project: &Project, log: &RestoreLog, toward: Toward) -> Result<()> 
 
 /// What the fork has that was to be brought back. To take that back, it need not be there any more: what was put
 /// from it is known by its digest.
-fn brought(process: &Process<'_>, log: &RestoreLog, toward: Toward) -> Result<Option<BroughtFork>> {
+fn brought(process: &Process<'_>, log: &RestoreLog, toward: Toward) -> Result<Option<Project>> {
     let Some(of) = &log.brings else { return Ok(None) };
-    match Brings::again(process, of) {
+    match bring::reopen(process, of) {
         Err(_) if toward == Toward::Before => Ok(None),
         brought => brought.map(Some),
     }

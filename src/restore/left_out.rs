@@ -6,7 +6,7 @@ use super::comparison::{CurrentRoot, is_out_of_reach, skipped};
 use crate::{
     attribution,
     error::{Error, Result},
-    model::{Checkpoint, Kind, RelPath, SkipReason, Skipped, Tree},
+    model::{Checkpoint, RelPath, SkipReason, Skipped, Tree},
     plan::{ByPath, Pick, Picked},
     process::Process,
     project::Project,
@@ -20,7 +20,7 @@ pub(crate) fn left_out(checkpoint: &Checkpoint, then: &Tree) -> Vec<Skipped> {
         let path = RelPath::from_bytes(&skipped.path).ok();
         let entry = path.and_then(|path| then.overlay.get(&path));
         // Of a directory that is held only on the way to something, the rest is not.
-        entry.is_some_and(|entry| entry.kind != Kind::Directory || entry.content.is_some())
+        entry.is_some_and(|entry| !entry.is_directory() || entry.content.is_some())
     };
     checkpoint.skipped.iter().filter(|skipped| !is_held(skipped)).cloned().collect()
 }

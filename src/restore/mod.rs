@@ -97,7 +97,7 @@ impl Restore<'_> {
     /// Opens a content that its plan puts back.
     fn open_content(self, content: &Content) -> Result<Box<dyn Read>> {
         match self.request.fork() {
-            Some(brings) => brings.open_content(self.project, content),
+            Some(brings) => bring::open_content(self.project, &brings.fork, content),
             None => self.project.store.open(content),
         }
     }

@@ -1,11 +1,7 @@
 //! Tells the model what a restore did, if the settings want that: once, with the next prompt of the
 //! session that worked in the root last.
 
-use std::{
-    collections::BTreeSet,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use super::{Restore, RestoreRequest, RestoreSource, prepared::Prepared};
 use crate::{
@@ -41,8 +37,7 @@ pub(super) fn leave(
     let uses = ledger::uses(&project.state);
     let last = uses.iter().find(|it| it.root == root).map(|it| &it.by);
     let Some(by) = last.or(checkpoint.cause.by.as_ref()) else { return Ok(()) };
-    let missed: BTreeSet<&Path> =
-        outcome.missed.iter().map(|missed| missed.path.as_path()).collect();
+    let missed = outcome.missed_paths();
     let done = prepared.plan.deeds().filter(|step| !missed.contains(step.path.as_path()));
     let deeds: Vec<_> = done.map(|step| (step.action, &step.path)).collect();
     let Some(text) = words(&deeds, what(request)) else { return Ok(()) };

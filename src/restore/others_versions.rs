@@ -21,7 +21,7 @@ use crate::{
     error::Result,
     fs::stat_path,
     ledger,
-    model::{Checkpoint, CheckpointId, Entry, Kind, Reason, RelPath, Tree},
+    model::{Checkpoint, CheckpointId, Entry, Reason, RelPath, Tree},
     plan::{Author, Change, RestorePlan},
     project::Project,
     store::{self, ContentSource},
@@ -78,7 +78,7 @@ pub(super) fn go_to(
         let digest = digest_then(project, &entry).filter(|_| goes);
         let was_directory = || {
             let was = store::entry_at(project.store.as_ref(), then, &path)?;
-            Ok::<_, crate::error::Error>(was.is_some_and(|was| was.kind == Kind::Directory))
+            Ok::<_, crate::error::Error>(was.is_some_and(Entry::is_directory))
         };
         match digest {
             Some(digest) if !was_directory()? => {
@@ -103,11 +103,11 @@ fn lead_from(
     path: &RelPath,
 ) -> Result<()> {
     let there = store::entry_at(project.store.as_ref(), now, path)?;
-    let is_directory = there.is_some_and(|there| there.kind == Kind::Directory);
+    let is_directory = there.is_some_and(Entry::is_directory);
     if there.is_some() && !is_directory && changes.iter().all(|change| change.path != *path) {
         changes.push(Change { path: path.clone(), before: there, after: there });
     }
-    for path in std::iter::successors(Some(path.clone()), RelPath::parent) {
+    for path in path.with_above() {
         let before = store::entry_at(project.store.as_ref(), tree, &path)?;
         match changes.iter_mut().find(|change| change.path == path) {
             Some(change) => change.before = before,
@@ -218,9 +218,8 @@ impl OthersSearch<'_> {
             }
         }
         // A directory comes with what is in it.
-        let above = |path: &RelPath| std::iter::successors(path.parent(), RelPath::parent);
-        let full: BTreeSet<RelPath> = held.found.keys().flat_map(above).collect();
-        held.found.retain(|path, (_, entry)| entry.kind != Kind::Directory || !full.contains(path));
+        let full: BTreeSet<RelPath> = held.found.keys().flat_map(RelPath::above).collect();
+        held.found.retain(|path, (_, entry)| !entry.is_directory() || !full.contains(path));
         Ok(held)
     }
 
@@ -269,7 +268,7 @@ impl OthersSearch<'_> {
         for Change { path, before, after } in differences.made.values() {
             let Some(entry) = *after else { continue };
             let is_there = || before.is_some() || stat_path(&project.root.join(path)).is_ok();
-            let is_old_directory = entry.kind == Kind::Directory && is_there();
+            let is_old_directory = entry.is_directory() && is_there();
             let is_wanted = self.restore.request.picked.has(path) && !held.found.contains_key(path);
             let is_lost = || differences.since.contains_key(path) && self.is_replaced(path, step);
             if is_wanted && !is_old_directory && is_lost() {
@@ -293,7 +292,7 @@ impl OthersSearch<'_> {
     /// is older than the step.
     fn is_replaced(&self, path: &RelPath, step: &Checkpoint) -> bool {
         let Self { restore: Restore { project, request, .. }, log, .. } = self;
-        let time = step.taken_at.timestamp_nanos_opt().unwrap_or(0);
+        let time = step.taken_ns();
         let was_before = |here| log.knowledge.was_before(path, here, time);
         let change = self.changes.binary_search_by(|change| change.path.cmp(path));
         let here = change.ok().map(|at| log.present(project, &self.changes[at]));

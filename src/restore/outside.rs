@@ -10,7 +10,7 @@ use std::{
 use super::{
     Restore, RestoreSource, Toward,
     authors::{self, Authors, Authorship},
-    comparison::{RootComparison, make_executable},
+    comparison::{RootComparison, make_executable, unread},
     history::StepState,
     repositories::keep_in_git_dirs,
     revert,
@@ -19,11 +19,11 @@ use crate::{
     attribution::{self, Outside, PathSide},
     error::Result,
     fs::stat_path,
-    model::{Checkpoint, Entry, Reason, RelPath, RootKind, SkipReason, Skipped, Tree},
+    model::{Checkpoint, Entry, Reason, RelPath, Skipped, Tree},
     plan::{self, KeepReason, OutsidePlan, Past, Picked, Step, Unsettled},
     project::Project,
     restore_log::RestoreLog,
-    scan::{Scan, VictimPath},
+    scan::Scan,
 };
 
 /// The paths outside that a restore looks at, `then` being what the checkpoint holds.
@@ -60,8 +60,7 @@ pub(super) fn plan(
 ) -> Result<OutsidePlan> {
     let Restore { project, checkpoint, request } = restore;
     let skipped = &checkpoint.skipped;
-    let outside = Outside { then: &then.outside, skipped, absent: &BTreeSet::new(), apart: &[] };
-    let mut changes = outside.changes(paths, &seen.now.outside);
+    let mut changes = attribution::outside_changes(paths, &then.outside, &seen.now.outside);
     changes.retain(|change| request.picked.has_outside(&change.path));
     if changes.is_empty() {
         return Ok(OutsidePlan::default());
@@ -100,11 +99,7 @@ pub(super) fn plan(
     };
     let mut steps =
         plan::restore(checkpoint.id, changes, request.options, &Picked::All, &past).steps;
-    let own = match project.root.kind() {
-        RootKind::Git { common_dir, .. } => RelPath::from_top(common_dir).ok(),
-        RootKind::Plain { .. } => None,
-    };
-    keep_in_git_dirs(Path::new("/"), own.as_ref(), request.repository, &mut steps);
+    keep_in_git_dirs(project, side, request.repository, &mut steps);
     make_executable(Path::new("/"), &mut steps, KeepReason::Changed);
     Ok(with_stamps(steps))
 }
@@ -148,15 +143,7 @@ fn from_top(skipped: &[Skipped]) -> Vec<Skipped> {
 
 /// What the present scan could not look into.
 fn skipped_now(scan: &Scan) -> Vec<Skipped> {
-    let unread =
-        scan.victims.iter().filter_map(|victim| match (&victim.path, victim.found.skipped) {
-            (VictimPath::Outside(path), Some(reason @ SkipReason::Unreadable)) => Some(Skipped {
-                path: path.as_os_str().as_bytes().to_vec(),
-                reason,
-                size: victim.found.stamp.size,
-            }),
-            (VictimPath::Below(_) | VictimPath::Outside(_), _) => None,
-        });
+    let unread = unread(scan, |path| path.outside().map(|path| path.as_os_str().as_bytes()));
     from_top(&unread.chain(scan.unheld.iter().cloned()).collect::<Vec<_>>())
 }
 

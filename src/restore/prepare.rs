@@ -10,7 +10,7 @@ use std::{
 use super::{
     Restore, RestoreSource, RevertedTurn, StepState,
     authors::{self, Authors, Authorship},
-    comparison::{RootComparison, make_executable, see, seen_by_plan, skipped},
+    comparison::{RootComparison, make_executable, replaced_files, see, seen_by_plan, skipped},
     head::{self, HeadPlan},
     left_out::{left_out, moved, new_unheld, refuse_unknown},
     merge::{self, Merges},
@@ -24,14 +24,11 @@ use crate::{
     attribution::{self, Caller, PathSide},
     error::Result,
     ledger,
-    model::{
-        Checkpoint, CheckpointId, Entry, Kind, RelPath, RootKind, SkipReason, Skipped, Tree,
-        is_gits_own,
-    },
+    model::{Checkpoint, CheckpointId, Entry, RelPath, SkipReason, Skipped, Tree, is_gits_own},
     plan::{self, Action, Change, KeepReason, OutsidePlan, Past, Picked, RestorePlan, Step},
     process::Process,
     project::{LaterTurns, Project, Then, TurnRow, rows},
-    scan::{Scan, VictimPath},
+    scan::Scan,
     store::{HeadMove, IndexOutcome, RepositoryStep},
 };
 
@@ -131,7 +128,7 @@ impl Restore<'_> {
         let facts = self.facts_of_revert(&mut view, turn)?;
         let mut prepared = self.plan_all(view, facts, Repositories::left_alone(self))?;
         // Repositories and HEAD stay as they are, and that is said.
-        let stay = Repositories::of(self).unwrap_or_else(|_| Repositories::none());
+        let stay = Repositories::of(self).unwrap_or_default();
         prepared.nested_heads = stay.nested_heads(self);
         prepared.lost = stay.lost(self);
         prepared.repositories_left = stay.places();
@@ -233,19 +230,16 @@ impl Restore<'_> {
         let Project { store, state, .. } = self.project;
         let uses = ledger::uses(state);
         let rows = rows(store.list()?, &uses);
-        let turn = |Caller { by, of, at, .. }: &Caller| {
+        let turn = |caller: &Caller| {
+            let of = caller.of;
             // Other turns may have found the same checkpoint as it was.
-            let is_its = |used: &&ledger::Use| {
-                used.at.timestamp_nanos_opt().is_some_and(|used| used <= *at)
-                    && attribution::author(used.by.agent, &used.by.session) == *by
-            };
-            let key = uses.iter().find(is_its).and_then(|used| used.by.turn_key());
+            let key = caller.last_use(&uses).and_then(|used| used.by.turn_key());
             let is_row = |row: &TurnRow| match &key {
                 Some(key) => row.steps[0].turn_key().as_ref() == Some(key),
-                None => row.steps.iter().any(|step| step.id == *of),
+                None => row.steps.iter().any(|step| step.id == of),
             };
             let turn = rows.iter().position(is_row).map(|row| row + 1);
-            BuiltOn { checkpoint: *of, turn }
+            BuiltOn { checkpoint: of, turn }
         };
         Ok(built_on.iter().map(|(path, caller)| (path.clone(), turn(caller))).collect())
     }
@@ -334,11 +328,7 @@ impl Restore<'_> {
                 step.action = Action::Keep(KeepReason::Merged);
             }
         }
-        let own = match project.root.kind() {
-            RootKind::Git { common_dir, .. } => project.root.relative(common_dir).ok(),
-            RootKind::Plain { .. } => None,
-        };
-        keep_in_git_dirs(project.root.path(), own.as_ref(), request.repository, &mut plan.steps);
+        keep_in_git_dirs(project, PathSide::Root, request.repository, &mut plan.steps);
         keep_around_skipped(&mut plan.steps, scan);
         repositories.keep_in_the_way(project, &mut plan);
         repositories.keep_of_others(project, &mut plan);
@@ -409,23 +399,12 @@ fn merged_files(project: &Project, held: CheckpointId) -> Vec<PathBuf> {
 /// What the scan left out in directories that were something else: it stays, and they cannot become
 /// what they were.
 pub(super) fn left_in_replaced(changes: &[Change], scan: &Scan) -> Vec<Skipped> {
-    let is_directory = |entry: &Entry| entry.kind == Kind::Directory;
-    let is_replaced = |change: &&Change| {
-        change.before.is_some_and(|then| !is_directory(&then))
-            && change.after.is_some_and(|now| is_directory(&now))
-    };
-    let replaced: Vec<&RelPath> =
-        changes.iter().filter(is_replaced).map(|change| &change.path).collect();
+    let replaced = replaced_files(changes);
     if replaced.is_empty() {
         return Vec::new();
     }
     let held = scan.victims.iter().filter(|victim| victim.found.is_held());
-    let held: BTreeSet<&RelPath> = held
-        .filter_map(|victim| match &victim.path {
-            VictimPath::Below(path) => Some(path),
-            VictimPath::Outside(_) => None,
-        })
-        .collect();
+    let held: BTreeSet<&RelPath> = held.filter_map(|victim| victim.path.below()).collect();
     // A repository is restored by steps of its own.
     let mut left = skipped(scan, |reason| reason != SkipReason::GitPrivate);
     left.extend(scan.unheld.iter().cloned());
@@ -439,7 +418,7 @@ pub(super) fn left_in_replaced(changes: &[Change], scan: &Scan) -> Vec<Skipped> 
 
 /// Keeps directories that would go, and in which there is something that a scan leaves out.
 pub(super) fn keep_around_skipped(steps: &mut [Step], scan: &Scan) {
-    let is_directory = |step: &Step| step.now.is_some_and(|now| now.kind == Kind::Directory);
+    let is_directory = |step: &Step| step.now.is_some_and(Entry::is_directory);
     if !steps.iter().any(|step| step.action == Action::Remove && is_directory(step)) {
         return;
     }
@@ -454,7 +433,7 @@ pub(super) fn keep_around_skipped(steps: &mut [Step], scan: &Scan) {
         if removed_at(steps, &path).is_some() {
             continue;
         }
-        for above in std::iter::successors(path.parent(), RelPath::parent) {
+        for above in path.above() {
             if let Some(at) = removed_at(steps, &above).filter(|at| is_directory(&steps[*at])) {
                 steps[at].action = Action::Keep(KeepReason::InTheWay);
             }
@@ -464,15 +443,10 @@ pub(super) fn keep_around_skipped(steps: &mut [Step], scan: &Scan) {
 
 /// Keeps what seems to be all there is of a file that no checkpoint holds.
 fn keep_moved(plan: &mut RestorePlan, moved: &BTreeMap<Vec<u8>, PathBuf>) {
-    let is_moved = |path: &Path| moved.values().any(|to| to == path);
-    let is_deed = |step: &&mut Step| step.is_deed();
-    for step in plan.steps.iter_mut().filter(is_deed) {
-        if is_moved(step.path.as_path()) {
-            step.action = Action::Keep(KeepReason::Moved);
-        }
-    }
-    for step in plan.outside.steps.iter_mut().filter(is_deed) {
-        if is_moved(&step.path.at_top()) {
+    let below = plan.steps.iter_mut().map(|step| (step.path.as_path().to_owned(), step));
+    let outside = plan.outside.steps.iter_mut().map(|step| (step.path.at_top(), step));
+    for (place, step) in below.chain(outside) {
+        if step.is_deed() && moved.values().any(|to| *to == place) {
             step.action = Action::Keep(KeepReason::Moved);
         }
     }
@@ -488,7 +462,7 @@ fn leave_to_repositories(
     let is_made = |path: &Path| repositories.iter().any(|it| path.starts_with(it.target()));
     plan.steps.retain_mut(|step| {
         let is_made = is_made(&project.root.join(&step.path));
-        let is_file = step.then.is_some_and(|then| then.kind != Kind::Directory);
+        let is_file = step.then.is_some_and(|then| !then.is_directory());
         let stays = is_made && is_file && !is_gits_own(step.path.as_bytes());
         if stays {
             step.action = Action::Keep(KeepReason::GitPrivate);

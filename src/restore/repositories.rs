@@ -10,9 +10,11 @@ use std::{
 
 use super::{
     Restore,
+    content::top,
     head::{self, NestedHead},
 };
 use crate::{
+    attribution::PathSide,
     error::{Error, Result},
     fs::{read_small, stat_path},
     model::{Entry, Kind, RelPath, RootKind},
@@ -24,7 +26,8 @@ use crate::{
     ui,
 };
 
-/// What happens to the repositories that a checkpoint holds.
+/// What happens to the repositories that a checkpoint holds: nothing, by default.
+#[derive(Default)]
 pub(super) struct Repositories {
     /// `None` if the record cannot be read: then nothing happens to them.
     record: Option<Record>,
@@ -36,19 +39,10 @@ pub(super) struct Repositories {
 }
 
 impl Repositories {
-    /// Nothing happens to any.
-    pub(super) fn none() -> Self {
-        Self::unchanged(None)
-    }
-
     /// Nothing happens to those that the checkpoint holds, nor to others.
     pub(super) fn left_alone(restore: Restore<'_>) -> Self {
-        Self::unchanged(restore.project.record_of(restore.checkpoint.id).ok())
-    }
-
-    fn unchanged(record: Option<Record>) -> Self {
-        let (elsewhere, of_others) = (BTreeSet::new(), BTreeSet::new());
-        Self { record, steps: Vec::new(), elsewhere, of_others }
+        let record = restore.project.record_of(restore.checkpoint.id).ok();
+        Self { record, ..Self::default() }
     }
 
     /// Finds those that are gone, broken or other ones than at the checkpoint.
@@ -59,7 +53,7 @@ impl Repositories {
     pub(super) fn of(restore: Restore<'_>) -> Result<Self> {
         let Restore { project, checkpoint, request } = restore;
         let Ok(record) = project.record_of(checkpoint.id) else {
-            return Ok(Self::none());
+            return Ok(Self::default());
         };
         let mut steps =
             repository::steps(&project.state, project.root.path(), &record, request.repository);
@@ -154,11 +148,12 @@ impl Repositories {
     /// Takes out those that cannot come back, because a file stays in the place of a directory they
     /// lie in, and says so in the plan.
     pub(super) fn keep_in_the_way(&mut self, project: &Project, plan: &mut RestorePlan) {
-        let is_directory = |entry: Option<Entry>| entry.is_none_or(|it| it.kind == Kind::Directory);
         let (blocked, free): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.steps).into_iter().partition(|step| {
                 let Ok(path) = project.root.relative(&step.place) else { return false };
-                plan.kept().any(|kept| !is_directory(kept.now) && path.is_within(&kept.path))
+                plan.kept().any(|kept| {
+                    kept.now.is_some_and(|now| !now.is_directory()) && path.is_within(&kept.path)
+                })
             });
         plan.steps.extend(blocked.iter().filter_map(|step| {
             let path = project.root.relative(&step.place).ok()?;
@@ -171,18 +166,18 @@ impl Repositories {
 }
 
 /// Keeps what is new in git directories that are not called `.git`, as bare ones: a ref may need an
-/// object that another author made. Below `top`. What a restore put there goes with it, unless
-/// another author has changed something there since. In `own`, the project's own one, and in a root
-/// that is one itself, nothing is changed either, but for objects: HEAD and branches stay, unless the
-/// repository `is_asked` for. A ref that was packed since is not gone; one that was packed then, and
-/// changed by the agent, goes back.
+/// object that another author made. What a restore put there goes with it, unless another author has
+/// changed something there since. In the project's own one, and in a root that is one itself, nothing is
+/// changed either, but for objects: HEAD and branches stay, unless the repository `is_asked` for. A ref
+/// that was packed since is not gone; one that was packed then, and changed by the agent, goes back.
 pub(super) fn keep_in_git_dirs(
-    top: &Path,
-    own: Option<&RelPath>,
+    project: &Project,
+    side: PathSide,
     is_asked: bool,
     steps: &mut [Step],
 ) {
-    let mut dirs = OtherGitDirs::below(top);
+    let mut dirs = OtherGitDirs::below(top(project, side));
+    let own = own_git_dir(project, side);
     // Half of a worktree's part of a repository is none.
     let others: BTreeSet<PathBuf> = steps
         .iter()
@@ -191,7 +186,8 @@ pub(super) fn keep_in_git_dirs(
         .collect();
     for step in steps.iter_mut() {
         let Some(dir) = dirs.around(&step.path) else { continue };
-        let is_own = !is_asked && (dirs.is_top || own.is_some_and(|own| step.path.is_within(own)));
+        let is_own =
+            !is_asked && (dirs.is_top || own.as_ref().is_some_and(|own| step.path.is_within(own)));
         let stays = match (step.action, step.author) {
             (Action::Remove, Author::Restore) => others.contains(&dir),
             // Without it the ref is where it was packed, as with one that is changed.
@@ -208,6 +204,15 @@ pub(super) fn keep_in_git_dirs(
         }
     }
     keep_parents(steps);
+}
+
+/// The project's own git directory, if it is on this side of the root.
+fn own_git_dir(project: &Project, side: PathSide) -> Option<RelPath> {
+    let RootKind::Git { common_dir, .. } = project.root.kind() else { return None };
+    match side {
+        PathSide::Root => project.root.relative(common_dir).ok(),
+        PathSide::Outside => RelPath::from_top(common_dir).ok(),
+    }
 }
 
 /// The git directories below a directory that are not called `.git`, as far as they were asked for.
@@ -229,7 +234,7 @@ impl<'a> OtherGitDirs<'a> {
         let top = self.top;
         let look = |dir: &RelPath| is_git_dir(&top.join(dir.as_path()));
         let mut is_git = |dir: &RelPath| *self.known.entry(dir.clone()).or_insert_with_key(look);
-        let dir = std::iter::successors(Some(path.clone()), RelPath::parent).find(&mut is_git);
+        let dir = path.with_above().find(&mut is_git);
         match dir {
             Some(dir) => Some(top.join(dir.as_path())),
             None => self.is_top.then(|| top.to_owned()),

@@ -286,12 +286,12 @@ impl<'a> VersionSource<'a> {
         Some(VersionEntry { bytes: VersionBytes::These(bytes), ..found })
     }
 
-    /// Which of some files is most like another, if one is.
-    pub(super) fn most_alike(
+    /// The one of some files that is most like another, if one is.
+    pub(super) fn most_alike<'o>(
         &self,
         (path, found): (&RelPath, &VersionEntry),
-        others: &[(RelPath, VersionEntry)],
-    ) -> Option<usize> {
+        others: &'o [(RelPath, VersionEntry)],
+    ) -> Option<&'o (RelPath, VersionEntry)> {
         if found.kind != Kind::File || others.len() > COMPARED_MAX {
             return None;
         }
@@ -304,7 +304,7 @@ impl<'a> VersionSource<'a> {
         let most = *alike.iter().max()?;
         let mut best = alike.iter().enumerate().filter(|(_, it)| **it == most);
         let (at, _) = best.next()?;
-        (most >= ALIKE_MIN && best.next().is_none()).then_some(at)
+        (most >= ALIKE_MIN && best.next().is_none()).then(|| &others[at])
     }
 }
 

@@ -158,6 +158,24 @@ pub enum VictimPath {
     Outside(PathBuf),
 }
 
+impl VictimPath {
+    /// The path below the root, if it is there.
+    pub fn below(&self) -> Option<&RelPath> {
+        match self {
+            Self::Below(path) => Some(path),
+            Self::Outside(_) => None,
+        }
+    }
+
+    /// The absolute path, if it is somewhere else.
+    pub fn outside(&self) -> Option<&Path> {
+        match self {
+            Self::Below(_) => None,
+            Self::Outside(path) => Some(path),
+        }
+    }
+}
+
 impl Scan {
     /// A scan of a directory in which there is nothing.
     pub fn of_nothing() -> Self {

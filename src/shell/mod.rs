@@ -96,7 +96,7 @@ fn made(finding: &Finding) -> Option<Vec<PathBuf>> {
 pub fn classify(line: &str, language: Language, scope: &ShellContext) -> Finding {
     match language {
         Language::Shell => shell(line, scope),
-        Language::PowerShell | Language::Cmd => foreign(line, scope),
+        Language::PowerShell => foreign(line, scope),
         Language::Code => {
             let finding = unknown(line, "program text can do anything", scope);
             Finding { changes_shell: false, ..finding }

@@ -135,8 +135,8 @@ fn other_languages_are_unknown_unless_they_plainly_look() {
     let level = |line: &str, language| classify(line, language, &scope()).level;
     assert_eq!(level("Get-ChildItem src", Language::PowerShell), Level::ReadOnly);
     assert_eq!(level("Get-Content a | Set-Content b", Language::PowerShell), Level::Unknown);
-    assert_eq!(level("dir", Language::Cmd), Level::ReadOnly);
-    assert_eq!(level("del a", Language::Cmd), Level::Unknown);
+    assert_eq!(level("dir", Language::PowerShell), Level::ReadOnly);
+    assert_eq!(level("del a", Language::PowerShell), Level::Unknown);
     assert_eq!(level("print(1)", Language::Code), Level::Unknown);
 }
 

@@ -212,6 +212,9 @@ pub trait Store {
     /// Opens the content of one file.
     fn open(&self, content: &Content) -> Result<Box<dyn Read>>;
 
+    /// Adds contents by their SHA-256, which can then be opened as private ones, and are not stored.
+    fn put_beside(&mut self, contents: BTreeMap<ContentId, Vec<u8>>);
+
     /// Forgets checkpoints and returns how many existed. A missing one is not an error, and one
     /// that a newer beforehand wrote stays. The next [`sweep`](sweep::sweep) frees what only they
     /// needed.

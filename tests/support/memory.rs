@@ -1,7 +1,7 @@
 //! An in-memory store: the contract and nothing else.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fs::File,
     io::{Cursor, Read},
     sync::{Arc, Mutex},
@@ -204,6 +204,10 @@ impl Store for MemoryStore {
         let missing = || Error::damaged(content.id.to_string(), "it is missing");
         let bytes = self.with(|memory| memory.objects.get(&content.id).cloned());
         Ok(Box::new(Cursor::new(bytes.ok_or_else(missing)?)))
+    }
+
+    fn put_beside(&mut self, contents: BTreeMap<ContentId, Vec<u8>>) {
+        self.with(|memory| memory.objects.extend(contents));
     }
 
     fn remove(&self, ids: &[CheckpointId]) -> Result<u64> {

@@ -102,12 +102,6 @@ enum Actor {
     Restore(i64),
 }
 
-impl Actor {
-    fn is_agent(self) -> bool {
-        self == Self::Agent
-    }
-}
-
 /// The session that has this name in the log.
 pub fn tag(name: &str) -> SessionTag {
     let digits = name.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
@@ -139,7 +133,7 @@ impl AgentHistory {
         side: PathSide,
     ) -> Self {
         let id = checkpoint.id.to_string();
-        let since = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(0);
+        let since = checkpoint.taken_ns();
         let is_since = |line: &LogLine| match &line.what {
             LogEvent::Began { of, .. } if *of == id => true,
             _ => line.at >= since,
@@ -341,6 +335,7 @@ impl AgentHistory {
         let seen = self.origin(path, here)?;
         let first = seen.first()?;
         let same = seen.iter().take_while(|seen| seen.there.is(here));
+        let is_agent = |by: Actor| by == Actor::Agent;
         // Those that had begun by then.
         let claims = || {
             let claims = same.clone().filter_map(|seen| Some((seen.by, seen.after?)));
@@ -351,9 +346,9 @@ impl AgentHistory {
         let is_mixed = first.after.is_some_and(|call| {
             let earlier = self.before(path, Some(first));
             let mut others = earlier.filter(|it| matches!(it.by, Actor::Agent | Actor::Session(_)));
-            others.any(|it| it.by.is_agent() != first.by.is_agent() && it.at > call.began)
+            others.any(|it| is_agent(it.by) != is_agent(first.by) && it.at > call.began)
         });
-        let is_other_side = |by: Actor| by.is_agent() != first.by.is_agent();
+        let is_other_side = |by: Actor| is_agent(by) != is_agent(first.by);
         if is_mixed || named.is_none() && claims().any(|(by, _)| is_other_side(by)) {
             return Some(Author::Unclear);
         }
@@ -482,11 +477,6 @@ impl AgentHistory {
     ) -> impl Iterator<Item = &'s Observation> {
         let is_it = move |seen: &Observation| first.is_some_and(|first| std::ptr::eq(seen, first));
         self.seen(path).iter().take_while(move |seen| !is_it(seen))
-    }
-
-    /// Whether the agent left something at just this `path`, or saw it.
-    pub fn was_left(&self, path: &RelPath) -> bool {
-        self.seen(path).iter().any(|seen| seen.by == Actor::Agent && seen.there.is_any())
     }
 
     /// Whether the agent left something at just this `path`, or removed it.

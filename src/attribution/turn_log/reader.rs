@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{AtPath, Caller, Doer, First, LoggedCall, Sight, TurnCalls, TurnLog, reaches};
+use super::{AtPath, Caller, Doer, SeenCheckpoint, Sight, TurnCalls, TurnLog, reaches};
 use crate::{
     attribution::{LogEvent, LogLine, PathSide, PathState, look::PATHS_MAX},
     model::{CheckpointId, RelPath},
@@ -20,7 +20,8 @@ pub(super) struct TurnOfSession<'a> {
 
 /// A call that began and has not ended, as far as the log has been read.
 struct RunningCall {
-    index: CallIndex,
+    /// Its place in [`TurnLog::callers`]; `None` if the log does not say which checkpoint covers it.
+    caller: Option<usize>,
     /// The position of its beginning.
     began: usize,
     /// Whether it can change anything.
@@ -30,27 +31,6 @@ struct RunningCall {
     makes: Vec<RelPath>,
     /// What it names, if it is known to change nothing else.
     names: Option<Vec<RelPath>>,
-}
-
-/// Where a call stands in the [`TurnLog`].
-#[derive(Clone, Copy)]
-enum CallIndex {
-    /// In [`TurnLog::calls`].
-    Turn(usize),
-    /// In [`TurnLog::callers`].
-    Caller(usize),
-    /// Nowhere: the log does not say which checkpoint covers it.
-    Unknown,
-}
-
-impl CallIndex {
-    fn doer(self) -> Doer {
-        match self {
-            Self::Turn(_) => Doer::Turn,
-            Self::Caller(at) => Doer::Call(Some(at)),
-            Self::Unknown => Doer::Call(None),
-        }
-    }
 }
 
 /// A command that has ended.
@@ -78,8 +58,8 @@ struct LogReader<'a> {
     log: TurnLog,
     /// By session and call.
     running: HashMap<(&'a str, &'a str), RunningCall>,
-    /// Those that have ended, but for what goes on in the background.
-    in_background: HashMap<(&'a str, &'a str), CallIndex>,
+    /// Those that have ended, but for what goes on in the background, by their places among the callers.
+    in_background: HashMap<(&'a str, &'a str), usize>,
     /// Who made the last call of each session. A change belongs to it if the beginning of its own call is
     /// not in the log.
     last: HashMap<&'a str, Doer>,
@@ -141,56 +121,49 @@ impl<'a> LogReader<'a> {
         let of = CheckpointId::parse(of);
         let is_session = self.turn.is_some_and(|turn| turn.name == by);
         if let Some(of) = of {
-            let first = First { order, is_of_session: false };
+            let first = SeenCheckpoint { order, id: of, is_of_session: false };
             self.log.first_calls.entry(of).or_insert(first).is_of_session |= is_session;
         }
         let is_turns =
             is_session && self.turn.zip(of).is_some_and(|(turn, of)| turn.turn.has(of, *at));
         let named = paths.as_deref().map(|texts| self.paths(texts));
-        let again = self.running.get(&(by, call)).filter(|it| it.of == of).map(|it| it.index);
-        let index = match (again, of) {
-            (Some(CallIndex::Turn(at)), _) => {
-                widen(&mut self.log.calls[at].paths, named);
-                CallIndex::Turn(at)
-            }
-            (Some(CallIndex::Caller(at)), _) if !is_turns => {
+        let again = self.running.get(&(by, call)).filter(|it| it.of == of);
+        let again = again.and_then(|it| it.caller);
+        let caller = match (again, of) {
+            (Some(at), _) if self.log.callers[at].is_turns || !is_turns => {
                 widen(&mut self.log.callers[at].paths, named);
-                CallIndex::Caller(at)
+                Some(at)
             }
-            (_, Some(of)) if is_turns => self.add_call(order, of, named),
-            (_, Some(of)) => self.add_caller(order, of, named),
-            (_, None) => CallIndex::Unknown,
+            (_, Some(of)) => Some(self.add_caller(order, of, is_turns, named)),
+            (_, None) => None,
         };
         if self.turn.is_none() {
             for path in self.paths(absent) {
                 self.log.see(path, Sight::new(order, AtPath::Nothing, Doer::Other));
             }
         }
-        self.last.insert(by, index.doer());
+        self.last.insert(by, self.doer(caller));
         let (is_command, makes) = (paths.is_none(), self.paths(makes));
         let only = names_all.then(|| self.paths(names));
-        let call_running = RunningCall { index, began: order, is_command, of, makes, names: only };
+        let call_running = RunningCall { caller, began: order, is_command, of, makes, names: only };
         self.running.insert((by, call), call_running);
     }
 
-    /// Adds a call of the turn.
-    fn add_call(
-        &mut self,
-        began: usize,
-        of: CheckpointId,
-        paths: Option<Vec<RelPath>>,
-    ) -> CallIndex {
-        self.log.calls.push(LoggedCall { of, began, done: None, paths, in_background: false });
-        CallIndex::Turn(self.log.calls.len() - 1)
+    fn doer(&self, caller: Option<usize>) -> Doer {
+        match caller {
+            Some(at) if self.log.callers[at].is_turns => Doer::Turn,
+            caller => Doer::Call(caller),
+        }
     }
 
-    /// Adds a call of another turn.
+    /// Adds a call that a checkpoint covers. Returns its place.
     fn add_caller(
         &mut self,
         began: usize,
         of: CheckpointId,
+        is_turns: bool,
         paths: Option<Vec<RelPath>>,
-    ) -> CallIndex {
+    ) -> usize {
         let LogLine { by, at, what } = &self.lines[began];
         let (compared, tool, summary, names) = match what {
             LogEvent::Began { compared, tool, summary, names, names_all, paths, .. } => {
@@ -207,6 +180,7 @@ impl<'a> LogReader<'a> {
         let (by, at) = (by.clone(), *at);
         self.log.callers.push(Caller {
             by,
+            is_turns,
             of,
             at,
             paths,
@@ -221,7 +195,7 @@ impl<'a> LogReader<'a> {
             summary,
             names,
         });
-        CallIndex::Caller(self.log.callers.len() - 1)
+        self.log.callers.len() - 1
     }
 
     /// Something was at a path after a call, or before one: then no session is named.
@@ -235,7 +209,7 @@ impl<'a> LogReader<'a> {
         let call = caller_of(&self.lines[order..]).and_then(|call| self.running.get(&(by, call)));
         let doer = match call {
             _ if by.is_empty() => Doer::Other,
-            Some(call) => call.index.doer(),
+            Some(call) => self.doer(call.caller),
             None => self.last.get(by).copied().unwrap_or(Doer::Call(None)),
         };
         if let Some(call) = call.filter(|_| state.is_some()) {
@@ -254,14 +228,10 @@ impl<'a> LogReader<'a> {
 
     fn agent_says_ended(&mut self, order: usize, call: &str, in_background: bool) {
         let running = self.running.get(&(self.lines[order].by.as_str(), call));
-        match running.map(|it| it.index) {
-            Some(CallIndex::Turn(at)) => self.log.calls[at].in_background = in_background,
-            Some(CallIndex::Caller(at)) => {
-                let caller = &mut self.log.callers[at];
-                caller.ended = Some(order);
-                caller.background_until = in_background.then_some(usize::MAX);
-            }
-            Some(CallIndex::Unknown) | None => (),
+        if let Some(at) = running.and_then(|it| it.caller) {
+            let caller = &mut self.log.callers[at];
+            caller.ended = Some(order);
+            caller.background_until = in_background.then_some(usize::MAX);
         }
     }
 
@@ -270,19 +240,18 @@ impl<'a> LogReader<'a> {
         let by = self.lines[order].by.as_str();
         let key = (by, call);
         let Some(call) = self.running.remove(&key) else { return };
-        if self.is_in_background(call.index) {
-            self.in_background.insert(key, call.index);
-        }
-        match call.index {
-            CallIndex::Turn(at) => self.log.calls[at].done = Some(order),
-            CallIndex::Caller(at) => self.log.callers[at].done = Some(order),
-            CallIndex::Unknown => (),
+        if let Some(at) = call.caller {
+            let caller = &mut self.log.callers[at];
+            caller.done = Some(order);
+            if caller.background_until.is_some() {
+                self.in_background.insert(key, at);
+            }
         }
         if call.is_command {
             if is_cut_short(&self.lines[..order]) {
                 self.log.cut_short.insert(order);
             }
-            let is_turns = matches!(call.index, CallIndex::Turn(_));
+            let is_turns = self.doer(call.caller) == Doer::Turn;
             let (began, done) = (call.began, order);
             self.commands.push(FinishedCommand { by, is_turns, began, done });
         }
@@ -291,27 +260,11 @@ impl<'a> LogReader<'a> {
     /// The turn of a call is over. Its own end may still come.
     fn call_cut_off(&mut self, order: usize, call: &'a str, left_nothing: bool) {
         let key = (self.lines[order].by.as_str(), call);
-        let done = left_nothing.then_some(order);
-        match (self.in_background.remove(&key), self.running.get(&key).map(|it| it.index)) {
-            (Some(CallIndex::Turn(at)), _) => self.log.calls[at].in_background &= !left_nothing,
-            (Some(CallIndex::Caller(at)), _) => {
-                self.log.callers[at].background_until = (!left_nothing).then_some(order);
-            }
-            (None, Some(CallIndex::Turn(at))) => self.log.calls[at].done = done,
-            (None, Some(CallIndex::Caller(at))) => {
-                let caller = &mut self.log.callers[at];
-                (caller.cut_off, caller.done) = (Some(order), done);
-            }
-            (Some(CallIndex::Unknown), _) | (None, Some(CallIndex::Unknown) | None) => (),
-        }
-    }
-
-    /// Whether something that a call started goes on in the background.
-    fn is_in_background(&self, call: CallIndex) -> bool {
-        match call {
-            CallIndex::Turn(at) => self.log.calls[at].in_background,
-            CallIndex::Caller(at) => self.log.callers[at].background_until.is_some(),
-            CallIndex::Unknown => false,
+        if let Some(at) = self.in_background.remove(&key) {
+            self.log.callers[at].background_until = (!left_nothing).then_some(order);
+        } else if let Some(at) = self.running.get(&key).and_then(|it| it.caller) {
+            let caller = &mut self.log.callers[at];
+            (caller.cut_off, caller.done) = (Some(order), left_nothing.then_some(order));
         }
     }
 

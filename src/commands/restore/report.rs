@@ -102,7 +102,7 @@ fn came_json(came: &Came<'_>, index: Option<&str>) -> Value {
 /// How many paths were changed, as a list names them.
 fn done(came: &Came<'_>) -> usize {
     let PlannedRestore { restore, prepared, .. } = came.shown;
-    let missed = came.report.outcome.missed.iter().map(|missed| missed.path.as_path()).collect();
+    let missed = came.report.outcome.missed_paths();
     prepared.count_but(&missed, restore.project.root.path())
 }
 

@@ -2,17 +2,16 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::Read,
     path::PathBuf,
 };
 
-use super::{Brings, either};
+use super::Brings;
 use crate::{
     attribution, crash,
     error::{Error, Result},
     forked::BroughtBack,
-    model::{Cause, Checkpoint, CheckpointId, Content, Entry, Kind, RelPath},
-    plan::{Action, KeepReason, Step},
+    model::{Cause, Checkpoint, CheckpointId, Entry, RelPath},
+    plan::{Action, KeepReason, Step, is_same},
     process::Process,
     project::Project,
     restore::{Restore, RestoreReport, brought::Brought, prepared::Prepared},
@@ -79,7 +78,7 @@ impl Brings {
             let found = store::entry_at(store, &tree, path)?;
             let theirs =
                 theirs.map(|it| store::named_as(store, path, it, found, ContentSource::Disk));
-            if !is_same(theirs, found) {
+            if !is_same(theirs.as_ref(), found.as_ref()) {
                 let place = ui::escape_path(&self.fork.root.join(path)).into_owned();
                 return Err(Error::other(
                     format!("`{place}` changed during the restore"),
@@ -112,15 +111,6 @@ impl Brings {
         entry.note_brought(BroughtBack { of: of.id, held, stayed });
         entry.write(&self.own)
     }
-
-    /// Opens a content of the fork, or of its project.
-    pub(in crate::restore) fn open_content(
-        &self,
-        project: &Project,
-        content: &Content,
-    ) -> Result<Box<dyn Read>> {
-        either(project, &self.fork, content)
-    }
 }
 
 /// Whether a step puts there what the fork has.
@@ -145,16 +135,4 @@ fn digest(fork: &Project, entry: &Entry) -> Result<String> {
     };
     let from = fork.store.open(&content)?;
     attribution::digest_of(from).map_err(Error::io("read", fork.root.path()))
-}
-
-/// Whether two entries of the same store are the same.
-fn is_same(a: Option<Entry>, b: Option<Entry>) -> bool {
-    match (a, b) {
-        (Some(a), Some(b)) => {
-            let has_same_bits = a.kind == Kind::Link || a.permissions == b.permissions;
-            let has_same_bytes = !a.kind.has_content() || a.content == b.content;
-            a.kind == b.kind && a.device == b.device && has_same_bits && has_same_bytes
-        }
-        (a, b) => a.is_none() && b.is_none(),
-    }
 }

@@ -10,7 +10,7 @@ use crate::{
     error::{Error, Result},
     forked::BroughtBack,
     fs::stat_path,
-    model::{Entry, Kind, RelPath, SkipReason, Skipped, Tree},
+    model::{Entry, RelPath, SkipReason, Skipped, Tree},
     plan::{self, ByPath, Change, Pick, Picked},
     process::Process,
     project::{LaterTurns, Project},
@@ -200,9 +200,4 @@ fn refuse_unchanged(picked: &Picked, changes: &BTreeMap<RelPath, Option<Entry>>)
         }
     }
     Ok(())
-}
-
-/// Whether an entry is a directory.
-pub(super) fn is_directory(entry: Option<Entry>) -> bool {
-    entry.is_some_and(|entry| entry.kind == Kind::Directory)
 }

@@ -21,10 +21,11 @@ use super::{
     repositories::keep_in_git_dirs,
 };
 use crate::{
+    attribution::PathSide,
     error::{Error, Result},
     forked::ForkEntry,
     fs::stat_path,
-    model::{Checkpoint, Content, Kind, RelPath, RootKind},
+    model::{Checkpoint, Content, Kind, RelPath},
     plan::{self, Options, Past, Picked},
     process::Process,
     project::Project,
@@ -41,7 +42,7 @@ pub(crate) struct Brings {
     /// Its entry.
     pub(crate) entry: ForkEntry,
     own: RootState,
-    fork: Project,
+    pub(super) fork: Project,
     /// Its first checkpoint: what it began with.
     base: Checkpoint,
 }
@@ -83,39 +84,29 @@ impl Brings {
         record.map_or_else(|_| Vec::new(), |it| repository::beyond(&self.fork.state, root, &it))
     }
 
-    /// The fork with a checkpoint, to finish a restore that was interrupted.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the fork or the checkpoint cannot be read.
-    pub(super) fn again(process: &Process<'_>, of: &BroughtCheckpoint) -> Result<BroughtFork> {
-        let fork = Project::open(process, Some(&of.fork))?;
-        fork.tree_by_id(of.id)?;
-        Ok(BroughtFork(fork))
-    }
-
     /// A checkpoint of it, as the restore log names it.
     fn checkpoint(&self, of: &Checkpoint) -> BroughtCheckpoint {
         BroughtCheckpoint { fork: self.fork.root.path().to_owned(), id: of.id }
     }
 }
 
-/// The fork that an interrupted restore was to bring back.
-pub(super) struct BroughtFork(Project);
-
-impl BroughtFork {
-    /// Opens a content of the fork, or of its project.
-    pub(super) fn open_content(
-        &self,
-        project: &Project,
-        content: &Content,
-    ) -> Result<Box<dyn Read>> {
-        either(project, &self.0, content)
-    }
+/// Opens the fork that an interrupted restore was to bring back.
+///
+/// # Errors
+///
+/// Fails if the fork or its checkpoint cannot be read.
+pub(super) fn reopen(process: &Process<'_>, of: &BroughtCheckpoint) -> Result<Project> {
+    let fork = Project::open(process, Some(&of.fork))?;
+    fork.tree_by_id(of.id)?;
+    Ok(fork)
 }
 
 /// Opens a content that a project or a fork of it has.
-fn either(project: &Project, fork: &Project, content: &Content) -> Result<Box<dyn Read>> {
+pub(super) fn open_content(
+    project: &Project,
+    fork: &Project,
+    content: &Content,
+) -> Result<Box<dyn Read>> {
     let has = project.store.has(content);
     if has { project.store.open(content) } else { fork.store.open(content) }
 }
@@ -149,11 +140,7 @@ impl Restore<'_> {
         let options = Options { merge: true, ..Options::default() };
         let changes = std::mem::take(&mut found.changes);
         let mut plan = plan::restore(brings.base.id, changes, options, &Picked::All, &past);
-        let own = match project.root.kind() {
-            RootKind::Git { common_dir, .. } => project.root.relative(common_dir).ok(),
-            RootKind::Plain { .. } => None,
-        };
-        keep_in_git_dirs(project.root.path(), own.as_ref(), false, &mut plan.steps);
+        keep_in_git_dirs(project, PathSide::Root, false, &mut plan.steps);
         keep_around_skipped(&mut plan.steps, &here.scan);
         make_executable(project.root.path(), &mut plan.steps, request.in_the_way());
         let seen = seen_by_plan(project, &plan, &here.scan);

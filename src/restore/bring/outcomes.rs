@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    Brings,
-    fork_side::{ForkSide, is_directory},
-};
+use super::{Brings, fork_side::ForkSide};
 use crate::{
     error::Result,
     fs::stat_path,
@@ -35,8 +32,8 @@ pub(super) struct BringOutcome {
     pub(super) base: Version,
     pub(super) theirs: Version,
     pub(super) ours: Option<Entry>,
-    pub(super) wanted: Result<Version, Clash>,
-    pub(super) is_marked: bool,
+    /// With whether conflicts are marked in it.
+    pub(super) wanted: Result<(Version, bool), Clash>,
 }
 
 pub(super) type BringOutcomes = BTreeMap<RelPath, BringOutcome>;
@@ -86,17 +83,13 @@ impl<'a> Bring<'a> {
         let ours = self.ours(path)?;
         let here = ours.map(VersionEntry::here);
         let base = self.base(path)?;
-        let merged = if ours.is_none() && stat_path(&self.project.root.join(path)).is_ok() {
+        let wanted = if ours.is_none() && stat_path(&self.project.root.join(path)).is_ok() {
             // Something is there, and cannot be looked at.
             Err(Clash::Unheld)
         } else {
             self.three(path, [&base, &here, &theirs])
         };
-        let (wanted, is_marked) = match merged {
-            Ok((wanted, is_marked)) => (Ok(wanted), is_marked),
-            Err(clash) => (Err(clash), false),
-        };
-        Ok(BringOutcome { base, theirs, ours, wanted, is_marked })
+        Ok(BringOutcome { base, theirs, ours, wanted })
     }
 
     pub(super) fn ours(&self, path: &RelPath) -> Result<Option<Entry>> {
@@ -132,7 +125,7 @@ impl<'a> Bring<'a> {
     fn add(&self, found: &mut BringChanges, path: &RelPath, outcome: &BringOutcome) {
         let ours = outcome.ours;
         let here = ours.map(VersionEntry::here);
-        let Ok(wanted) = &outcome.wanted else {
+        let Ok((wanted, is_marked)) = &outcome.wanted else {
             return found.keep_both(path, outcome);
         };
         if self.source.is_same(path, wanted, &here) {
@@ -155,7 +148,7 @@ impl<'a> Bring<'a> {
         match bytes {
             Some(bytes) => {
                 found.merges.files.insert(path.clone(), Merged { bytes, permissions });
-                found.merges.marked.extend(outcome.is_marked.then(|| path.clone()));
+                found.merges.marked.extend(is_marked.then(|| path.clone()));
                 let entry = Entry { kind, permissions, content: None, device };
                 found.put(path, Some(entry), ours, Author::Other);
             }
@@ -203,10 +196,8 @@ impl BringChanges {
 
     /// The directories of the project that would go, or become something else.
     pub(super) fn directories_that_go(&self) -> Vec<RelPath> {
-        let goes = |change: &&Change| {
-            let is_kept = self.kept.contains_key(&change.path);
-            is_directory(change.after) && !is_directory(change.before) && !is_kept
-        };
+        let goes =
+            |change: &&Change| change.made_directory() && !self.kept.contains_key(&change.path);
         self.changes.iter().filter(goes).map(|change| change.path.clone()).collect()
     }
 }

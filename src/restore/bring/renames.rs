@@ -40,8 +40,8 @@ impl Bring<'_> {
             return stay;
         }
         for (new, theirs) in made {
-            let Some(at) = self.source.most_alike((&new, &theirs), &gone) else { continue };
-            let (old, base) = &gone[at];
+            let found = self.source.most_alike((&new, &theirs), &gone);
+            let Some((old, base)) = found else { continue };
             self.follow_one(outcomes, (old, base), (&new, theirs), new_here);
             stay.extend(outcomes[&new].wanted.is_err().then(|| old.clone()));
         }
@@ -63,18 +63,18 @@ impl Bring<'_> {
             (Some(at_old), None) if outcomes[old].wanted.is_err() => {
                 let ours = self.source.apart(old, Some(at_old));
                 match self.merged(new, [&base, &ours, &theirs]) {
-                    Ok((wanted, is_marked)) => {
-                        set(outcomes, new, Ok(wanted), is_marked);
-                        set(outcomes, old, Ok(None), false);
+                    Ok(merged) => {
+                        set(outcomes, new, Ok(merged));
+                        set(outcomes, old, Ok((None, false)));
                     }
                     // Both stay, or there would be two of it.
-                    Err(clash) => set(outcomes, new, Err(clash), false),
+                    Err(clash) => set(outcomes, new, Err(clash)),
                 }
             }
             (None, Some(at_new)) if outcomes[new].wanted.is_err() => {
                 let ours = self.source.apart(new, Some(at_new));
-                if let Ok((wanted, is_marked)) = self.merged(new, [&base, &ours, &theirs]) {
-                    set(outcomes, new, Ok(wanted), is_marked);
+                if let Ok(merged) = self.merged(new, [&base, &ours, &theirs]) {
+                    set(outcomes, new, Ok(merged));
                 }
             }
             (None, None) => {
@@ -84,7 +84,7 @@ impl Bring<'_> {
                 let is_as_it_was = self.source.is_same(new, &base, &theirs);
                 // Renamed there, and here renamed to another name, or deleted.
                 if is_elsewhere || !is_as_it_was {
-                    set(outcomes, new, Err(Clash::Touches), false);
+                    set(outcomes, new, Err(Clash::Touches));
                 }
             }
             (_, _) => (),
@@ -106,8 +106,8 @@ impl Bring<'_> {
         for old in lost {
             let BringOutcome { base, theirs, .. } = &outcomes[&old];
             let Some(was) = file(base) else { continue };
-            let Some(at) = self.source.most_alike((&old, &was), new_here) else { continue };
-            let (path, here) = &new_here[at];
+            let found = self.source.most_alike((&old, &was), new_here);
+            let Some((path, here)) = found else { continue };
             if outcomes.contains_key(path) {
                 continue;
             }
@@ -115,12 +115,12 @@ impl Bring<'_> {
                 [base, theirs].map(|version| self.source.apart(&old, version.clone()));
             let ours = self.source.apart(path, Some(here.clone()));
             // Where it does not fit, it may be another file.
-            let Ok((wanted, is_marked)) = self.merged(path, [&base, &ours, &theirs]) else {
+            let Ok(merged) = self.merged(path, [&base, &ours, &theirs]) else {
                 continue;
             };
             let now = self.ours(path)?;
             outcomes.remove(&old);
-            let outcome = BringOutcome { base, theirs, ours: now, wanted: Ok(wanted), is_marked };
+            let outcome = BringOutcome { base, theirs, ours: now, wanted: Ok(merged) };
             outcomes.insert(path.clone(), outcome);
         }
         Ok(())
@@ -164,14 +164,8 @@ fn file(version: &Version) -> Option<VersionEntry> {
     version.clone().filter(|it| it.kind == Kind::File)
 }
 
-fn set(
-    outcomes: &mut BringOutcomes,
-    path: &RelPath,
-    wanted: Result<Version, Clash>,
-    is_marked: bool,
-) {
+fn set(outcomes: &mut BringOutcomes, path: &RelPath, wanted: Result<(Version, bool), Clash>) {
     if let Some(outcome) = outcomes.get_mut(path) {
         outcome.wanted = wanted;
-        outcome.is_marked = is_marked;
     }
 }

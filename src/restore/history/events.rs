@@ -10,7 +10,7 @@ use super::{
 use crate::{
     attribution::{Caller, Doer, PathSide, Sight},
     fs::stat_path,
-    model::{Checkpoint, Entry, Kind, Reason, RelPath},
+    model::{Checkpoint, CheckpointId, Entry, Kind, Reason, RelPath},
     plan::ByPath,
 };
 
@@ -43,7 +43,7 @@ impl FileHistory<'_> {
     pub(super) fn seen(&self, path: &RelPath) -> Vec<SeenState> {
         let mut seen = self.in_checkpoints(path);
         let base = self.base_order();
-        let sights = self.log.sights.get(path).map(Vec::as_slice).unwrap_or_default();
+        let sights = self.log.seen_at(path);
         for (at, caller) in self.log.callers.iter().enumerate() {
             if caller.began >= base && caller.reaches(path) {
                 seen.extend(self.before_call(path, caller, sights));
@@ -106,8 +106,9 @@ impl FileHistory<'_> {
         }
     }
 
-    fn checkpoint(&self, caller: &Caller) -> Option<&Checkpoint> {
-        self.checkpoints.iter().find(|one| one.id == caller.of)
+    /// One of the checkpoints.
+    pub(super) fn checkpoint(&self, id: CheckpointId) -> Option<&Checkpoint> {
+        self.checkpoints.iter().find(|one| one.id == id)
     }
 
     /// Whether a checkpoint was taken, or found as it was, right before a call.
@@ -124,14 +125,14 @@ impl FileHistory<'_> {
         if sights.iter().any(|sight| is_its(&sight)) {
             return None;
         }
-        let checkpoint = self.checkpoint(caller);
+        let checkpoint = self.checkpoint(caller.of);
         let exact = checkpoint.filter(|one| self.is_exact(caller, one));
         let held = exact.and_then(|checkpoint| self.held(checkpoint, path));
         let is_told = exact.is_some() && self.side == PathSide::Root;
         let there = match held {
             Some(held) => held,
             None if is_told => return None,
-            None if caller.paths.is_some() && self.looks_again => {
+            None if caller.paths.is_some() && self.looks_again() => {
                 self.last_known(path, caller, sights)?
             }
             None => return None,
@@ -187,7 +188,7 @@ impl FileHistory<'_> {
         if sights.iter().any(is_meanwhile) || self.log.is_cut_short(done) {
             return None;
         }
-        let checkpoint = self.checkpoint(caller)?;
+        let checkpoint = self.checkpoint(caller.of)?;
         let there = self.is_exact(caller, checkpoint).then(|| self.held(checkpoint, path))??;
         Some(SeenState { order: done, there, how })
     }

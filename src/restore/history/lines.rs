@@ -25,12 +25,6 @@ const COMPARE_TIME: Duration = Duration::from_millis(500);
 /// The percentage of two files that are the same.
 const ALL: usize = 100;
 
-/// The lines of a file as it is now.
-pub(crate) struct Blame {
-    /// From the first line to the last.
-    pub(crate) lines: Vec<BlamedLine>,
-}
-
 /// One line, and who wrote it.
 pub(crate) struct BlamedLine {
     /// Its bytes, without the line feed.
@@ -81,12 +75,12 @@ impl WrittenText {
 }
 
 impl FileHistory<'_> {
-    /// Who wrote each line of a file.
+    /// Each line of a file as it is now, and who wrote it.
     ///
     /// # Errors
     ///
     /// Fails if there is no such file, or it is no text that can be read.
-    pub(crate) fn blame(&self, path: &RelPath) -> Result<Blame> {
+    pub(crate) fn blame(&self, path: &RelPath) -> Result<Vec<BlamedLine>> {
         let steps = self.steps(path);
         let refuse = |why: &str, hint: &str| {
             let name = ui::escape(path.as_bytes());
@@ -114,7 +108,7 @@ impl FileHistory<'_> {
             since: Some(origin.seen.0).filter(|at| *at > 0).and_then(|at| self.log.time_at(at)),
             until: self.log.time_at(origin.seen.1),
         };
-        Ok(Blame { lines: lines.into_iter().zip(origins).map(line).collect() })
+        Ok(lines.into_iter().zip(origins).map(line).collect())
     }
 
     /// The lines of the last of these states of a path. It had these `names` since.
@@ -174,8 +168,7 @@ impl FileHistory<'_> {
 
     /// Who wrote what a restore put where it had never been.
     fn restorer(&self, step: &HistoryStep) -> LineWriter {
-        let held = self.log.restore_at(step.order);
-        let held = held.and_then(|held| self.checkpoints.iter().find(|one| one.id == held));
+        let held = self.log.restore_at(step.order).and_then(|held| self.checkpoint(held));
         let brought = held.is_some_and(|held| held.cause.tool.as_deref() == Some("keep"));
         LineWriter::Unknown(WriterCandidates { any: true, brought, ..WriterCandidates::default() })
     }

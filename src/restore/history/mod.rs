@@ -150,10 +150,6 @@ pub(crate) struct FileHistory<'a> {
     /// The turns that ran since, as far as their calls are known.
     pub(crate) turns: Vec<HistoryTurn>,
     calls: Vec<PastCall>,
-    /// Whether a call is examined although its turn has a checkpoint already.
-    looks_again: bool,
-    /// Whether every call that can change files is noted.
-    sees_all: bool,
     /// The same of the files outside, once it was asked for. `None` inside if it cannot be read.
     outside: OnceCell<Option<Box<Self>>>,
 }
@@ -189,7 +185,6 @@ impl<'a> FileHistory<'a> {
         let log = TurnLog::of_all(first, &lines, side);
         let ids = checkpoints.iter().map(|one| one.id).collect();
         let source = VersionSource::new(project, side, ids);
-        let settings = &project.settings;
         let mut history = Self {
             project,
             side,
@@ -198,8 +193,6 @@ impl<'a> FileHistory<'a> {
             checkpoints,
             turns: Vec::new(),
             calls: Vec::new(),
-            looks_again: settings.dedupe != Dedupe::Strict,
-            sees_all: sees_all(settings),
             outside: OnceCell::new(),
         };
         history.add_calls(&uses);
@@ -210,6 +203,20 @@ impl<'a> FileHistory<'a> {
     /// When the oldest checkpoint was taken.
     pub(crate) fn begins(&self) -> DateTime<Utc> {
         self.checkpoints.first().map_or(DateTime::UNIX_EPOCH, |first| first.taken_at)
+    }
+
+    /// Whether a call is examined although its turn has a checkpoint already.
+    fn looks_again(&self) -> bool {
+        self.project.settings.dedupe != Dedupe::Strict
+    }
+
+    /// Whether every call that can change files is noted, as far as the settings tell.
+    fn sees_all(&self) -> bool {
+        let Settings { enabled, triggers, .. } = &self.project.settings;
+        *enabled
+            && triggers.before_write
+            && triggers.before_edit
+            && triggers.before_shell == BeforeShell::Mutating
     }
 
     /// Whether a part of the log cannot be read, and so nothing that was changed has a writer.
@@ -283,14 +290,10 @@ impl<'a> FileHistory<'a> {
 
     /// The turn of a call: the last one of its session that came to use a checkpoint before it.
     fn turn_of(&mut self, caller: &Caller, uses: &[Use]) -> usize {
-        let is_its = |used: &&Use| {
-            used.at.timestamp_nanos_opt().is_some_and(|used| used <= caller.at)
-                && attribution::author(used.by.agent, &used.by.session) == caller.by
-        };
-        let last = uses.iter().find(is_its);
+        let last = caller.last_use(uses);
         let key = last.and_then(|used| used.by.turn_key());
         let at = DateTime::from_timestamp_nanos(caller.at);
-        let of = self.checkpoints.iter().find(|one| one.id == caller.of);
+        let of = self.checkpoint(caller.of);
         let is_its = |by: &&By| attribution::author(by.agent, &by.session) == caller.by;
         let held = of.and_then(|one| one.cause.by.as_ref()).filter(is_its).cloned();
         self.turn(key, caller.of, at, last.map(|used| &used.by).or(held.as_ref()))
@@ -339,13 +342,4 @@ impl<'a> FileHistory<'a> {
             turn.is_undone = row.is_some_and(|row| row.is_undone);
         }
     }
-}
-
-/// Whether every call that can change files is noted, as far as the settings tell.
-fn sees_all(settings: &Settings) -> bool {
-    let triggers = &settings.triggers;
-    settings.enabled
-        && triggers.before_write
-        && triggers.before_edit
-        && triggers.before_shell == BeforeShell::Mutating
 }

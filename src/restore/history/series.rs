@@ -117,7 +117,7 @@ impl Gathered {
 
     /// The paths above and below one at which the series may begin with a file.
     fn near(&self, path: &RelPath, files: &mut dyn SeriesFiles) -> Result<Vec<RelPath>> {
-        let above = std::iter::successors(path.parent(), RelPath::parent);
+        let above = path.above();
         let below = self.changed.range(path..).skip_while(|it| *it == path);
         let below = below.take_while(|it| it.is_within(path)).cloned();
         let mut near: Vec<RelPath> = above.chain(below).collect();
@@ -402,8 +402,7 @@ impl FileHistory<'_> {
                 && (restored.known..=restored.order).contains(&place)
         };
         let held = self.checkpoints.iter().rfind(is_its);
-        let target = held.and_then(|held| held.cause.of);
-        let target = self.checkpoints.iter().find(|one| Some(one.id) == target);
+        let target = held.and_then(|held| self.checkpoint(held.cause.of?));
         let at_target = target.and_then(|target| {
             let place = self.log.look(target).order;
             earlier.iter().rposition(|step| step.order <= place)

@@ -192,12 +192,8 @@ impl TurnSteps<'_> {
     fn looks(&self) -> &[(usize, CheckpointId)] {
         self.looks.all.get_or_init(|| {
             let history = &self.history;
-            let whole = |id: &CheckpointId| {
-                let one = history.checkpoints.iter().find(|one| one.id == *id);
-                one.filter(|one| !one.partial)
-            };
             let exact = history.log.callers.iter().filter_map(|caller| {
-                let one = whole(&caller.of)?;
+                let one = history.checkpoint(caller.of).filter(|one| !one.partial)?;
                 history.is_exact(caller, one).then_some((caller.began, one.id))
             });
             let is_found = |one: &&Checkpoint| one.cause.reason == Reason::BeforeRestore;
@@ -348,9 +344,8 @@ impl StepState {
         // Parents come before what is in them.
         for (path, entry) in &self.differs {
             let was = entry_at(project, tree, path, PathSide::Root)?;
-            let is_directory = |entry: &Entry| entry.kind == Kind::Directory;
-            let was_directory = was.as_ref().is_some_and(is_directory);
-            let stays = entry.as_ref().is_some_and(|entry| is_directory(entry) == was_directory);
+            let was_directory = was.is_some_and(Entry::is_directory);
+            let stays = entry.is_some_and(|entry| entry.is_directory() == was_directory);
             if was.is_some() && !stays {
                 remove(project, tree, path)?;
             }
@@ -386,7 +381,7 @@ fn remove(project: &Project, tree: &mut Tree, path: &RelPath) -> Result<()> {
         };
         let Some(entry) = directory.get(*name).copied() else { return Ok(()) };
         way.push((here, directory));
-        if let Some(content) = entry.content.filter(|_| entry.kind == Kind::Directory) {
+        if let Some(content) = entry.content.filter(|_| entry.is_directory()) {
             here = content.id;
         }
     }

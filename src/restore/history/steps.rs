@@ -132,8 +132,7 @@ impl<'a> TurnSteps<'a> {
     /// The checkpoint that holds exactly what was there before a step, if there is one. It is the turn's,
     /// whatever session it was taken for.
     pub(crate) fn checkpoint(&self, step: &TurnStep) -> Option<Checkpoint> {
-        let mut all = self.history.checkpoints.iter();
-        let mut found = all.find(|one| step.is_exact && one.id == step.of)?.clone();
+        let mut found = self.history.checkpoint(step.of).filter(|_| step.is_exact)?.clone();
         found.cause.by = self.row.steps.first().and_then(|first| first.cause.by.clone());
         Some(found)
     }
@@ -349,7 +348,7 @@ impl FileHistory<'_> {
     fn step(&self, number: usize, call: usize, row: &TurnRow) -> TurnStep {
         let ran = &self.calls[call];
         let caller = ran.caller.map(|caller| &self.log.callers[caller]);
-        let held = self.checkpoints.iter().find(|one| one.id == ran.of);
+        let held = self.checkpoint(ran.of);
         let is_exact = match (caller, held) {
             (_, None) => false,
             (None, Some(_)) => true,

@@ -6,6 +6,7 @@ use super::{
     super::version::{Version, VersionBytes},
     FileHistory, LineWriter, PastCall, WriterCandidates,
     events::{SeenState, SeenWhen},
+    lines::anything,
 };
 use crate::model::{Checkpoint, Reason, RelPath};
 
@@ -118,10 +119,7 @@ impl FileHistory<'_> {
         there: &Version,
     ) -> StepCause {
         if self.log.is_lost {
-            return StepCause::By(LineWriter::Unknown(WriterCandidates {
-                any: true,
-                ..WriterCandidates::default()
-            }));
+            return StepCause::By(anything());
         }
         let running = self
             .calls
@@ -160,7 +158,7 @@ impl FileHistory<'_> {
             });
             candidates.turns.extend(background.map(|ran| ran.turn));
         }
-        candidates.any |= candidates.user && !self.sees_all;
+        candidates.any |= candidates.user && !self.sees_all();
         StepCause::By(candidates.writer())
     }
 
@@ -175,7 +173,7 @@ impl FileHistory<'_> {
             one.cause.reason == Reason::BeforeRestore && places.contains(&self.log.look(one).order)
         };
         self.checkpoints.iter().filter(is_meanwhile).any(|held| {
-            let target = self.checkpoints.iter().find(|one| Some(one.id) == held.cause.of);
+            let target = held.cause.of.and_then(|of| self.checkpoint(of));
             let then = target.and_then(|target| self.held(target, path));
             then.is_some_and(|then| self.source.is_same(path, &then, there))
         })

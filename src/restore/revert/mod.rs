@@ -56,7 +56,7 @@ pub(super) fn revert(
     let Some(revert) = Revert::of(restore, turn, (then, now), side)? else {
         return Ok(Reverted::default());
     };
-    if revert.log.calls.is_empty() {
+    if revert.log.calls().next().is_none() {
         let id = restore.checkpoint.id.short();
         return Err(Error::other(
             "what the turn did is not known: no call of it is in the log",
@@ -87,8 +87,8 @@ struct PathOutcome {
     /// What the turn did there, oldest first.
     deeds: Vec<Deed>,
     now: Option<Entry>,
-    wanted: Result<Version, Stays>,
-    is_marked: bool,
+    /// With whether conflicts are marked in it.
+    wanted: Result<(Version, bool), Stays>,
 }
 
 /// Why a path stays.
@@ -192,7 +192,7 @@ impl Revert<'_> {
         for path in self.log.touched().filter(|path| !known.contains(path)) {
             let before = entry_at(project, self.then, path, self.side)?;
             let after = entry_at(project, self.now, path, self.side)?;
-            let is_directory = after.is_some_and(|now| now.kind == Kind::Directory);
+            let is_directory = after.is_some_and(Entry::is_directory);
             // What is ignored now only seems to be gone.
             let is_there = stat_path(&top(project, self.side).join(path.as_path())).is_ok();
             if !is_directory && is_there == after.is_some() {
@@ -227,15 +227,8 @@ impl Revert<'_> {
 
     fn outcome(&self, change: &Change, deeds: Vec<Deed>) -> PathOutcome {
         let now = change.after.map(VersionEntry::here);
-        match self.take_back(&change.path, &deeds, &now, self.markers) {
-            Ok((wanted, is_marked)) => {
-                PathOutcome { deeds, now: change.after, wanted: Ok(wanted), is_marked }
-            }
-            Err(clash) => {
-                let wanted = Err(Stays::Clash(clash));
-                PathOutcome { deeds, now: change.after, wanted, is_marked: false }
-            }
-        }
+        let wanted = self.take_back(&change.path, &deeds, &now, self.markers);
+        PathOutcome { deeds, now: change.after, wanted: wanted.map_err(Stays::Clash) }
     }
 
     /// Takes back what the turn did from what is there: its deeds one by one, the newest first, or else all
@@ -270,7 +263,7 @@ impl Revert<'_> {
         let then = entry_at(self.restore.project, self.then, path, self.side)?;
         let now = outcome.now;
         let change = Change { path: path.clone(), before: then, after: now };
-        let wanted = match &outcome.wanted {
+        let (wanted, is_marked) = match &outcome.wanted {
             Err(stays) => {
                 let built_on = || self.built_on(path, &outcome.deeds);
                 let (kept, by) = match *stays {
@@ -309,7 +302,7 @@ impl Revert<'_> {
         match bytes {
             Some(bytes) => {
                 reverted.merges.files.insert(path.clone(), Merged { bytes, permissions });
-                reverted.merges.marked.extend(outcome.is_marked.then(|| path.clone()));
+                reverted.merges.marked.extend(is_marked.then(|| path.clone()));
                 reverted.put(Change { before: Some(entry), ..change }, Author::Other);
             }
             None if kind == Kind::Directory => {
@@ -383,10 +376,8 @@ fn paths(changes: &[Change]) -> BTreeSet<&RelPath> {
 
 /// A directory that the turn made stays with what others have put in it.
 fn keep_around_others(changes: &[Change], reverted: &mut Reverted) {
-    let is_directory = |entry: Option<Entry>| entry.is_some_and(|it| it.kind == Kind::Directory);
-    let goes = |change: &&Change| is_directory(change.after) && !is_directory(change.before);
-    let dirs: Vec<RelPath> =
-        reverted.changes.iter().filter(goes).map(|change| change.path.clone()).collect();
+    let goes = reverted.changes.iter().filter(|change| change.made_directory());
+    let dirs: Vec<RelPath> = goes.map(|change| change.path.clone()).collect();
     let known: BTreeSet<RelPath> = paths(&reverted.changes).into_iter().cloned().collect();
     let is_others = |change: &&Change| {
         let path = &change.path;

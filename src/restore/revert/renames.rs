@@ -59,9 +59,8 @@ impl Revert<'_> {
             let deed = if first.before.is_some() && now.is_some() { deeds.last()? } else { first };
             Some((other.clone(), deed.after.clone()?))
         });
-        let mut made: Vec<(RelPath, VersionEntry)> = made.collect();
-        let at = self.source.most_alike((path, &last), &made)?;
-        Some(made.swap_remove(at).0)
+        let made: Vec<(RelPath, VersionEntry)> = made.collect();
+        self.source.most_alike((path, &last), &made).map(|(path, _)| path.clone())
     }
 
     /// Takes back what the turn did to a file that had these names in it, the last of which it still has.
@@ -79,16 +78,15 @@ impl Revert<'_> {
         };
         if names.iter().any(is_over_another) {
             // What was there before, and what others did to the file, would have to come to one.
-            set(outcomes, new, Err(Stays::Clash(Clash::Touches)), false);
+            set(outcomes, new, Err(Stays::Clash(Clash::Touches)));
             return Some(());
         }
         let first_left = outcomes.get(&names[0])?.deeds.first()?.after.clone();
         let gone = gone_files(outcomes);
-        let from =
+        let old =
             first_left.as_ref().and_then(|left| self.source.most_alike((&names[0], left), &gone));
-        let old = from.map(|at| gone[at].clone());
         let mut before =
-            old.as_ref().and_then(|(path, before)| self.source.apart(path, Some(before.clone())));
+            old.and_then(|(path, before)| self.source.apart(path, Some(before.clone())));
         // From what was there before the turn to what it left, name by name: what others did is between them.
         let mut deeds = Vec::new();
         for name in names {
@@ -105,7 +103,7 @@ impl Revert<'_> {
         } else {
             Err(Clash::Unheld)
         };
-        let taken = taken.and_then(|(wanted, is_marked)| match (wanted, &old) {
+        let taken = taken.and_then(|(wanted, is_marked)| match (wanted, old) {
             (Some(wanted), Some(_)) => {
                 Ok((self.source.apart(new, Some(wanted)).ok_or(Clash::Unheld)?, is_marked))
             }
@@ -113,13 +111,13 @@ impl Revert<'_> {
         });
         match taken {
             Ok((wanted, is_marked)) => {
-                set(outcomes, &old?.0, Ok(Some(wanted)), is_marked);
-                set(outcomes, new, Ok(None), false);
+                set(outcomes, &old?.0, Ok((Some(wanted), is_marked)));
+                set(outcomes, new, Ok((None, false)));
             }
             // Both stay, or there would be two of it.
             Err(clash) => {
-                for path in old.iter().map(|(path, _)| path).chain([new]) {
-                    set(outcomes, path, Err(Stays::Clash(clash)), false);
+                for path in old.map(|(path, _)| path).into_iter().chain([new]) {
+                    set(outcomes, path, Err(Stays::Clash(clash)));
                 }
             }
         }
@@ -148,8 +146,8 @@ impl Revert<'_> {
                 .filter(|(old, _)| outcomes.get(old).is_some_and(|it| it.wanted.is_ok()))
                 .cloned()
                 .collect();
-            let Some(at) = self.source.most_alike((&new, &after), &from) else { continue };
-            let (old, before) = &from[at];
+            let found = self.source.most_alike((&new, &after), &from);
+            let Some((old, before)) = found else { continue };
             let now = outcomes[&new].now.map(VersionEntry::here);
             let sides = [&Some(after), &now, &Some(before.clone())];
             let merged = self.source.three(&new, sides, self.markers);
@@ -158,11 +156,11 @@ impl Revert<'_> {
             });
             match merged {
                 Ok((wanted, is_marked)) => {
-                    set(outcomes, old, Ok(Some(wanted)), is_marked);
-                    set(outcomes, &new, Ok(None), false);
+                    set(outcomes, old, Ok((Some(wanted), is_marked)));
+                    set(outcomes, &new, Ok((None, false)));
                 }
                 // Both stay, or there would be two of it.
-                Err(clash) => set(outcomes, old, Err(Stays::Clash(clash)), false),
+                Err(clash) => set(outcomes, old, Err(Stays::Clash(clash))),
             }
         }
     }
@@ -205,7 +203,8 @@ impl Revert<'_> {
         let found = || {
             let new = new_files(others);
             let equal = || self.equal_of(&old, &after, &new).filter(|_| before.is_none());
-            self.most_alike_of(&old, &after, &new).or_else(equal)
+            let alike = self.source.most_alike((&old, &after), &new);
+            alike.map(|(path, _)| path.clone()).or_else(equal)
         };
         let path = renamed.map(|(path, _)| path).or_else(found)?;
         let other = others.get(&path).filter(|_| !outcomes.contains_key(&path))?;
@@ -216,14 +215,14 @@ impl Revert<'_> {
         let after = self.source.apart(&old, Some(after));
         let own = before.is_none().then(|| self.own_rename(&after, outcomes)).flatten();
         let sides = [&after, &Some(here), &before];
-        let (wanted, is_marked) = match (&before, by) {
+        let wanted = match (&before, by) {
             // Where it was before the turn, and where it is now, are two other places.
-            _ if own.is_some() || is_over_another => (Err(Stays::Renamed(by)), false),
+            _ if own.is_some() || is_over_another => Err(Stays::Renamed(by)),
             // What the turn made may have been copied: another name of it is not the turn's.
-            (None, None) => (Err(Stays::Renamed(None)), false),
+            (None, None) => Err(Stays::Renamed(None)),
             _ => match self.source.three(&old, sides, self.markers) {
-                Ok((wanted, is_marked)) => (Ok(wanted), is_marked),
-                Err(clash) if by.is_some() => (Err(Stays::Clash(clash)), false),
+                Ok(merged) => Ok(merged),
+                Err(clash) if by.is_some() => Err(Stays::Clash(clash)),
                 // It may be another file.
                 Err(_) => return None,
             },
@@ -231,18 +230,8 @@ impl Revert<'_> {
         outcomes.remove(&old);
         outcomes.retain(|path, _| Some(path) != own.as_ref());
         let deeds = vec![Deed { before, after }];
-        outcomes.insert(path, PathOutcome { deeds, now: Some(now), wanted, is_marked });
+        outcomes.insert(path, PathOutcome { deeds, now: Some(now), wanted });
         Some(())
-    }
-
-    fn most_alike_of(
-        &self,
-        old: &RelPath,
-        after: &VersionEntry,
-        new: &[(RelPath, VersionEntry)],
-    ) -> Option<RelPath> {
-        let at = self.source.most_alike((old, after), new)?;
-        Some(new[at].0.clone())
     }
 
     /// The only one of some files that is the same. It may be so by chance.
@@ -268,16 +257,9 @@ impl Revert<'_> {
         outcomes: &BTreeMap<RelPath, PathOutcome>,
     ) -> Option<RelPath> {
         let after = after.as_ref()?;
-        let from = outcomes.iter().filter_map(|(path, outcome)| match &outcome.deeds[..] {
-            [Deed { before: Some(before), after: None }] if outcome.now.is_none() => {
-                Some((path.clone(), before.clone()))
-            }
-            _ => None,
-        });
-        let mut from: Vec<(RelPath, VersionEntry)> = from.collect();
-        let (first, _) = from.first()?.clone();
-        let at = self.source.most_alike((&first, after), &from)?;
-        Some(from.swap_remove(at).0)
+        let from = gone_files(outcomes);
+        let (first, _) = from.first()?;
+        self.source.most_alike((first, after), &from).map(|(path, _)| path.clone())
     }
 
     /// Where later calls have renamed a file to, and the last of them.
@@ -339,11 +321,9 @@ struct LostFile {
 fn set(
     outcomes: &mut BTreeMap<RelPath, PathOutcome>,
     path: &RelPath,
-    wanted: Result<Version, Stays>,
-    is_marked: bool,
+    wanted: Result<(Version, bool), Stays>,
 ) {
     if let Some(outcome) = outcomes.get_mut(path) {
         outcome.wanted = wanted;
-        outcome.is_marked = is_marked;
     }
 }

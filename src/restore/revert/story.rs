@@ -3,7 +3,7 @@
 
 use super::Revert;
 use crate::{
-    attribution::{Doer, LoggedCall, PathSide, SeenCheckpoint, Sight},
+    attribution::{Caller, Doer, PathSide, SeenCheckpoint, Sight},
     error::Result,
     model::{Checkpoint, Reason, RelPath},
     plan::{ByPath, Change},
@@ -74,7 +74,7 @@ enum SeenEvent<'e> {
 
 impl Revert<'_> {
     /// The first checkpoint that was taken after a call began.
-    pub(super) fn first_look_after(&self, call: &LoggedCall) -> Option<SeenCheckpoint> {
+    pub(super) fn first_look_after(&self, call: &Caller) -> Option<SeenCheckpoint> {
         let mut looks = self.since.iter().map(|checkpoint| self.log.look(checkpoint));
         let since = call.done.unwrap_or(call.began);
         looks.find(|look| look.order > since)
@@ -86,8 +86,7 @@ impl Revert<'_> {
         let then = entry_at(self.restore.project, self.then, path, self.side)?;
         let here = then.map(VersionEntry::held);
         let mut teller = PathDeedsBuilder { story: PathDeeds::default(), here, is_deed: false };
-        let unseen: Vec<&LoggedCall> =
-            self.log.unseen().filter(|call| call.reaches(path)).collect();
+        let unseen: Vec<&Caller> = self.log.unseen().filter(|call| call.reaches(path)).collect();
         let after: Vec<Option<SeenCheckpoint>> =
             unseen.iter().map(|call| self.first_look_after(call)).collect();
         for event in self.events(path, &after) {
@@ -115,7 +114,7 @@ impl Revert<'_> {
     /// Whether a restore has put back what was there before the turn, and none since what the turn made.
     fn is_taken_back(&self, path: &RelPath, deeds: &[Deed]) -> bool {
         let Some((first, last)) = deeds.first().zip(deeds.last()) else { return false };
-        let sights = self.log.sights.get(path).map(Vec::as_slice).unwrap_or_default();
+        let sights = self.log.seen_at(path);
         let since = sights.iter().rposition(|sight| sight.by == Doer::Turn).map_or(0, |at| at + 1);
         let is = |a: &Version, b: &Version| self.source.is_same(path, a, b);
         let mut was_taken_back = false;
@@ -147,7 +146,7 @@ impl Revert<'_> {
 
     /// What was seen at a path until its turn was over, oldest first.
     fn events(&self, path: &RelPath, after: &[Option<SeenCheckpoint>]) -> Vec<SeenEvent<'_>> {
-        let sights = self.log.sights.get(path).map(Vec::as_slice).unwrap_or_default();
+        let sights = self.log.seen_at(path);
         let last = sights.iter().rev().find(|sight| sight.by == Doer::Turn);
         let ends = after.iter().flatten().map(|look| look.order);
         let end = last.map(|sight| sight.order).into_iter().chain(ends).max();
@@ -204,8 +203,7 @@ impl Revert<'_> {
         if is_after_unseen && (self.log.tells || !look.is_of_session) {
             teller.story.is_unknown = true;
         }
-        let is_in_call =
-            self.log.calls.iter().any(|call| call.is_during(&look) && call.reaches(path));
+        let is_in_call = self.log.calls().any(|call| call.is_during(&look) && call.reaches(path));
         if is_after_unseen {
             teller.turn(there);
         } else if !is_in_call {
@@ -224,7 +222,7 @@ impl Revert<'_> {
     ) -> bool {
         let is_placed =
             self.log.is_before_call(checkpoint) || checkpoint.cause.reason == Reason::BeforeRestore;
-        let sights = self.log.sights.get(path).map(Vec::as_slice).unwrap_or_default();
+        let sights = self.log.seen_at(path);
         let is_next = |sight: &&Sight| sight.by == Doer::Turn && sight.order >= look.order;
         let next = sights.iter().find(is_next).filter(|_| !is_placed);
         next.is_some_and(|it| self.source.is_same(path, there, &VersionEntry::seen(&it.there)))

@@ -275,6 +275,10 @@ impl Store for CopyStore {
         self.objects.open(&content.id)
     }
 
+    fn put_beside(&mut self, contents: BTreeMap<ContentId, Vec<u8>>) {
+        self.objects.put_beside(contents);
+    }
+
     fn repair(&self) -> Result<Vec<String>> {
         if !self.state.dir().is_dir() {
             return Ok(Vec::new());

@@ -486,11 +486,15 @@ impl Store for GitStore {
     fn open(&self, content: &Content) -> Result<Box<dyn Read>> {
         let id = &content.id;
         match content.place {
-            Storage::Private => self.objects.open(id),
+            Storage::Private => self.copies.open(content),
             Storage::Store => {
                 self.read_from_any(id, |repo| stream::open(repo, id), || self.copies.open(content))
             }
         }
+    }
+
+    fn put_beside(&mut self, contents: BTreeMap<ContentId, Vec<u8>>) {
+        self.copies.put_beside(contents);
     }
 
     fn forget(&self, ids: &[CheckpointId]) -> Result<usize> {

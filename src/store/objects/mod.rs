@@ -13,7 +13,7 @@ mod packs;
 mod rewrite;
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
     fs::{self, File},
     io::{self, Cursor, Read},
     os::unix::fs::MetadataExt,
@@ -45,6 +45,8 @@ pub struct Objects {
     dir: PathBuf,
     /// The packs that were listed last; clones share them.
     packs: Arc<Mutex<Option<Packs>>>,
+    /// Contents that only this value has: they can be opened, and pass for missing in any other way.
+    beside: BTreeMap<ContentId, Arc<[u8]>>,
 }
 
 /// A shared lock that prevents objects from being deleted. Hold it until the record that names them
@@ -65,7 +67,12 @@ pub type Taken = io::Result<(ContentId, u64)>;
 impl Objects {
     /// The objects in `dir`, which need not exist yet.
     pub fn new(dir: PathBuf) -> Self {
-        Self { dir, packs: Arc::default() }
+        Self { dir, packs: Arc::default(), beside: BTreeMap::new() }
+    }
+
+    /// Adds contents that can be opened and are not stored.
+    pub fn put_beside(&mut self, contents: BTreeMap<ContentId, Vec<u8>>) {
+        self.beside.extend(contents.into_iter().map(|(id, bytes)| (id, bytes.into())));
     }
 
     /// Starts a batch. Waits until `deadline` for a process that deletes objects.
@@ -117,6 +124,9 @@ impl Objects {
 
     /// Opens an object. Reading to the end fails if the content does not match the id.
     pub fn open(&self, id: &ContentId) -> Result<Box<dyn Read>> {
+        if let Some(bytes) = self.beside.get(id) {
+            return Ok(Box::new(Cursor::new(Arc::clone(bytes))));
+        }
         let packed = |packs: &Packs| {
             let bytes = packs.read(id)?;
             Ok(bytes.map(|bytes| Box::new(Cursor::new(bytes)) as Box<dyn Read>))

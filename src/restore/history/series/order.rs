@@ -113,7 +113,7 @@ pub(super) fn clash(
             };
         }
         for path in part.files.keys().filter(|path| there.contains(path)) {
-            let mut above = std::iter::successors(path.parent(), RelPath::parent);
+            let mut above = path.above();
             let above = above.find(|above| there.contains(above));
             let mut below = there.range::<&RelPath, _>(path..).skip(1);
             let below = below.next().filter(|below| below.is_within(path));
