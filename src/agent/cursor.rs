@@ -5,8 +5,6 @@
 //! and not enforced before a tool, so it is not used. Whether `{}` is no opinion is unverified;
 //! "allow" might skip the user's prompt. Headless runs fire neither the prompt nor the stop hook.
 
-use std::path::PathBuf;
-
 use serde::Deserialize;
 use serde_json::json;
 
@@ -54,33 +52,12 @@ const READS: &[&str] = &["Read", "Grep", "Glob", "LS", "WebSearch", "WebFetch", 
 /// Maps a tool to what it wants. Hooks name paths `file_path`, transcripts `path`.
 fn intent(tool: &str, input: &Input) -> Intent {
     match tool {
-        "Write" => windows(input.write(&["file_path", "path"])),
-        "StrReplace" | "Edit" | "MultiEdit" | "Delete" => {
-            windows(input.edit(&["file_path", "path"]))
-        }
+        "Write" => input.write(&["file_path", "path"]),
+        "StrReplace" | "Edit" | "MultiEdit" | "Delete" => input.edit(&["file_path", "path"]),
         "ApplyPatch" => input.patch(&["patch", "input"]),
         "Shell" => input.run(&["command"], Language::Shell),
         _ if READS.contains(&tool) => Intent::Read,
         _ => tool.strip_prefix("MCP:").map_or(Intent::Unknown, |name| mcp::intent(name, input)),
-    }
-}
-
-/// Undoes `/c:/…`, as paths may come on Windows.
-fn windows(intent: Intent) -> Intent {
-    let fix = |paths: Vec<PathBuf>| paths.into_iter().map(without_slash).collect();
-    match intent {
-        Intent::Write(paths) if cfg!(windows) => Intent::Write(fix(paths)),
-        Intent::Edit(paths) if cfg!(windows) => Intent::Edit(fix(paths)),
-        other => other,
-    }
-}
-
-fn without_slash(path: PathBuf) -> PathBuf {
-    match path.to_str().map(str::as_bytes) {
-        Some([b'/', drive, b':', b'/', ..]) if drive.is_ascii_alphabetic() => {
-            PathBuf::from(&path.to_str().expect("it was text a line above")[1..])
-        }
-        _ => path,
     }
 }
 
@@ -133,16 +110,5 @@ impl CursorPayload {
             input,
             ..Heard::default()
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_windows_path_loses_its_slash() {
-        assert_eq!(without_slash("/c:/a/b".into()), PathBuf::from("c:/a/b"));
-        assert_eq!(without_slash("/cd/a".into()), PathBuf::from("/cd/a"));
     }
 }
