@@ -127,6 +127,7 @@ fn key(hooks: &Path, entry: &HookEntry) -> String {
     format!("{}:{}:{group}:{index}", hooks.display(), snake(&entry.event))
 }
 
+/// Reads a text as TOML.
 pub(super) fn table(text: &str) -> Result<toml::Table, JsonError> {
     text.parse().map_err(|err: toml::de::Error| {
         let at = err.span().map_or(0, |span| span.start);
