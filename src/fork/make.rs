@@ -15,8 +15,8 @@ use crate::{
     forked::ForkEntry,
     fs::Dir,
     model::{
-        Checkpoint, CheckpointId, Content, Kind, Manifest, RelPath, Root, RootKind, ScanScope,
-        SkipReason, Skipped,
+        Cause, Checkpoint, CheckpointId, Content, Kind, Manifest, RelPath, Root, RootKind,
+        ScanScope, SkipReason, Skipped,
     },
     plan::Picked,
     process::Process,
@@ -184,7 +184,8 @@ pub(super) fn hold(process: &Process<'_>, dir: &Path, why: &str) -> Result<Check
             "name a directory that is in no repository",
         ));
     }
-    project.hold(process, why, false)
+    let saved = project.hold(process, Cause::asked(Some(why.to_owned())), false)?;
+    Ok(saved.checkpoint)
 }
 
 /// Makes the directory with the permissions of the project's.
