@@ -165,14 +165,6 @@ impl Patch {
         shown
     }
 
-    /// How many lines go with a hunk, and how many come.
-    pub fn counted(&self, hunk: usize) -> super::LineCounts {
-        let replaced = self.hunks[hunk].present();
-        let sum =
-            |each: &dyn Fn(&Replaced) -> usize| replaced.iter().map(each).sum::<usize>() as u64;
-        super::LineCounts { added: sum(&|it| it.new.len()), removed: sum(&|it| it.old.len()) }
-    }
-
     /// A hunk as it is edited: raw bytes, whatever they are.
     pub fn text(&self, hunk: usize) -> Vec<u8> {
         let mut text = self.header(hunk).into_bytes();
