@@ -47,7 +47,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ExplainArgs) -> Result<Exit>
     let line = command_line(&args.command)?;
     let here = process.cwd.clone().unwrap_or_else(|| PathBuf::from("/"));
     let cwd = args.cwd.as_ref().map_or_else(|| here.clone(), |dir| here.join(dir));
-    let home = process.var("HOME").map(PathBuf::from);
+    let home = process.home();
     let foreseen = foresee(process, line, cwd);
     if args.json {
         let value = as_json(&foreseen);

@@ -72,7 +72,7 @@ fn project_at(process: &Process<'_>, path: &Path) -> Result<Project> {
     let state = settings::state(process, Some(path))?;
     let settings = settings::load(process, Some(path)).settings;
     let store = store::open(&root, &state, settings.store)?;
-    let home = process.var("HOME").map(PathBuf::from);
+    let home = process.home();
     let (scope, cwd) = (ScanScope::Whole, real_cwd(process));
     Ok(Project { root, scope, settings, state, store, home, cwd, is_gone: false })
 }

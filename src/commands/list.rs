@@ -499,7 +499,7 @@ struct RootSection {
 }
 
 fn everywhere(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
-    let home = process.var("HOME").map(PathBuf::from);
+    let home = process.home();
     let mut parts = Vec::new();
     let state = settings::state(process, None)?;
     let uses = ledger::uses(&state);

@@ -39,17 +39,38 @@ mod state_check;
 mod stats;
 mod steps;
 
-use std::{borrow::Cow, ffi::OsStr, path::Path};
+use std::{
+    borrow::Cow,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
 
 use crate::{
     error::{Error, Result},
+    fs::PathResolver,
+    model::{Root, ScanScope},
     process::Process,
+    reach::{Surroundings, root_around},
+    state::StateDir,
     ui,
 };
 
 pub(crate) use crate::project::{Project, TurnRow, rows};
+
+/// The root around a path.
+fn root_at(process: &Process<'_>, state: &StateDir, path: &Path) -> Option<(Root, ScanScope)> {
+    let (home, real) = (process.home(), PathResolver::default());
+    root_around(path, &Surroundings { home: home.as_deref(), state, real: &real })
+}
+
+/// The root around the current directory.
+fn root_here(process: &Process<'_>) -> Option<PathBuf> {
+    let state = crate::config::state(process, None).ok()?;
+    let (root, _) = root_at(process, &state, process.cwd.as_deref()?)?;
+    Some(root.path().to_owned())
+}
 
 /// Parses the arguments of one subcommand, without building the parsers of the others.
 ///

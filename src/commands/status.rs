@@ -12,18 +12,17 @@ use serde_json::{Value, json};
 use super::{
     Project,
     inactive_hooks::{Silent, silent, title},
-    print_json, print_text,
+    print_json, print_text, root_at,
     rows::skipped_json,
 };
 use crate::{
     error::Result,
-    fs::{PathResolver, own_bytes},
+    fs::own_bytes,
     journal::{self, JournalLine, LineKind},
     ledger,
     maintenance::{self, Disk, MaintenanceReport, MaintenanceState, RootInventory},
     model::{Checkpoint, CheckpointId, ScanScope, Settings, Skipped},
     process::{Exit, Process},
-    reach::{Surroundings, root_around},
     snapshot,
     state::StateDir,
     store::{RootStatus, Survey, Unreadable, record, usage::UsageIndex},
@@ -500,13 +499,7 @@ fn found(
     project: &Project,
     path: &Path,
 ) -> Option<(&'static str, Option<String>, ScanScope)> {
-    let home = process.var("HOME").map(PathBuf::from);
-    let surroundings = Surroundings {
-        home: home.as_deref(),
-        state: &project.state,
-        real: &PathResolver::default(),
-    };
-    let (root, scope) = root_around(path, &surroundings)?;
+    let (root, scope) = root_at(process, &project.state, path)?;
     let settings = crate::config::load(process, Some(path)).settings;
     let (kind, why) = match snapshot::open_store(&root, &project.state, &settings) {
         Ok(store) => {

@@ -70,7 +70,7 @@ impl<'h, 'p> EventSite<'h, 'p> {
     ) -> Self {
         let cwd = working_directory(&real, process, context);
         let loaded = config::load_by(process, Some(&cwd), &real);
-        let home = process.var("HOME").map(PathBuf::from);
+        let home = process.home();
         Self { process, dialect, context, cwd, loaded, home, real }
     }
 

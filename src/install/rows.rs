@@ -98,7 +98,7 @@ impl SettingsBase {
             let dir = PathBuf::from(process.var(name)?);
             dir.is_absolute().then(|| dir.join(below))
         });
-        let home = || Some(PathBuf::from(process.var("HOME")?).join(self.dir));
+        let home = || Some(process.home()?.join(self.dir));
         told.or_else(home).filter(|dir| dir.is_absolute())
     }
 }
@@ -153,7 +153,7 @@ impl InstallRow {
 
     /// The directories in which each JSON file is the user's.
     pub(super) fn each_dirs(&self, process: &Process<'_>) -> impl Iterator<Item = PathBuf> {
-        let home = process.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        let home = process.home().filter(|home| home.is_absolute());
         self.each.iter().filter_map(move |file| Some(home.as_ref()?.join(file.path)))
     }
 

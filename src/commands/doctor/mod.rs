@@ -4,20 +4,12 @@
 mod agents;
 mod missed;
 
-use std::{
-    fs,
-    os::unix::fs::MetadataExt,
-    path::{Path, PathBuf},
-};
+use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use super::{
-    Project,
-    install::{project, running},
-    print_json, print_text,
-};
+use super::{Project, install::running, print_json, print_text, root_here};
 use crate::{
     config,
     error::Result,
@@ -77,9 +69,9 @@ pub(crate) fn run(process: &mut Process<'_>, args: &DoctorArgs) -> Result<Exit> 
 
 fn examine(process: &Process<'_>) -> Result<Vec<CheckResult>> {
     let state = config::state(process, None)?;
-    let root = project(process);
+    let root = root_here(process);
     let settings = config::load(process, root.as_deref()).settings;
-    let home = process.var("HOME").map(PathBuf::from);
+    let home = process.home();
     let project = Project::open(process, None).ok();
     let visit = Visit {
         process,

@@ -198,7 +198,7 @@ fn place(process: &Process<'_>, by: &By) -> Option<PathBuf> {
         let name = Some(&by.session.0).filter(|name| name.bytes().all(is_plain))?;
         let home = match process.var("COPILOT_HOME") {
             Some(home) => PathBuf::from(home),
-            None => PathBuf::from(process.var("HOME")?).join(".copilot"),
+            None => process.home()?.join(".copilot"),
         };
         Some(home.join("session-state").join(name).join("events.jsonl"))
     };
