@@ -60,13 +60,11 @@ pub(crate) fn run(process: &mut Process<'_>, args: &CreateArgs) -> Result<Exit> 
 fn warn_of(process: &mut Process<'_>, checkpoint: &Checkpoint) {
     let matters = checkpoint.skipped.iter().filter(|skipped| skipped.reason.matters());
     let lines = ui::left_out(&matters.cloned().collect::<Vec<_>>());
-    for line in lines.iter().take(NAMED_MAX) {
+    let more = |more| {
+        let (more, id) = (ui::number(more), checkpoint.id);
+        format!("{more} more; `beforehand show {id} --json` names them all")
+    };
+    for line in ui::at_most(lines, NAMED_MAX, more) {
         say(process, &format!("warning: not held: {line}"));
-    }
-    let more = lines.len().saturating_sub(NAMED_MAX);
-    if more > 0 {
-        let (more, id) = (ui::number(more as u64), checkpoint.id);
-        let all = format!("`beforehand show {id} --json` names them all");
-        say(process, &format!("warning: not held: {more} more; {all}"));
     }
 }

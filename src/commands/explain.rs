@@ -157,10 +157,7 @@ fn not_held(reach: &Reach, left_out: &[Skipped]) -> String {
     if out.is_empty() {
         out = left_out.to_vec();
     }
-    let mut lines = ui::left_out(&out);
-    let more = lines.len().saturating_sub(LINES_MAX);
-    lines.truncate(LINES_MAX);
-    lines.extend((more > 0).then(|| format!("{more} more")));
+    let lines = ui::at_most(ui::left_out(&out), LINES_MAX, |more| format!("{more} more"));
     lines.iter().fold(String::new(), |text, line| text + "but not:    " + line + "\n")
 }
 

@@ -251,11 +251,7 @@ fn head_words(head: &Head) -> String {
 }
 
 fn not_held(checkpoint: &Checkpoint) -> Vec<String> {
-    let mut lines = ui::left_out(&checkpoint.skipped);
-    let more = lines.len().saturating_sub(SKIPPED_SHOWN_MAX);
-    if more > 0 {
-        lines.truncate(SKIPPED_SHOWN_MAX);
-        lines.push(format!("and {} more; --json names them all", ui::number(more as u64)));
-    }
-    lines
+    ui::at_most(ui::left_out(&checkpoint.skipped), SKIPPED_SHOWN_MAX, |more| {
+        format!("and {} more; --json names them all", ui::number(more))
+    })
 }

@@ -183,13 +183,9 @@ impl Status {
     fn left_out_words(&self) -> String {
         const SHOWN_MAX: usize = 5;
         let lines = self.places.first().map(|here| ui::left_out(&here.left_out));
-        let lines = lines.unwrap_or_default();
-        let shown = lines.iter().take(SHOWN_MAX).map(|line| format!("not held: {line}\n"));
-        let mut text: String = shown.collect();
-        if lines.len() > SHOWN_MAX {
-            text.push_str("not held: more; beforehand show latest names it\n");
-        }
-        text
+        let more = |_| "more; beforehand show latest names it".to_owned();
+        let shown = ui::at_most(lines.unwrap_or_default(), SHOWN_MAX, more);
+        shown.iter().map(|line| format!("not held: {line}\n")).collect()
     }
 
     /// What keeps checkpoints from being taken, once for each directory, and what to do.

@@ -177,15 +177,14 @@ impl ForkWish<'_> {
             let id = checkpoint.id.short();
             say(process, &format!("warning: checkpoint {id} is partial, and so is the fork"));
         }
-        let lines = ui::left_out(&plan.missing);
-        for line in lines.iter().take(NAMED_MAX) {
-            say(process, &format!("note: missing, because it was not held: {line}"));
-        }
-        let more = lines.len().saturating_sub(NAMED_MAX);
-        if more > 0 {
-            let more = ui::number(more as u64);
-            let id = checkpoint.id.short();
-            say(process, &format!("note: missing: {more} more; `beforehand show {id}` names them"));
+        let missing = ui::left_out(&plan.missing).into_iter();
+        let missing = missing.map(|line| format!("missing, because it was not held: {line}"));
+        let more = |more| {
+            let (more, id) = (ui::number(more), checkpoint.id.short());
+            format!("missing: {more} more; `beforehand show {id}` names them")
+        };
+        for line in ui::at_most(missing.collect(), NAMED_MAX, more) {
+            say(process, &format!("note: {line}"));
         }
         for id in &plan.damaged {
             let id = id.short();

@@ -55,10 +55,9 @@ impl<'a> PlannedRestore<'a> {
         let line = |it: &StaysInFork| {
             format!("stays in the fork: {}: {}", ui::escape(it.path.as_bytes()), it.why.words())
         };
-        let mut lines: Vec<String> = stays.iter().take(NAMED_MAX).map(line).collect();
-        if let Some(more @ 1..) = stays.len().checked_sub(NAMED_MAX) {
-            lines.push(format!("stays in the fork: {} more", ui::number(more as u64)));
-        }
+        let mut lines = ui::at_most(stays.iter().map(line).collect(), NAMED_MAX, |more| {
+            format!("stays in the fork: {} more", ui::number(more))
+        });
         for repository in brings.commits() {
             lines.extend(commit_lines(brings, &repository));
         }
