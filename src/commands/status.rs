@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 
 use super::{
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     error::Result,
     fs::own_bytes,
-    journal::{self, JournalLine, LineKind},
+    journal::{self, JournalLine, TROUBLE_DAYS},
     ledger,
     maintenance::{self, Disk, MaintenanceReport, MaintenanceState, RootInventory},
     model::{Checkpoint, CheckpointId, ScanScope, Settings, Skipped},
@@ -28,9 +28,6 @@ use crate::{
     store::{RootStatus, Survey, Unreadable, record, usage::UsageIndex},
     ui::{self, Clock, Column, Cut, Style, Table},
 };
-
-/// How far back trouble is worth a word.
-const TROUBLE_DAYS: i64 = 7;
 
 /// Show what is protected, and how much room that takes.
 ///
@@ -124,9 +121,7 @@ impl Status {
         let was_called = !ledger::uses(&project.state).is_empty();
         let places =
             places.map(|place| place.listen(process, &project.state, was_called)).collect();
-        let since = process.now - TimeDelta::days(TROUBLE_DAYS);
-        let mut lines = journal::read(&project.state);
-        lines.retain(|line| line.kind == LineKind::Trouble && line.at > since);
+        let mut lines = journal::recent_trouble(&project.state, process.now);
         Ok(Self {
             places,
             total: own_bytes(project.state.dir()),

@@ -6,7 +6,6 @@ mod missed;
 
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
-use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::{Project, install::running, print_json, print_text, root_here};
@@ -15,16 +14,13 @@ use crate::{
     error::Result,
     fs::space,
     install::{ROWS, ours_of},
-    journal::{self, LineKind},
+    journal,
     model::Settings,
     process::{Exit, Process},
     state::StateDir,
     ui::{self, Clock, Paint, Style},
 };
 use agents::Visit;
-
-/// How far back trouble is worth a word.
-const TROUBLE_DAYS: i64 = 7;
 
 /// Look whether beforehand is called by your agents, and can save what they are about to change.
 ///
@@ -134,9 +130,7 @@ fn store(state: &StateDir, settings: &Settings, home: Option<&Path>) -> CheckRes
 
 /// The last trouble of the hook.
 fn trouble(process: &Process<'_>, state: &StateDir) -> Option<CheckResult> {
-    let since = process.now - TimeDelta::days(TROUBLE_DAYS);
-    let is_recent = |line: &journal::JournalLine| line.kind == LineKind::Trouble && line.at > since;
-    let last = journal::read(state).into_iter().rfind(is_recent)?;
+    let last = journal::recent_trouble(state, process.now).pop()?;
     let when = Clock::local(process.now).when(last.at);
     let message = format!("{when}: {}", ui::escape(last.text.as_bytes()));
     Some(CheckResult { name: "last trouble".to_owned(), health: Health::Note, message, hint: None })
