@@ -7,13 +7,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
 use super::{
     Project, TurnRow,
     compare::{Comparison, Counts},
-    known_roots, origin, print_json, print_table, print_text, rows,
+    json_time, known_roots, origin, print_json, print_table, print_text, rows,
     rows::skipped_json,
     rows::{CheckpointLabel, agent_name},
     say,
@@ -412,7 +411,7 @@ fn checkpoint_json(label: &CheckpointLabel<'_>, root: &str, number: &Value) -> V
     json!({
         "id": checkpoint.id.to_string(),
         "number": number,
-        "time": checkpoint.taken_at.to_rfc3339_opts(SecondsFormat::Secs, true),
+        "time": json_time(checkpoint.taken_at),
         "agent": label.by.map(|by| agent_name(by.agent)),
         "session": label.by.map(|by| &by.session.0),
         "turn": label.by.and_then(|by| Some(&by.turn.as_ref()?.0)),

@@ -45,6 +45,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::Value;
 
 use crate::{
@@ -106,6 +107,11 @@ pub(crate) fn print_json(process: &mut Process<'_>, view: &str, body: Value) -> 
     };
     let text = serde_json::to_string_pretty(&document).expect("a JSON value always serializes");
     print(process, &format!("{}\n", ui::escape_json(&text)))
+}
+
+/// A moment, for scripts.
+fn json_time(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
 /// The same object, with the name of its view and its version first.

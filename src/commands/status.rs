@@ -6,13 +6,13 @@ use std::{
     time::Duration,
 };
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use super::{
     Project,
     inactive_hooks::{Silent, silent, title},
-    print_json, print_text, root_at,
+    json_time, print_json, print_text, root_at,
     rows::skipped_json,
 };
 use crate::{
@@ -283,13 +283,12 @@ impl Status {
 
     fn json(&self, project: &Project) -> Value {
         let settings = &project.settings;
-        let trouble = self
-            .trouble
-            .as_ref()
-            .map(|line| json!({ "time": moment(line.at), "root": line.root, "text": line.text }));
+        let trouble = self.trouble.as_ref().map(
+            |line| json!({ "time": json_time(line.at), "root": line.root, "text": line.text }),
+        );
         let prune = self.last_prune.as_ref().map(|(at, report)| {
             json!({
-                "time": moment(*at),
+                "time": json_time(*at),
                 "dropped": report.dropped,
                 "freed": report.freed,
                 "forgotten_roots": report.orphans,
@@ -468,7 +467,7 @@ impl RootRow {
             "store": self.kind,
             "store_reason": self.why,
             "checkpoints": self.checkpoints,
-            "last": self.last.map(moment),
+            "last": self.last.map(json_time),
             "size": self.size,
             "standing": standing,
             "protected": self.standing == RootStatus::Live && self.unprotected.is_none(),
@@ -542,8 +541,4 @@ fn forgotten_in(
     let gone = (holding.standing == RootStatus::Gone && wanted)
         .then(|| memory.gone_for(&holding.name).unwrap_or_default())?;
     Some(holding.settings.retention.saturating_sub(gone))
-}
-
-fn moment(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }

@@ -5,11 +5,10 @@ mod keep;
 
 use std::path::{Path, PathBuf};
 
-use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
 use super::{
-    Project, error_text, origin, print_json, print_text,
+    Project, error_text, json_time, origin, print_json, print_text,
     restore::conversation::{self, Talk},
     rows,
     rows::skipped_json,
@@ -366,7 +365,7 @@ fn as_json(fork: &ForkEntry) -> Value {
         "name": fork.dir.file_name().unwrap_or_default().to_string_lossy(),
         "dir": fork.dir.to_string_lossy(),
         "checkpoint": fork.of.to_string(),
-        "made_at": fork.at.to_rfc3339_opts(SecondsFormat::Secs, true),
+        "made_at": json_time(fork.at),
         "is_finished": fork.is_finished(),
         "is_there": fork.is_there(),
         "resume": fork.resume,
