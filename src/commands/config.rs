@@ -4,12 +4,12 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-use super::{print_json, print_text, root_here, say};
+use super::{print_json, print_text, root_here, say, table_text};
 use crate::{
     config::{self, SettingOrigin, SettingRow},
     error::Result,
     process::{Exit, Process},
-    ui::{self, Cell, Column, Cut, Paint, Style, Table},
+    ui::{self, Cell, Column, Cut, Paint, Table},
 };
 
 /// Show every setting, its value here, and where that comes from.
@@ -80,7 +80,7 @@ fn table(process: &Process<'_>, rows: &[SettingRow], home: Option<&Path>) -> Str
         let origin = Cell::new(&row.origin.words(home), Paint::Dim);
         table.row([row.key.into(), origin, Cell::new(&row.value.to_string(), paint)]);
     }
-    table.show(process.terminal.stdout_columns(), Style::stdout(process))
+    table_text(process, &table)
 }
 
 fn with_doc(row: &SettingRow, home: Option<&Path>) -> String {

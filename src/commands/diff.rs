@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{
     Project,
     compare::{Comparison, Differing},
-    print, print_json, restore, say,
+    print, print_json, restore, say, table_text,
 };
 use crate::{
     error::{Error, Result},
@@ -188,8 +188,7 @@ fn stat(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<()> {
         let name = ui::escape(&differing.name()).into_owned();
         table.row([name.into(), Cell::new(differing.word(), Paint::Dim), shown.into()]);
     }
-    let columns = process.terminal.stdout_columns();
-    let mut text = table.show(columns, Style::stdout(process));
+    let mut text = table_text(process, &table);
     text.push_str(&format!("{}  {sum}\n", counted(&comparison.found)));
     print(process, &text)
 }

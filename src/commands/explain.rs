@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{print_json, print_text, rows::skipped_json};
+use super::{print_json, print_text, rows::skipped_json, table_text};
 use crate::{
     agent,
     error::{Error, Result},
@@ -18,7 +18,7 @@ use crate::{
         ScanScope, SessionId, Simple, Skipped, Target, TargetAction, ToolCall, Verdict,
     },
     process::{Exit, Process},
-    ui::{self, Cell, Column, Cut, Paint, Style, Table},
+    ui::{self, Cell, Column, Cut, Paint, Table},
 };
 
 /// Say what a command line could do to files, without running it.
@@ -128,7 +128,7 @@ fn table(process: &Process<'_>, finding: &Finding) -> String {
             table.row(["".into(), "".into(), target_words(target).into(), "".into()]);
         }
     }
-    table.show(process.terminal.stdout_columns(), Style::stdout(process))
+    table_text(process, &table)
 }
 
 fn target_words(target: &Target) -> String {

@@ -17,7 +17,7 @@ use super::{
     rows::{CheckpointLabel, agent_name},
     say,
     stats::Stats,
-    steps,
+    steps, table_text,
 };
 use crate::{
     attribution, config as settings,
@@ -28,7 +28,7 @@ use crate::{
     project::is_counted,
     restore::{FileHistory, step_numbers},
     snapshot,
-    ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
+    ui::{self, Cell, Clock, Column, Cut, Paint, Table},
 };
 
 /// Looking at the files as they are now must not make a list feel slow.
@@ -564,11 +564,8 @@ impl RootSection {
         }
         let gone = if self.known.gone { " — gone" } else { "" };
         let path = ui::path(&self.known.path, home);
-        let table = if process.terminal.stdout {
-            table.show(process.terminal.stdout_columns(), Style::stdout(process))
-        } else {
-            table.lines().1
-        };
+        let table =
+            if process.terminal.stdout { table_text(process, &table) } else { table.lines().1 };
         format!("{path}{gone}\n{table}")
     }
 }

@@ -157,13 +157,17 @@ pub(crate) fn print_table(
     table: &ui::Table,
 ) -> Result<()> {
     if process.terminal.stdout {
-        let table = table.show(process.terminal.stdout_columns(), ui::Style::stdout(process));
-        return print_text(process, &format!("{heading}{table}"));
+        return print_text(process, &format!("{heading}{}", table_text(process, table)));
     }
     // For a script a line is a row; what is around them is talk.
     let (titles, rows) = table.lines();
     say_text(process, &format!("{heading}{titles}"));
     print_text(process, &rows)
+}
+
+/// A table for stdout, as wide as the terminal if there is one.
+fn table_text(process: &Process<'_>, table: &ui::Table) -> String {
+    table.show(process.terminal.stdout_columns(), ui::Style::stdout(process))
 }
 
 /// Prints a message on stderr, and a line feed. In a terminal, breaks lines that are too wide for it. A message that

@@ -14,6 +14,7 @@ use super::{
     inactive_hooks::{Silent, silent, title},
     json_time, print_json, print_text, root_at,
     rows::skipped_json,
+    table_text,
 };
 use crate::{
     error::Result,
@@ -26,7 +27,7 @@ use crate::{
     snapshot,
     state::StateDir,
     store::{RootStatus, Survey, Unreadable, record, usage::UsageIndex},
-    ui::{self, Clock, Column, Cut, Style, Table},
+    ui::{self, Clock, Column, Cut, Table},
 };
 
 /// Show what is protected, and how much room that takes.
@@ -158,7 +159,7 @@ impl Status {
                 place.standing_words().into(),
             ]);
         }
-        let mut text = table.show(process.terminal.stdout_columns(), Style::stdout(process));
+        let mut text = table_text(process, &table);
         text.push('\n');
         text.push_str(&self.silent_words());
         text.extend(self.places.iter().map(|place| place.unread_words(home)));

@@ -15,7 +15,7 @@ use super::{
     what::FileQuery,
 };
 use crate::{
-    commands::json_time,
+    commands::{json_time, table_text},
     fs::{Dir, c_name},
     model::{Content, Kind},
     process::Process,
@@ -152,7 +152,7 @@ impl RootVersions {
                 self.note(version, now == Now::Is(n)).into(),
             ]);
         }
-        let mut text = table.show(process.terminal.stdout_columns(), Style::stdout(process));
+        let mut text = table_text(process, &table);
         let more = versions.len().saturating_sub(VERSIONS_MAX);
         if more > 0 {
             let more = ui::count(more as u64, "older version");
