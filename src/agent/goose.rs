@@ -9,8 +9,8 @@ use serde::Deserialize;
 use super::input::Input;
 use super::payload::Heard;
 use super::wire::{self, Text};
-use super::{Dialect, EventKind, Hearing, HookAnswer, payload, reply};
-use crate::model::{Agent, Decision, Intent, Language};
+use super::{Dialect, Hearing, HookAnswer, payload, reply};
+use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Goose.
 pub(super) const DIALECT: Dialect = Dialect {
@@ -22,17 +22,13 @@ pub(super) const DIALECT: Dialect = Dialect {
     keeps_shell: true,
     hear,
     intent,
-    answer,
+    answer: |kind, decision| reply::by_exit_code(kind, decision, HookAnswer::neutral()),
 };
 
 fn hear(payload: &[u8]) -> Hearing {
     let payload: GoosePayload = wire::read(payload)?;
     let kind = payload::kind(&payload.event, &payload.tool_name)?;
     Ok((kind, payload.heard()))
-}
-
-fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
-    reply::by_exit_code(kind, decision, HookAnswer::neutral())
 }
 
 /// Maps a tool to what it wants. Others come from extensions, which are MCP servers without a

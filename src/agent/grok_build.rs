@@ -9,8 +9,8 @@ use serde::Deserialize;
 use super::input::Input;
 use super::payload::Heard;
 use super::wire::{self, Text};
-use super::{Dialect, EventKind, Hearing, HookAnswer, claude_code, payload, reply};
-use crate::model::{Agent, Decision, Intent, Language};
+use super::{Dialect, Hearing, HookAnswer, claude_code, payload, reply};
+use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Grok Build.
 pub(super) const DIALECT: Dialect = Dialect {
@@ -22,17 +22,13 @@ pub(super) const DIALECT: Dialect = Dialect {
     keeps_shell: true,
     hear,
     intent,
-    answer,
+    answer: |kind, decision| reply::by_exit_code(kind, decision, HookAnswer::nothing()),
 };
 
 fn hear(payload: &[u8]) -> Hearing {
     let payload: GrokPayload = wire::read(payload)?;
     let kind = payload::kind(&payload.hook_event_name, &payload.tool_name)?;
     Ok((kind, payload.heard()))
-}
-
-fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
-    reply::by_exit_code(kind, decision, HookAnswer::nothing())
 }
 
 /// Maps a tool to what it wants: its own, or Claude Code's.

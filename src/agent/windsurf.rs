@@ -10,7 +10,7 @@ use super::input::Input;
 use super::payload::Heard;
 use super::wire::{self, Text};
 use super::{BadPayload, Dialect, EventKind, Hearing, HookAnswer, mcp, reply};
-use crate::model::{Agent, Decision, Intent, Language};
+use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Windsurf.
 pub(super) const DIALECT: Dialect = Dialect {
@@ -22,17 +22,13 @@ pub(super) const DIALECT: Dialect = Dialect {
     keeps_shell: true,
     hear,
     intent,
-    answer,
+    answer: |kind, decision| reply::by_exit_code(kind, decision, HookAnswer::nothing()),
 };
 
 fn hear(payload: &[u8]) -> Hearing {
     let payload: WindsurfPayload = wire::read(payload)?;
     let kind = payload.kind()?;
     Ok((kind, payload.heard()))
-}
-
-fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
-    reply::by_exit_code(kind, decision, HookAnswer::nothing())
 }
 
 /// Maps a tool, named after its hook, to what it wants.
