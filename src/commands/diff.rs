@@ -182,8 +182,7 @@ fn stat(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<()> {
     let mut sum = LineCounts::default();
     for differing in &comparison.found {
         let lines = lines(comparison, differing)?;
-        sum.added += lines.unwrap_or_default().added;
-        sum.removed += lines.unwrap_or_default().removed;
+        sum += lines.unwrap_or_default();
         let shown = lines.map_or_else(|| "no text".to_owned(), |lines| lines.to_string());
         let name = ui::escape(&differing.name()).into_owned();
         table.row([name.into(), Cell::new(differing.word(), Paint::Dim), shown.into()]);

@@ -12,7 +12,7 @@ pub use patch::{Patch, Unfit};
 use std::{
     collections::HashMap,
     fmt::{self, Write as _},
-    ops::Range,
+    ops::{AddAssign, Range},
     time::Instant,
 };
 
@@ -286,6 +286,13 @@ pub struct LineCounts {
     pub added: u64,
     /// Deleted lines.
     pub removed: u64,
+}
+
+impl AddAssign for LineCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.added += other.added;
+        self.removed += other.removed;
+    }
 }
 
 impl fmt::Display for LineCounts {

@@ -218,7 +218,7 @@ impl Model {
     pub fn new(title: &str, turns: &[PickerTurn]) -> Self {
         let turns: Vec<PickerTurn> = turns.iter().map(printable).collect();
         Self {
-            title: escape(title.as_bytes()).into_owned(),
+            title: printed(title),
             fitting: (0..turns.len()).collect(),
             count: turns.len(),
             steps: BTreeMap::new(),
@@ -483,7 +483,7 @@ impl Model {
     pub fn learn(&mut self, news: News) {
         match news {
             News::Did(turn, words) => {
-                self.known_of(turn).did = Some(escape(words.as_bytes()).into_owned());
+                self.known_of(turn).did = Some(printed(&words));
             }
             News::Begins(turn) => {
                 self.forget_others(turn);
@@ -494,8 +494,7 @@ impl Model {
             News::File(turn, text, lines) => {
                 let known = self.known_of(turn);
                 known.files += 1;
-                known.lines.added += lines.unwrap_or_default().added;
-                known.lines.removed += lines.unwrap_or_default().removed;
+                known.lines += lines.unwrap_or_default();
                 known.diff.add_diff(&text);
             }
             News::Ends(turn, more) => {
@@ -639,18 +638,14 @@ pub(super) fn printed(text: &str) -> String {
 }
 
 fn printable(turn: &PickerTurn) -> PickerTurn {
-    let shown = |text: &str| escape(text.as_bytes()).into_owned();
     PickerTurn {
-        number: turn.number,
-        id: shown(&turn.id),
-        when: shown(&turn.when),
-        who: shown(&turn.who),
-        prompt: turn.prompt.as_deref().map(shown),
-        trigger: shown(&turn.trigger),
-        badges: turn.badges.iter().map(|badge| shown(badge)).collect(),
-        with_conversation: turn.with_conversation,
-        is_turn: turn.is_turn,
-        step: turn.step,
+        id: printed(&turn.id),
+        when: printed(&turn.when),
+        who: printed(&turn.who),
+        prompt: turn.prompt.as_deref().map(printed),
+        trigger: printed(&turn.trigger),
+        badges: turn.badges.iter().map(|badge| printed(badge)).collect(),
+        ..*turn
     }
 }
 
