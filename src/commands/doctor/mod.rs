@@ -94,19 +94,14 @@ fn environment(process: &Process<'_>, settings: &Settings) -> Option<CheckResult
         (Health::Trouble, "beforehand is switched off here".to_owned())
     };
     let hint = Some("run `beforehand config` to see where that comes from".to_owned());
-    Some(CheckResult { name: "settings".to_owned(), health, message, hint })
+    Some(CheckResult::new("settings", health, message, hint))
 }
 
 /// Whether the state directory is private, can be written, and has room.
 fn store(state: &StateDir, settings: &Settings, home: Option<&Path>) -> CheckResult {
     let dir = state.dir();
     let shown = ui::path(dir, home).into_owned();
-    let line = |health, message: String, hint: Option<String>| CheckResult {
-        name: "store".to_owned(),
-        health,
-        message,
-        hint,
-    };
+    let line = |health, message: String, hint| CheckResult::new("store", health, message, hint);
     let existing = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(dir);
     if let Some(lost) = state.unwritable(None) {
         let message = format!("nothing can be written in {}", ui::path(&lost, home));
@@ -133,7 +128,7 @@ fn trouble(process: &Process<'_>, state: &StateDir) -> Option<CheckResult> {
     let last = journal::recent_trouble(state, process.now).pop()?;
     let when = Clock::local(process.now).when(last.at);
     let message = format!("{when}: {}", ui::escape(last.text.as_bytes()));
-    Some(CheckResult { name: "last trouble".to_owned(), health: Health::Note, message, hint: None })
+    Some(CheckResult::new("last trouble", Health::Note, message, None))
 }
 
 impl Health {
@@ -156,6 +151,15 @@ impl Health {
 }
 
 impl CheckResult {
+    fn new(
+        name: impl Into<String>,
+        health: Health,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) -> Self {
+        Self { name: name.into(), health, message: message.into(), hint }
+    }
+
     fn json(&self) -> Value {
         let health = if self.health == Health::Absent { "absent" } else { self.health.word() };
         json!({ "name": self.name, "health": health, "text": self.message, "hint": self.hint })
