@@ -390,18 +390,14 @@ impl Model {
         let length = self.chosen().and_then(|n| self.known.get(&n)).map_or(0, |k| k.diff.len());
         let last = length.saturating_sub(page);
         let top = match key {
-            KeyPress::Up | KeyPress::Char('k') => top.saturating_sub(1),
-            KeyPress::Down | KeyPress::Char('j') => top + 1,
-            KeyPress::PageUp | KeyPress::Char('b') => top.saturating_sub(page),
-            KeyPress::PageDown | KeyPress::Char(' ') => top + page,
-            KeyPress::Home | KeyPress::Char('g') => 0,
-            KeyPress::End | KeyPress::Char('G') => last,
+            KeyPress::Char('b') => top.saturating_sub(page),
+            KeyPress::Char(' ') => top + page,
             KeyPress::Enter => return self.open_choices(),
             KeyPress::Esc | KeyPress::Left | KeyPress::Char('q') => {
                 self.step = PickerView::Turns;
                 return PickerEffect::Nothing;
             }
-            _ => top,
+            _ => moved(key, top, page, last),
         };
         self.step = PickerView::Diff { top: top.min(last) };
         PickerEffect::Nothing
@@ -624,6 +620,19 @@ impl TurnDetails {
             1 => Some("1 conflict".to_owned()),
             n => Some(format!("{} conflicts", number(n as u64))),
         }
+    }
+}
+
+/// Where a key leads in a list or text that ends at `last`: not further than that is the caller's to see.
+fn moved(key: &KeyPress, at: usize, page: usize, last: usize) -> usize {
+    match key {
+        KeyPress::Up | KeyPress::Char('k') => at.saturating_sub(1),
+        KeyPress::Down | KeyPress::Char('j') => at + 1,
+        KeyPress::PageUp => at.saturating_sub(page),
+        KeyPress::PageDown => at + page,
+        KeyPress::Home | KeyPress::Char('g') => 0,
+        KeyPress::End | KeyPress::Char('G') => last,
+        _ => at,
     }
 }
 
