@@ -12,7 +12,7 @@ use std::{
     time::Instant,
 };
 
-use content::{FILE_MAX_BYTES, PathContent, child_on_disk, limited, outside_on_disk};
+use content::{FILE_MAX_BYTES, child_on_disk, limited, outside_on_disk};
 pub(crate) use counts::Counts;
 pub(crate) use differing::Differing;
 use differing::{Where, drop_full_directories};
@@ -29,7 +29,7 @@ use crate::{
     plan::{ByPath, Change, Picked},
     process::Process,
     project,
-    restore::{self, StepChanges, is_state},
+    restore::{self, PathContent, StepChanges, is_state},
     scan::{Named, Scan},
     snapshot,
     store::{self, ContentSource},
