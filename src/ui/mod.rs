@@ -15,7 +15,7 @@ mod words;
 use std::{borrow::Cow, path::Path};
 
 pub use escape::{escape, escape_json, escape_line, escape_path, escape_text, literal_pick, quote};
-pub use hunks::{DiffOptions, DiffSide, FileDiff, LineCounts, Patch, Unfit};
+pub use hunks::{DiffOptions, DiffSide, FileDiff, LineCounts, Patch, Unfit, raw_hunks};
 pub use question::{answer, ask, keys};
 pub use style::{Paint, Style};
 pub use table::{Cell, Column, Table};
