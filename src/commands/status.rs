@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     Project,
-    inactive_hooks::{Silent, silent, title},
+    inactive_hooks::{Silent, silent},
     json_time, print_json, print_text, root_at,
     rows::skipped_json,
     table_text,
@@ -198,8 +198,9 @@ impl Status {
     /// A line for each reason why an agent does not run our hooks, with the step that helps.
     fn silent_words(&self) -> String {
         let mut lines = Vec::new();
-        for Silent { agent, off } in self.places.iter().flat_map(|place| &place.silent) {
-            let line = format!("{}: {}\n  hint: {}\n", title(agent), off.message, off.hint);
+        for silent in self.places.iter().flat_map(|place| &place.silent) {
+            let (title, off) = (silent.title(), &silent.off);
+            let line = format!("{title}: {}\n  hint: {}\n", off.message, off.hint);
             if !lines.contains(&line) {
                 lines.push(line);
             }

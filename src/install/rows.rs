@@ -7,7 +7,7 @@ use super::{
     merge::{Entries, HookDirSetting},
     program::{Quoting, Template},
 };
-use crate::{fs::read_small, process::Process};
+use crate::{agent, fs::read_small, process::Process};
 
 /// One agent, and what of ours goes where.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,9 @@ pub struct InstallRow {
     pub(super) user: &'static [InstallFile],
     /// What goes into each of the user's JSON files in a directory below its home.
     pub(super) each: &'static [InstallFile],
-    /// What goes into a project.
+    /// Where in a project.
+    pub(super) project_dir: &'static str,
+    /// What goes there.
     pub(super) project: &'static [InstallFile],
     /// Other files below its base in which people or older versions put hooks; nothing is written
     /// there, but ours is not taken out unseen.
@@ -104,6 +106,11 @@ impl SettingsBase {
 }
 
 impl InstallRow {
+    /// What people call the agent.
+    pub fn title(&self) -> &'static str {
+        agent::by_name(self.agent).map_or(self.agent, |dialect| dialect.title)
+    }
+
     /// The agent's own directory.
     pub fn dir(&self, process: &Process<'_>) -> Option<PathBuf> {
         self.base.dir(process)
@@ -166,7 +173,7 @@ impl InstallRow {
     pub fn project_sites(&self, root: &Path) -> Vec<Site> {
         let place = |file: &InstallFile| Site {
             agent: self.agent,
-            path: root.join(file.path),
+            path: root.join(self.project_dir).join(file.path),
             within: Some(root.to_owned()),
             edit: file.edit,
         };

@@ -16,7 +16,7 @@ use crate::{
     ui,
 };
 
-use super::super::inactive_hooks::{sites, title};
+use super::super::inactive_hooks::sites;
 
 /// An agent must wait longer than `deadline` is by default, with room for a slow disk.
 const TIMEOUT_S_MIN: u64 = 5;
@@ -42,7 +42,7 @@ impl Visit<'_, '_> {
     /// How one agent stands.
     pub(super) fn agent(&self, row: &InstallRow) -> CheckResult {
         let (health, message, hint) = self.standing(row);
-        CheckResult::new(title(row.agent).to_lowercase(), health, message, hint)
+        CheckResult::new(row.title().to_lowercase(), health, message, hint)
     }
 
     fn standing(&self, row: &InstallRow) -> Standing {

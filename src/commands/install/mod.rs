@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{error_text, print, print_json, print_text, root_here, say, say_text};
 use crate::{
-    agent, config,
+    config,
     error::{Error, Result},
     install::{FileEdit, InstallRow, Plan, ProgramPath, ROWS, Site},
     process::{Exit, Process},
@@ -210,7 +210,7 @@ fn summary(rows: &[&InstallRow], plan: &Plan, deed: &InstallAction, home: Option
     }
     let lines = rows.iter().filter_map(|row| {
         let told = of_agent(row, plan, deed, home)?;
-        Some((agent::by_name(row.agent).map_or(row.agent, |dialect| dialect.title), told))
+        Some((row.title(), told))
     });
     let lines: Vec<_> = lines.collect();
     let width = lines.iter().map(|(title, _)| title.len()).max().unwrap_or(0);
@@ -295,7 +295,7 @@ fn close(
 /// What is left for the user to do.
 fn advise(process: &mut Process<'_>, args: &InstallArgs, rows: &[&InstallRow]) {
     for row in rows {
-        let title = agent::by_name(row.agent).map_or(row.agent, |dialect| dialect.title);
+        let title = row.title();
         let by_hand = row.by_hand.filter(|_| !args.project);
         for advice in by_hand.into_iter().chain(row.then) {
             say(process, &format!("note: {title}: {advice}"));
