@@ -5,12 +5,13 @@
 //! line with a comment by which [`disapprove`] finds it again, wherever Codex has moved it since.
 //! Pure: text to text.
 
-use std::{fmt::Write as _, path::Path};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{jsonc::JsonError, merge::HookEntry};
+use crate::state::hex;
 
 /// Ends a line of ours.
 const MARK: &str = " # approved through beforehand";
@@ -170,11 +171,7 @@ fn hash(entry: &HookEntry) -> String {
     if let Some(matcher) = &entry.matcher {
         whole["matcher"] = Value::from(matcher.as_str());
     }
-    let digest = Sha256::digest(whole.to_string());
-    digest.iter().fold("sha256:".to_owned(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a string takes every write");
-        text
-    })
+    format!("sha256:{}", hex(&Sha256::digest(whole.to_string())))
 }
 
 #[cfg(test)]
