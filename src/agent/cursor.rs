@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::input::Input;
-use super::payload::Heard;
-use super::wire::{self, Text, Texts};
-use super::{Dialect, EventKind, Hearing, mcp, payload, reply};
+use super::payload::{self, AgentPayload, Heard, hear};
+use super::wire::{Text, Texts};
+use super::{BadPayload, Dialect, EventKind, mcp, reply};
 use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Cursor.
@@ -22,7 +22,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     asks: false,
     tells_ends: true,
     keeps_shell: true,
-    hear,
+    hear: hear::<CursorPayload>,
     intent,
     answer: |kind, decision| {
         reply::denial(kind, decision, |reason| {
@@ -34,17 +34,6 @@ pub(super) const DIALECT: Dialect = Dialect {
         })
     },
 };
-
-fn hear(payload: &[u8]) -> Hearing {
-    let payload: CursorPayload = wire::read(payload)?;
-    let kind = match payload.hook_event_name.as_str() {
-        "beforeShellExecution" | "beforeMCPExecution" | "beforeReadFile" => EventKind::ToolCall,
-        "afterShellExecution" | "afterMCPExecution" | "afterFileEdit" => EventKind::ToolDone,
-        "beforeSubmitPrompt" => EventKind::TurnBegins,
-        _ => payload::kind(&payload.hook_event_name, &payload.tool_name)?,
-    };
-    Ok((kind, payload.heard()))
-}
 
 /// Tools that leave files alone.
 const READS: &[&str] = &["Read", "Grep", "Glob", "LS", "WebSearch", "WebFetch", "TodoWrite"];
@@ -78,7 +67,16 @@ struct CursorPayload {
     file_path: Text,
 }
 
-impl CursorPayload {
+impl AgentPayload for CursorPayload {
+    fn kind(&self) -> Result<EventKind, BadPayload> {
+        Ok(match self.hook_event_name.as_str() {
+            "beforeShellExecution" | "beforeMCPExecution" | "beforeReadFile" => EventKind::ToolCall,
+            "afterShellExecution" | "afterMCPExecution" | "afterFileEdit" => EventKind::ToolDone,
+            "beforeSubmitPrompt" => EventKind::TurnBegins,
+            _ => payload::kind(&self.hook_event_name, &self.tool_name)?,
+        })
+    }
+
     fn heard(self) -> Heard {
         let mut roots = self.workspace_roots.0.into_iter();
         let cwd = match self.cwd {
