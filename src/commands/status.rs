@@ -180,8 +180,8 @@ impl Status {
         const SHOWN_MAX: usize = 5;
         let lines = self.places.first().map(|here| ui::left_out(&here.left_out));
         let more = |_| "more; beforehand show latest names it".to_owned();
-        let shown = ui::at_most(lines.unwrap_or_default(), SHOWN_MAX, more);
-        shown.iter().map(|line| format!("not held: {line}\n")).collect()
+        let shown = ui::at_most(lines.unwrap_or_default(), SHOWN_MAX, more).into_iter();
+        shown.map(|line| "not held: ".to_owned() + &line + "\n").collect()
     }
 
     /// What keeps checkpoints from being taken, once for each directory, and what to do.

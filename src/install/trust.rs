@@ -220,10 +220,7 @@ mod tests {
         assert_ne!(of("Stop", Some(30)), of("Stop", Some(3)));
         assert_eq!(of("Stop", Some(0)), of("Stop", Some(1)));
         let told = r#"{"event_name":"session_end","hooks":[{"async":false,"command":"/opt/beforehand hook --agent codex","timeout":3,"type":"command"}],"matcher":"*"}"#;
-        let digest = Sha256::digest(told).iter().fold(String::new(), |mut text, byte| {
-            write!(text, "{byte:02x}").unwrap();
-            text
-        });
+        let digest = hex(&Sha256::digest(told));
         assert_eq!(of("SessionEnd", Some(30)), format!("sha256:{digest}"));
         // What an earlier install noted was of the 30 seconds in the file: Codex skips that hook.
         let ends = entry("SessionEnd");

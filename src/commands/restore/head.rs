@@ -45,7 +45,9 @@ pub(super) fn nested_words(
     let name = ui::escape_path(&below(worktree)).into_owned();
     let id = commit.get(..7).unwrap_or_default();
     match since {
-        HeadSince::Switched { then, now } => format!("{name}: {}", switched_words(then, now)),
+        HeadSince::Switched { then, now } => {
+            format!("{name}: {}", switched_words(then.as_deref(), now.as_deref()))
+        }
         HeadSince::Ahead(count) => {
             let git = format!("git -C {}", project.argument(&below(worktree)));
             format!("{name}: {}", ahead_words(*count, &git, id))
@@ -60,8 +62,8 @@ pub(super) fn nested_words(
     }
 }
 
-fn switched_words(then: &Option<String>, now: &Option<String>) -> String {
-    let (then, now) = (short(then.as_deref()), short(now.as_deref()));
+fn switched_words(then: Option<&str>, now: Option<&str>) -> String {
+    let (then, now) = (short(then), short(now));
     format!("HEAD is on {now} now and was on {then} then; it stays there")
 }
 
@@ -87,7 +89,7 @@ fn of_move(head: &HeadMove) -> String {
 fn of_since(since: &HeadSince, checkpoint: &Checkpoint) -> Option<String> {
     let id = checkpoint.head.as_ref()?.commit.as_deref()?.get(..7)?;
     Some(match since {
-        HeadSince::Switched { then, now } => switched_words(then, now),
+        HeadSince::Switched { then, now } => switched_words(then.as_deref(), now.as_deref()),
         HeadSince::Ahead(count) => ahead_words(*count, "git", id),
         HeadSince::Lost => format!(
             "HEAD was at {id} then, which is not below it now; `beforehand restore {} --head` \

@@ -172,7 +172,9 @@ pub fn raw_hunks(old: &[u8], new: &[u8]) -> Vec<u8> {
         text.extend(header(&group).bytes());
         text.push(b'\n');
         for (mark, lines) in marked_lines(&group, &old, &new) {
-            lines.iter().for_each(|line| push_raw(&mut text, mark, line));
+            for line in lines {
+                push_raw(&mut text, mark, line);
+            }
         }
     }
     text
