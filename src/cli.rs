@@ -236,13 +236,6 @@ pub fn command_line() -> clap::Command {
     Cli::command()
 }
 
-/// The names of all subcommands that are shown to people.
-pub fn subcommands() -> Vec<String> {
-    let command = Cli::command();
-    let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
-    shown.map(|command| command.get_name().to_owned()).collect()
-}
-
 /// Help goes to stdout and is a success; a command line that makes no sense goes to stderr. For a
 /// hook it is a success too: an agent may take any other code for a refusal.
 fn usage(process: &mut Process<'_>, err: &clap::Error) -> Exit {

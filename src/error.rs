@@ -63,8 +63,6 @@ pub enum Error {
         /// The lock.
         path: PathBuf,
     },
-    /// The deadline came before the work was done.
-    OutOfTime,
     /// A setting cannot be understood.
     Setting {
         /// Where it was set.
@@ -149,9 +147,6 @@ impl Error {
             Self::Damaged { .. } => Some("run `beforehand check` to see what can be restored"),
             Self::Repository { .. } => Some("until then, checkpoints go to beforehand's own store"),
             Self::Busy { .. } => Some("wait for the other beforehand, then run this again"),
-            Self::OutOfTime => {
-                Some("set a longer `deadline`, or exclude files that need not be held")
-            }
             Self::CannotHold { .. } => {
                 Some("nothing was changed; name other paths after `--` to leave this one out")
             }
@@ -182,7 +177,6 @@ impl fmt::Display for Error {
             Self::Busy { path } => {
                 write!(f, "another beforehand process has locked `{}`", escaped(path))
             }
-            Self::OutOfTime => write!(f, "the deadline was reached"),
             Self::Setting { place, why, .. } => write!(f, "{place}: {why}"),
             Self::CannotHold { path, why } => write!(f, "cannot hold `{path}` first: {why}"),
             Self::Usage { message, .. } | Self::Other { message, .. } => f.write_str(message),
@@ -221,7 +215,6 @@ impl std::error::Error for Error {
             | Self::Damaged { .. }
             | Self::Repository { .. }
             | Self::Busy { .. }
-            | Self::OutOfTime
             | Self::Setting { .. }
             | Self::CannotHold { .. }
             | Self::Usage { .. }

@@ -1,9 +1,14 @@
 //! The hook's log: one line for each event, limited in size. It is the only record when a hook
 //! fails.
 
-use std::{fs, io::Write, os::unix::fs::OpenOptionsExt, path::PathBuf};
+use std::{
+    fs,
+    io::Write,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -15,6 +20,9 @@ use crate::{
 const SIZE_MAX_BYTES: u64 = 1 << 20;
 /// A longer text is cut, because a message can quote a whole payload.
 const TEXT_CHARS_MAX: usize = 400;
+
+/// How far back trouble is worth a word.
+pub const TROUBLE_DAYS: i64 = 7;
 
 /// One line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +48,7 @@ pub enum LineKind {
 }
 
 /// Appends a line. If the journal cannot be written, there is no other place to report it.
-pub fn write(state: &StateDir, line: &JournalLine) {
+pub fn write(state: &StateDir, at: DateTime<Utc>, kind: LineKind, root: Option<&Path>, text: &str) {
     let path = state.journal();
     if create_private_dirs(state.dir()).is_err() {
         return;
@@ -49,8 +57,8 @@ pub fn write(state: &StateDir, line: &JournalLine) {
         // A process that loses this race appends to either file; both are read.
         let _moved = fs::rename(&path, path.with_extension("old"));
     }
-    let text = line.text.chars().take(TEXT_CHARS_MAX).collect();
-    let line = JournalLine { text, ..line.clone() };
+    let root = root.map(|root| root.to_string_lossy().into_owned());
+    let line = JournalLine { at, kind, root, text: text.chars().take(TEXT_CHARS_MAX).collect() };
     let Ok(mut bytes) = serde_json::to_vec(&line) else { return };
     bytes.push(b'\n');
     let file = open_options().append(true).create(true).mode(0o600).open(&path);
@@ -60,8 +68,16 @@ pub fn write(state: &StateDir, line: &JournalLine) {
     }
 }
 
+/// The trouble that is still worth a word, the oldest first.
+pub fn recent_trouble(state: &StateDir, now: DateTime<Utc>) -> Vec<JournalLine> {
+    let since = now - TimeDelta::days(TROUBLE_DAYS);
+    let mut lines = read(state);
+    lines.retain(|line| line.kind == LineKind::Trouble && line.at > since);
+    lines
+}
+
 /// Every readable line, oldest first.
-pub fn read(state: &StateDir) -> Vec<JournalLine> {
+fn read(state: &StateDir) -> Vec<JournalLine> {
     let path = state.journal();
     // A line may have been added after the size was checked.
     let bytes = |path: &PathBuf| read_small(path, 2 * SIZE_MAX_BYTES).ok().flatten();

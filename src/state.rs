@@ -228,8 +228,13 @@ pub fn hash_name(parts: &[&[u8]]) -> String {
         hash.update(part);
         hash.update([0]);
     }
+    hex(&hash.finalize()[..16])
+}
+
+/// Two digits for each byte.
+pub fn hex(bytes: &[u8]) -> String {
     let digit = |bits: u8| char::from(b"0123456789abcdef"[usize::from(bits)]);
-    hash.finalize()[..16].iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt as _};
 use beforehand::process::{Exit, Terminal};
 
 use crate::support::{
+    subcommands,
     temp::{chmod, write},
     world::World,
 };
@@ -32,7 +33,7 @@ fn help_is_short() {
     let mut world = World::new();
     insta::assert_snapshot!(world.see(&["--help"]));
     insta::assert_snapshot!(world.see(&["list", "--help"]));
-    for name in beforehand::cli::subcommands() {
+    for name in subcommands() {
         let output = world.run(&[&name, "--help"]);
         assert_eq!((output.exit, &*output.stderr), (Exit::Ok, ""), "{name}");
         assert!(output.stdout.lines().count() <= 60, "{}", output.stdout);

@@ -11,6 +11,7 @@ use std::{
 use beforehand::process::Exit;
 
 use crate::support::{
+    subcommands,
     temp::{chmod, count, on_disk, write},
     world::World,
 };
@@ -305,7 +306,7 @@ fn every_subcommand_but_the_reading_ones_is_asked_about() {
         "config", "init", "demo", "hook",
     ];
     let mut world = project();
-    for name in beforehand::cli::subcommands() {
+    for name in subcommands() {
         // What `run` runs is looked for in its own words.
         let command = match name.as_str() {
             "run" => "beforehand run beforehand prune".to_owned(),

@@ -3,12 +3,11 @@
 use std::fs;
 
 use beforehand::{
-    cli,
     config::KEYS,
     process::{Exit, Terminal},
 };
 
-use crate::support::{real::git, temp::write, world::World};
+use crate::support::{real::git, subcommands, temp::write, world::World};
 
 fn readme() -> String {
     fs::read_to_string("README.md").unwrap()
@@ -25,7 +24,7 @@ fn commands() -> Vec<String> {
 #[test]
 fn every_subcommand_setting_and_exit_code_is_there() {
     let text = readme();
-    for name in cli::subcommands() {
+    for name in subcommands() {
         assert!(text.contains(&format!("beforehand {name}")), "`beforehand {name}` is missing");
     }
     for key in KEYS {

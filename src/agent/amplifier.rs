@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::input::Input;
-use super::payload::Heard;
+use super::payload::{AgentPayload, Heard, hear};
 use super::reply::{Say, say, system_message};
-use super::wire::{self, Text};
-use super::{BadPayload, Dialect, EventKind, Hearing, HookAnswer, claude_code, payload};
+use super::wire::Text;
+use super::{BadPayload, Dialect, EventKind, HookAnswer, claude_code, payload};
 use crate::model::{Agent, Decision};
 
 /// The dialect of Amplifier.
@@ -22,17 +22,10 @@ pub(super) const DIALECT: Dialect = Dialect {
     asks: false,
     tells_ends: true,
     keeps_shell: true,
-    hear,
+    hear: hear::<AmplifierPayload>,
     intent: claude_code::intent,
     answer,
 };
-
-fn hear(payload: &[u8]) -> Hearing {
-    let payload: AmplifierPayload = wire::read(payload)?;
-    let kind = payload.kind()?;
-    let heard = payload.heard();
-    Ok((kind, heard))
-}
 
 fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
     match say(kind, decision) {
@@ -55,7 +48,7 @@ struct AmplifierPayload {
     tool_result: Text,
 }
 
-impl AmplifierPayload {
+impl AgentPayload for AmplifierPayload {
     fn kind(&self) -> Result<EventKind, BadPayload> {
         if self.hook_event_name.present() {
             return payload::kind(&self.hook_event_name, &self.tool_name);

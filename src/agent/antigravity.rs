@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::input::Input;
-use super::payload::Heard;
-use super::wire::{self, Text, Texts};
-use super::{BadPayload, Dialect, EventKind, Hearing, reply};
+use super::payload::{AgentPayload, Heard, hear};
+use super::wire::{Text, Texts};
+use super::{BadPayload, Dialect, EventKind, reply};
 use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Antigravity.
@@ -21,18 +21,12 @@ pub(super) const DIALECT: Dialect = Dialect {
     asks: false,
     tells_ends: false,
     keeps_shell: true,
-    hear,
+    hear: hear::<AntigravityPayload>,
     intent,
     answer: |kind, decision| {
         reply::denial(kind, decision, |reason| json!({ "decision": "deny", "reason": reason }))
     },
 };
-
-fn hear(payload: &[u8]) -> Hearing {
-    let payload: AntigravityPayload = wire::read(payload)?;
-    let kind = payload.kind()?;
-    Ok((kind, payload.heard()))
-}
 
 /// Tools that leave files alone.
 const READS: &[&str] = &["view_file", "list_dir", "grep_search", "find_by_name", "search_web"];
@@ -68,7 +62,7 @@ struct AntigravityCall {
     args: Input,
 }
 
-impl AntigravityPayload {
+impl AgentPayload for AntigravityPayload {
     fn kind(&self) -> Result<EventKind, BadPayload> {
         let first_of_turn = self.invocation_num == Text::Scalar("0".to_owned());
         let telling = [

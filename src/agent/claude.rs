@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::input::Input;
-use super::payload::{self, Heard};
-use super::wire::{self, Text};
+use super::payload::{self, AgentPayload, Heard};
+use super::wire::Text;
 use super::{BadPayload, EventKind, Hearing};
 
 /// The fields that every agent of the family spells the same. Those an agent does not send are
@@ -33,14 +33,14 @@ pub(super) struct ClaudePayload {
     pub(super) background_tasks: Value,
 }
 
-impl ClaudePayload {
+impl AgentPayload for ClaudePayload {
     /// Which kind of event this is, for agents that name it as Claude Code does.
-    pub(super) fn kind(&self) -> Result<EventKind, BadPayload> {
+    fn kind(&self) -> Result<EventKind, BadPayload> {
         payload::kind(&self.hook_event_name, &self.tool_name)
     }
 
     /// What it says, with `prompt_id` as the turn.
-    pub(super) fn heard(self) -> Heard {
+    fn heard(self) -> Heard {
         Heard {
             session: self.session_id,
             turn: self.prompt_id,
@@ -61,7 +61,5 @@ impl ClaudePayload {
 
 /// Reads a payload that is Claude Code's in everything but the tools.
 pub(super) fn hear(payload: &[u8]) -> Hearing {
-    let payload: ClaudePayload = wire::read(payload)?;
-    let kind = payload.kind()?;
-    Ok((kind, payload.heard()))
+    payload::hear::<ClaudePayload>(payload)
 }

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::input::Input;
-use super::payload::Heard;
-use super::wire::{self, Text, Texts};
-use super::{BadPayload, Dialect, EventKind, Hearing, payload, reply};
+use super::payload::{AgentPayload, Heard, hear};
+use super::wire::{Text, Texts};
+use super::{BadPayload, Dialect, EventKind, payload, reply};
 use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Cline.
@@ -24,18 +24,12 @@ pub(super) const DIALECT: Dialect = Dialect {
     asks: false,
     tells_ends: true,
     keeps_shell: true,
-    hear,
+    hear: hear::<ClinePayload>,
     intent,
     answer: |kind, decision| {
         reply::denial(kind, decision, |reason| json!({ "cancel": true, "errorMessage": reason }))
     },
 };
-
-fn hear(payload: &[u8]) -> Hearing {
-    let payload: ClinePayload = wire::read(payload)?;
-    let kind = payload.kind()?;
-    Ok((kind, payload.heard()))
-}
 
 /// Tools that leave files alone: those seen, and the older ones read in the source.
 const READS: &[&str] =
@@ -110,7 +104,7 @@ impl From<OldCall> for ClineCall {
     }
 }
 
-impl ClinePayload {
+impl AgentPayload for ClinePayload {
     /// The kind of event. Names other than those of a tool, a start and an end are unverified.
     fn kind(&self) -> Result<EventKind, BadPayload> {
         let called = self.tool_call.is_some() || self.pre_tool_use.is_some();

@@ -8,6 +8,7 @@
 //! reported as that command.
 
 use super::input::Input;
+use super::payload::AgentPayload;
 use super::wire::{self, Text};
 use super::{Dialect, EventKind, Hearing, HookAnswer, claude, mcp, reply};
 use crate::model::{Agent, Decision, Intent, Language};

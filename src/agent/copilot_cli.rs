@@ -14,10 +14,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::input::Input;
-use super::payload::Heard;
+use super::payload::{AgentPayload, Heard, hear};
 use super::reply::{self, Say, say};
-use super::wire::{self, Text};
-use super::{BadPayload, Dialect, EventKind, Hearing, HookAnswer, payload, vscode_agent};
+use super::wire::Text;
+use super::{BadPayload, Dialect, EventKind, HookAnswer, payload, vscode_agent};
 use crate::model::{Agent, Decision, Intent, Language};
 
 /// The dialect of Copilot CLI.
@@ -28,16 +28,10 @@ pub(super) const DIALECT: Dialect = Dialect {
     asks: true,
     tells_ends: true,
     keeps_shell: true,
-    hear,
+    hear: hear::<CopilotPayload>,
     intent,
     answer,
 };
-
-fn hear(payload: &[u8]) -> Hearing {
-    let payload: CopilotPayload = wire::read(payload)?;
-    let kind = payload.kind()?;
-    Ok((kind, payload.heard()))
-}
 
 fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
     match (kind, say(kind, decision)) {
@@ -109,7 +103,7 @@ struct CopilotPayload {
     stop_reason: Text,
 }
 
-impl CopilotPayload {
+impl AgentPayload for CopilotPayload {
     /// The kind of event. Camel case payloads leave its name out, but for each event another
     /// field is always there.
     fn kind(&self) -> Result<EventKind, BadPayload> {

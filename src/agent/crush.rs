@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::input::Input;
-use super::payload::Heard;
-use super::wire::{self, Text};
-use super::{Dialect, Hearing, mcp, payload, reply};
+use super::payload::{self, AgentPayload, Heard, hear};
+use super::wire::Text;
+use super::{BadPayload, Dialect, EventKind, mcp, reply};
 use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Crush.
@@ -20,18 +20,12 @@ pub(super) const DIALECT: Dialect = Dialect {
     asks: false,
     tells_ends: true,
     keeps_shell: true,
-    hear,
+    hear: hear::<CrushPayload>,
     intent,
     answer: |kind, decision| {
         reply::denial(kind, decision, |reason| json!({ "decision": "deny", "reason": reason }))
     },
 };
-
-fn hear(payload: &[u8]) -> Hearing {
-    let payload: CrushPayload = wire::read(payload)?;
-    let kind = payload::kind(&payload.event, &payload.tool_name)?;
-    Ok((kind, payload.heard()))
-}
 
 /// Tools that leave files alone.
 const READS: &[&str] = &["view", "ls", "grep", "glob", "fetch", "sourcegraph", "todos"];
@@ -57,7 +51,11 @@ struct CrushPayload {
     tool_input: Input,
 }
 
-impl CrushPayload {
+impl AgentPayload for CrushPayload {
+    fn kind(&self) -> Result<EventKind, BadPayload> {
+        payload::kind(&self.event, &self.tool_name)
+    }
+
     fn heard(self) -> Heard {
         Heard {
             session: self.session_id,

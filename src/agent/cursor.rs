@@ -5,15 +5,13 @@
 //! and not enforced before a tool, so it is not used. Whether `{}` is no opinion is unverified;
 //! "allow" might skip the user's prompt. Headless runs fire neither the prompt nor the stop hook.
 
-use std::path::PathBuf;
-
 use serde::Deserialize;
 use serde_json::json;
 
 use super::input::Input;
-use super::payload::Heard;
-use super::wire::{self, Text, Texts};
-use super::{Dialect, EventKind, Hearing, mcp, payload, reply};
+use super::payload::{self, AgentPayload, Heard, hear};
+use super::wire::{Text, Texts};
+use super::{BadPayload, Dialect, EventKind, mcp, reply};
 use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Cursor.
@@ -24,7 +22,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     asks: false,
     tells_ends: true,
     keeps_shell: true,
-    hear,
+    hear: hear::<CursorPayload>,
     intent,
     answer: |kind, decision| {
         reply::denial(kind, decision, |reason| {
@@ -37,50 +35,18 @@ pub(super) const DIALECT: Dialect = Dialect {
     },
 };
 
-fn hear(payload: &[u8]) -> Hearing {
-    let payload: CursorPayload = wire::read(payload)?;
-    let kind = match payload.hook_event_name.as_str() {
-        "beforeShellExecution" | "beforeMCPExecution" | "beforeReadFile" => EventKind::ToolCall,
-        "afterShellExecution" | "afterMCPExecution" | "afterFileEdit" => EventKind::ToolDone,
-        "beforeSubmitPrompt" => EventKind::TurnBegins,
-        _ => payload::kind(&payload.hook_event_name, &payload.tool_name)?,
-    };
-    Ok((kind, payload.heard()))
-}
-
 /// Tools that leave files alone.
 const READS: &[&str] = &["Read", "Grep", "Glob", "LS", "WebSearch", "WebFetch", "TodoWrite"];
 
 /// Maps a tool to what it wants. Hooks name paths `file_path`, transcripts `path`.
 fn intent(tool: &str, input: &Input) -> Intent {
     match tool {
-        "Write" => windows(input.write(&["file_path", "path"])),
-        "StrReplace" | "Edit" | "MultiEdit" | "Delete" => {
-            windows(input.edit(&["file_path", "path"]))
-        }
+        "Write" => input.write(&["file_path", "path"]),
+        "StrReplace" | "Edit" | "MultiEdit" | "Delete" => input.edit(&["file_path", "path"]),
         "ApplyPatch" => input.patch(&["patch", "input"]),
         "Shell" => input.run(&["command"], Language::Shell),
         _ if READS.contains(&tool) => Intent::Read,
         _ => tool.strip_prefix("MCP:").map_or(Intent::Unknown, |name| mcp::intent(name, input)),
-    }
-}
-
-/// Undoes `/c:/…`, as paths may come on Windows.
-fn windows(intent: Intent) -> Intent {
-    let fix = |paths: Vec<PathBuf>| paths.into_iter().map(without_slash).collect();
-    match intent {
-        Intent::Write(paths) if cfg!(windows) => Intent::Write(fix(paths)),
-        Intent::Edit(paths) if cfg!(windows) => Intent::Edit(fix(paths)),
-        other => other,
-    }
-}
-
-fn without_slash(path: PathBuf) -> PathBuf {
-    match path.to_str().map(str::as_bytes) {
-        Some([b'/', drive, b':', b'/', ..]) if drive.is_ascii_alphabetic() => {
-            PathBuf::from(&path.to_str().expect("it was text a line above")[1..])
-        }
-        _ => path,
     }
 }
 
@@ -101,7 +67,16 @@ struct CursorPayload {
     file_path: Text,
 }
 
-impl CursorPayload {
+impl AgentPayload for CursorPayload {
+    fn kind(&self) -> Result<EventKind, BadPayload> {
+        Ok(match self.hook_event_name.as_str() {
+            "beforeShellExecution" | "beforeMCPExecution" | "beforeReadFile" => EventKind::ToolCall,
+            "afterShellExecution" | "afterMCPExecution" | "afterFileEdit" => EventKind::ToolDone,
+            "beforeSubmitPrompt" => EventKind::TurnBegins,
+            _ => payload::kind(&self.hook_event_name, &self.tool_name)?,
+        })
+    }
+
     fn heard(self) -> Heard {
         let mut roots = self.workspace_roots.0.into_iter();
         let cwd = match self.cwd {
@@ -133,16 +108,5 @@ impl CursorPayload {
             input,
             ..Heard::default()
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_windows_path_loses_its_slash() {
-        assert_eq!(without_slash("/c:/a/b".into()), PathBuf::from("c:/a/b"));
-        assert_eq!(without_slash("/cd/a".into()), PathBuf::from("/cd/a"));
     }
 }

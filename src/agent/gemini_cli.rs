@@ -7,9 +7,10 @@
 use serde_json::json;
 
 use super::input::Input;
+use super::payload::{self, AgentPayload};
 use super::reply::{Say, along, say, system_message};
 use super::wire;
-use super::{Dialect, EventKind, Hearing, HookAnswer, claude, mcp, payload};
+use super::{Dialect, EventKind, Hearing, HookAnswer, claude, mcp};
 use crate::model::{Agent, Decision, Intent, Language};
 
 /// The dialect of Gemini CLI.

@@ -7,10 +7,10 @@
 use serde::Deserialize;
 
 use super::input::Input;
-use super::payload::Heard;
-use super::wire::{self, Text};
-use super::{Dialect, EventKind, Hearing, HookAnswer, payload, reply};
-use crate::model::{Agent, Decision, Intent, Language};
+use super::payload::{self, AgentPayload, Heard, hear};
+use super::wire::Text;
+use super::{BadPayload, Dialect, EventKind, HookAnswer, reply};
+use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Goose.
 pub(super) const DIALECT: Dialect = Dialect {
@@ -20,20 +20,10 @@ pub(super) const DIALECT: Dialect = Dialect {
     asks: false,
     tells_ends: true,
     keeps_shell: true,
-    hear,
+    hear: hear::<GoosePayload>,
     intent,
-    answer,
+    answer: |kind, decision| reply::by_exit_code(kind, decision, HookAnswer::neutral()),
 };
-
-fn hear(payload: &[u8]) -> Hearing {
-    let payload: GoosePayload = wire::read(payload)?;
-    let kind = payload::kind(&payload.event, &payload.tool_name)?;
-    Ok((kind, payload.heard()))
-}
-
-fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
-    reply::by_exit_code(kind, decision, HookAnswer::neutral())
-}
 
 /// Maps a tool to what it wants. Others come from extensions, which are MCP servers without a
 /// common prefix.
@@ -57,7 +47,11 @@ struct GoosePayload {
     tool_input: Input,
 }
 
-impl GoosePayload {
+impl AgentPayload for GoosePayload {
+    fn kind(&self) -> Result<EventKind, BadPayload> {
+        payload::kind(&self.event, &self.tool_name)
+    }
+
     fn heard(self) -> Heard {
         Heard {
             session: self.session_id,

@@ -7,10 +7,10 @@
 use serde::Deserialize;
 
 use super::input::Input;
-use super::payload::Heard;
-use super::wire::{self, Text};
-use super::{Dialect, EventKind, Hearing, HookAnswer, claude_code, payload, reply};
-use crate::model::{Agent, Decision, Intent, Language};
+use super::payload::{self, AgentPayload, Heard, hear};
+use super::wire::Text;
+use super::{BadPayload, Dialect, EventKind, HookAnswer, claude_code, reply};
+use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Grok Build.
 pub(super) const DIALECT: Dialect = Dialect {
@@ -20,20 +20,10 @@ pub(super) const DIALECT: Dialect = Dialect {
     asks: false,
     tells_ends: true,
     keeps_shell: true,
-    hear,
+    hear: hear::<GrokPayload>,
     intent,
-    answer,
+    answer: |kind, decision| reply::by_exit_code(kind, decision, HookAnswer::nothing()),
 };
-
-fn hear(payload: &[u8]) -> Hearing {
-    let payload: GrokPayload = wire::read(payload)?;
-    let kind = payload::kind(&payload.hook_event_name, &payload.tool_name)?;
-    Ok((kind, payload.heard()))
-}
-
-fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
-    reply::by_exit_code(kind, decision, HookAnswer::nothing())
-}
 
 /// Maps a tool to what it wants: its own, or Claude Code's.
 fn intent(tool: &str, input: &Input) -> Intent {
@@ -73,7 +63,11 @@ struct GrokPayload {
     tool_input_truncated: Text,
 }
 
-impl GrokPayload {
+impl AgentPayload for GrokPayload {
+    fn kind(&self) -> Result<EventKind, BadPayload> {
+        payload::kind(&self.hook_event_name, &self.tool_name)
+    }
+
     fn heard(self) -> Heard {
         // What was cut off a command may be what destroys.
         let input =

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::input::Input;
-use super::payload::Heard;
-use super::wire::{self, Text};
-use super::{Dialect, EventKind, Hearing, payload, reply};
+use super::payload::{self, AgentPayload, Heard, hear};
+use super::wire::Text;
+use super::{BadPayload, Dialect, EventKind, reply};
 use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Hermes.
@@ -22,27 +22,12 @@ pub(super) const DIALECT: Dialect = Dialect {
     asks: false,
     tells_ends: true,
     keeps_shell: true,
-    hear,
+    hear: hear::<HermesPayload>,
     intent,
     answer: |kind, decision| {
         reply::denial(kind, decision, |reason| json!({ "action": "block", "message": reason }))
     },
 };
-
-fn hear(payload: &[u8]) -> Hearing {
-    let payload: HermesPayload = wire::read(payload)?;
-    let kind = match payload.hook_event_name.as_str() {
-        "pre_tool_call" => EventKind::ToolCall,
-        "post_tool_call" => EventKind::ToolDone,
-        "pre_llm_call" => EventKind::TurnBegins,
-        // Despite its name, the second fires for every turn.
-        "post_llm_call" | "on_session_end" => EventKind::TurnEnds,
-        "on_session_start" => EventKind::SessionBegins,
-        "on_session_finalize" => EventKind::SessionEnds,
-        _ => payload::kind(&payload.hook_event_name, &payload.tool_name)?,
-    };
-    Ok((kind, payload.heard()))
-}
 
 /// Tools that leave files alone.
 const READS: &[&str] =
@@ -81,7 +66,20 @@ struct Extra {
     user_message: Text,
 }
 
-impl HermesPayload {
+impl AgentPayload for HermesPayload {
+    fn kind(&self) -> Result<EventKind, BadPayload> {
+        Ok(match self.hook_event_name.as_str() {
+            "pre_tool_call" => EventKind::ToolCall,
+            "post_tool_call" => EventKind::ToolDone,
+            "pre_llm_call" => EventKind::TurnBegins,
+            // Despite its name, the second fires for every turn.
+            "post_llm_call" | "on_session_end" => EventKind::TurnEnds,
+            "on_session_start" => EventKind::SessionBegins,
+            "on_session_finalize" => EventKind::SessionEnds,
+            _ => payload::kind(&self.hook_event_name, &self.tool_name)?,
+        })
+    }
+
     fn heard(self) -> Heard {
         let extra = self.extra.unwrap_or_default();
         Heard {

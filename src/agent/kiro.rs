@@ -6,8 +6,8 @@
 //! Amazon Q names no session: all of them are one to us.
 
 use super::input::Input;
-use super::{Dialect, EventKind, HookAnswer, claude, mcp, reply};
-use crate::model::{Agent, Decision, Intent, Language};
+use super::{Dialect, HookAnswer, claude, mcp, reply};
+use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Kiro.
 pub(super) const DIALECT: Dialect = Dialect {
@@ -19,12 +19,8 @@ pub(super) const DIALECT: Dialect = Dialect {
     keeps_shell: true,
     hear: claude::hear,
     intent,
-    answer,
+    answer: |kind, decision| reply::by_exit_code(kind, decision, HookAnswer::nothing()),
 };
-
-fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
-    reply::by_exit_code(kind, decision, HookAnswer::nothing())
-}
 
 /// Maps a tool to what it wants. The tools of MCP servers are called `@server/tool`.
 fn intent(tool: &str, input: &Input) -> Intent {

@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::input::Input;
-use super::payload::Heard;
+use super::payload::{self, AgentPayload, Heard, hear};
 use super::reply::{Say, say};
-use super::wire::{self, Text};
-use super::{Dialect, EventKind, Hearing, HookAnswer, payload};
+use super::wire::Text;
+use super::{BadPayload, Dialect, EventKind, HookAnswer};
 use crate::model::{Agent, Decision, Intent, Language};
 
 /// The dialect of our plugin.
@@ -23,24 +23,10 @@ pub(super) const DIALECT: Dialect = Dialect {
     asks: false,
     tells_ends: true,
     keeps_shell: true,
-    hear,
+    hear: hear::<OpenCodePayload>,
     intent,
     answer,
 };
-
-fn hear(payload: &[u8]) -> Hearing {
-    let payload: OpenCodePayload = wire::read(payload)?;
-    let kind = match payload.hook_event_name.as_str() {
-        "tool.execute.before" => EventKind::ToolCall,
-        "tool.execute.after" => EventKind::ToolDone,
-        "chat.message" => EventKind::TurnBegins,
-        "session.idle" => EventKind::TurnEnds,
-        "session.created" => EventKind::SessionBegins,
-        "session.deleted" => EventKind::SessionEnds,
-        _ => payload::kind(&payload.hook_event_name, &payload.tool_name)?,
-    };
-    Ok((kind, payload.heard()))
-}
 
 fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
     match say(kind, decision) {
@@ -96,7 +82,19 @@ fn unquoted(prompt: Text) -> Text {
     }
 }
 
-impl OpenCodePayload {
+impl AgentPayload for OpenCodePayload {
+    fn kind(&self) -> Result<EventKind, BadPayload> {
+        Ok(match self.hook_event_name.as_str() {
+            "tool.execute.before" => EventKind::ToolCall,
+            "tool.execute.after" => EventKind::ToolDone,
+            "chat.message" => EventKind::TurnBegins,
+            "session.idle" => EventKind::TurnEnds,
+            "session.created" => EventKind::SessionBegins,
+            "session.deleted" => EventKind::SessionEnds,
+            _ => payload::kind(&self.hook_event_name, &self.tool_name)?,
+        })
+    }
+
     fn heard(self) -> Heard {
         Heard {
             session: self.session_id,

@@ -5,9 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
+
 use super::input::Input;
-use super::wire::Text;
-use super::{BadPayload, EventKind, Markers};
+use super::wire::{self, Text};
+use super::{BadPayload, EventKind, Hearing, Markers};
 use crate::model::{Agent, CallContext, Event, Intent, SessionId, ToolCall, TurnId};
 
 /// Stands for a session or a tool that the agent does not name.
@@ -38,6 +40,22 @@ pub(super) struct Heard {
     pub(super) in_background: bool,
     /// Whether the agent says that none of its background tasks runs.
     pub(super) has_no_tasks: bool,
+}
+
+/// A payload as one agent writes it.
+pub(super) trait AgentPayload: DeserializeOwned {
+    /// The kind of event it is about.
+    fn kind(&self) -> Result<EventKind, BadPayload>;
+
+    /// What it says.
+    fn heard(self) -> Heard;
+}
+
+/// Reads a payload.
+pub(super) fn hear<P: AgentPayload>(payload: &[u8]) -> Hearing {
+    let payload: P = wire::read(payload)?;
+    let kind = payload.kind()?;
+    Ok((kind, payload.heard()))
 }
 
 /// How a dialect maps a tool and its arguments.

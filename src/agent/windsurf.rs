@@ -7,10 +7,10 @@
 use serde::Deserialize;
 
 use super::input::Input;
-use super::payload::Heard;
-use super::wire::{self, Text};
-use super::{BadPayload, Dialect, EventKind, Hearing, HookAnswer, mcp, reply};
-use crate::model::{Agent, Decision, Intent, Language};
+use super::payload::{AgentPayload, Heard, hear};
+use super::wire::Text;
+use super::{BadPayload, Dialect, EventKind, HookAnswer, mcp, reply};
+use crate::model::{Agent, Intent, Language};
 
 /// The dialect of Windsurf.
 pub(super) const DIALECT: Dialect = Dialect {
@@ -20,20 +20,10 @@ pub(super) const DIALECT: Dialect = Dialect {
     asks: false,
     tells_ends: true,
     keeps_shell: true,
-    hear,
+    hear: hear::<WindsurfPayload>,
     intent,
-    answer,
+    answer: |kind, decision| reply::by_exit_code(kind, decision, HookAnswer::nothing()),
 };
-
-fn hear(payload: &[u8]) -> Hearing {
-    let payload: WindsurfPayload = wire::read(payload)?;
-    let kind = payload.kind()?;
-    Ok((kind, payload.heard()))
-}
-
-fn answer(kind: EventKind, decision: &Decision) -> HookAnswer {
-    reply::by_exit_code(kind, decision, HookAnswer::nothing())
-}
 
 /// Maps a tool, named after its hook, to what it wants.
 fn intent(tool: &str, input: &Input) -> Intent {
@@ -66,7 +56,7 @@ struct Info {
     mcp_tool_arguments: Input,
 }
 
-impl WindsurfPayload {
+impl AgentPayload for WindsurfPayload {
     fn kind(&self) -> Result<EventKind, BadPayload> {
         match self.agent_action_name.as_str() {
             "" if self.tool_info.is_some() => Ok(EventKind::ToolCall),

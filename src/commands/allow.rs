@@ -1,9 +1,8 @@
 //! `beforehand allow`: a person lets one refused call run, once.
 
-use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
-use super::{print_json, print_text, say, say_text};
+use super::{json_time, print_json, print_text, say, say_text};
 use crate::{
     agent, config,
     error::{Error, Result},
@@ -98,7 +97,7 @@ fn list(process: &mut Process<'_>, args: &AllowArgs, refused: &[RefusedIn]) -> R
                 "session": it.session,
                 "call": it.refused.call,
                 "why": it.refused.why,
-                "at": it.refused.at.to_rfc3339_opts(SecondsFormat::Secs, true),
+                "at": json_time(it.refused.at),
             })
         };
         let refused: Vec<Value> = refused.iter().map(one).collect();

@@ -29,7 +29,6 @@ use crate::{
     process::{Exit, Process, RunPlace},
     project::rows,
     restore::{FileHistory, step_named},
-    snapshot::{self, SnapshotRequest},
     ui,
 };
 
@@ -168,19 +167,8 @@ fn now(process: &Process<'_>, project: &Project) -> Result<Checkpoint> {
         let message = format!("`{path}` is never held as a whole");
         return Err(Error::other(message, "it works in a project"));
     }
-    let reach = project.reach(Vec::new());
     let cause = Cause { reason: Reason::Net, by: None, tool: None, summary: None, of: None };
-    let request = SnapshotRequest {
-        reach: &reach,
-        settings: &project.settings,
-        always: false,
-        cause,
-        taken_at: process.now,
-        deadline: None,
-        waits: true,
-    };
-    let saved = snapshot::take_into(project.store.as_ref(), process, &project.state, request)?;
-    Ok(saved.checkpoint)
+    Ok(project.hold(process, cause, false)?.checkpoint)
 }
 
 /// A search under way.

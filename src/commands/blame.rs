@@ -6,11 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use super::{
-    Project, print, print_json, print_text,
+    Project, json_time, print, print_json, print_text,
     rows::{agent_name, agent_title, on_one_line},
     say_text,
 };
@@ -262,15 +262,15 @@ impl BlameView<'_> {
                 "candidates": candidates,
                 "path": text(line.path.as_bytes()),
                 "path_line": line.number,
-                "since": line.since.map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true)),
-                "until": line.until.unwrap_or(self.now).to_rfc3339_opts(SecondsFormat::Secs, true),
+                "since": line.since.map(json_time),
+                "until": json_time(line.until.unwrap_or(self.now)),
                 "text": text(&line.text),
             })
         };
         json!({
             "root": self.project.root.path().to_string_lossy(),
             "path": text(self.path.as_bytes()),
-            "first": self.history.begins().to_rfc3339_opts(SecondsFormat::Secs, true),
+            "first": json_time(self.history.begins()),
             "lines": lines.iter().map(line).collect::<Vec<_>>(),
         })
     }
@@ -281,7 +281,7 @@ impl BlameView<'_> {
         json!({
             "number": number,
             "checkpoint": checkpoint.to_string(),
-            "time": at.to_rfc3339_opts(SecondsFormat::Secs, true),
+            "time": json_time(*at),
             "agent": by.map(|by| agent_name(by.agent)),
             "session": by.map(|by| &by.session.0),
             "turn": by.and_then(|by| Some(&by.turn.as_ref()?.0)),

@@ -67,7 +67,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &CheckArgs) -> Result<Exit> {
         let values: Vec<Value> = found.iter().flat_map(RootCheck::json).collect();
         print_json(process, "check", values.into())?;
     } else {
-        let home = process.var("HOME").map(PathBuf::from);
+        let home = process.home();
         let text: String = found.iter().map(|checked| checked.words(home.as_deref())).collect();
         print_text(process, &text)?;
     }

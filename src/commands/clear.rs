@@ -71,7 +71,7 @@ fn clear_several(
     let (mut holdings, _) =
         maintenance::all(process, &state, &mut MaintenanceState::read(&state)?)?;
     holdings.retain(is_meant);
-    let home = process.var("HOME").map(PathBuf::from);
+    let home = process.home();
     let (mut text, mut count) = (String::new(), 0);
     let goes: Vec<BTreeSet<_>> =
         holdings.iter().map(|it| it.retention_input().clear().goes.into_keys().collect()).collect();

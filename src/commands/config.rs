@@ -4,14 +4,12 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-use super::{print_json, print_text, say};
+use super::{print_json, print_text, root_here, say, table_text};
 use crate::{
-    config::{self, SettingOrigin, SettingRow, SettingValue},
+    config::{self, SettingOrigin, SettingRow},
     error::Result,
-    fs::PathResolver,
     process::{Exit, Process},
-    reach::{Surroundings, root_around},
-    ui::{self, Cell, Column, Cut, Paint, Style, Table},
+    ui::{self, Cell, Column, Cut, Paint, Table},
 };
 
 /// Show every setting, its value here, and where that comes from.
@@ -40,9 +38,10 @@ fn check_patterns(loaded: &config::LoadedSettings) -> Result<()> {
 }
 
 pub(crate) fn run(process: &mut Process<'_>, args: &ConfigArgs) -> Result<Exit> {
+    // Settings exist without a root.
     let root = root_here(process);
-    let rows = config::explain(process, root.as_deref())?;
-    let loaded = config::load(process, root.as_deref());
+    let loaded = config::load_strictly(process, root.as_deref())?;
+    let rows = loaded.rows();
     check_patterns(&loaded)?;
     for note in &loaded.notes {
         say(process, &format!("note: {note}"));
@@ -53,7 +52,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ConfigArgs) -> Result<Exit> 
             .iter()
             .map(|row| {
                 let origin = row.origin.words(None);
-                json!({ "key": row.key, "value": as_json(&row.value), "origin": origin, "doc": row.doc })
+                json!({ "key": row.key, "value": row.value, "origin": origin, "doc": row.doc })
             })
             .collect();
         print_json(process, "config", rows.into())?;
@@ -81,28 +80,9 @@ fn table(process: &Process<'_>, rows: &[SettingRow], home: Option<&Path>) -> Str
         let origin = Cell::new(&row.origin.words(home), Paint::Dim);
         table.row([row.key.into(), origin, Cell::new(&row.value.to_string(), paint)]);
     }
-    table.show(process.terminal.stdout_columns(), Style::stdout(process))
+    table_text(process, &table)
 }
 
 fn with_doc(row: &SettingRow, home: Option<&Path>) -> String {
     format!("{} = {}   ({})\n    {}\n", row.key, row.value, row.origin.words(home), row.doc)
-}
-
-/// The root around us, if there is one; settings exist without it.
-fn root_here(process: &Process<'_>) -> Option<std::path::PathBuf> {
-    let state = config::state(process, None).ok()?;
-    let home = process.var("HOME").map(std::path::PathBuf::from);
-    let surroundings =
-        Surroundings { home: home.as_deref(), state: &state, real: &PathResolver::default() };
-    let (root, _) = root_around(process.cwd.as_deref()?, &surroundings)?;
-    Some(root.path().to_owned())
-}
-
-fn as_json(value: &SettingValue) -> Json {
-    match value {
-        SettingValue::Switch(on) => json!(on),
-        SettingValue::Number(number) => json!(number),
-        SettingValue::Text(text) => json!(text),
-        SettingValue::List(items) => json!(items),
-    }
 }

@@ -7,7 +7,6 @@ use crate::{
     error::{Error, Result},
     model::{Cause, Checkpoint, Reason, ScanScope},
     process::{Exit, Process},
-    snapshot::{self, SnapshotRequest},
     ui,
 };
 
@@ -37,20 +36,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &CreateArgs) -> Result<Exit> 
             "change to a project's own directory",
         ));
     }
-    let reach = project.reach(Vec::new());
-    let cause = Cause::asked(args.message.clone());
-    let request = |always| SnapshotRequest {
-        reach: &reach,
-        settings: &project.settings,
-        always,
-        cause: cause.clone(),
-        taken_at: process.now,
-        deadline: None,
-        waits: true,
-    };
-    let take = |always| {
-        snapshot::take_into(project.store.as_ref(), process, &project.state, request(always))
-    };
+    let take = |always| project.hold(process, Cause::asked(args.message.clone()), always);
     let mut saved = take(args.message.is_some())?;
     if !saved.is_new && saved.checkpoint.cause.reason == Reason::Net {
         // One that was taken in the background is in no list; this one shall be.
@@ -74,13 +60,11 @@ pub(crate) fn run(process: &mut Process<'_>, args: &CreateArgs) -> Result<Exit> 
 fn warn_of(process: &mut Process<'_>, checkpoint: &Checkpoint) {
     let matters = checkpoint.skipped.iter().filter(|skipped| skipped.reason.matters());
     let lines = ui::left_out(&matters.cloned().collect::<Vec<_>>());
-    for line in lines.iter().take(NAMED_MAX) {
+    let more = |more| {
+        let (more, id) = (ui::number(more), checkpoint.id);
+        format!("{more} more; `beforehand show {id} --json` names them all")
+    };
+    for line in ui::at_most(lines, NAMED_MAX, more) {
         say(process, &format!("warning: not held: {line}"));
-    }
-    let more = lines.len().saturating_sub(NAMED_MAX);
-    if more > 0 {
-        let (more, id) = (ui::number(more as u64), checkpoint.id);
-        let all = format!("`beforehand show {id} --json` names them all");
-        say(process, &format!("warning: not held: {more} more; {all}"));
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{
     Project,
     compare::{Comparison, Differing},
-    print, print_json, restore, say,
+    print, print_json, restore, say, table_text,
 };
 use crate::{
     error::{Error, Result},
@@ -182,14 +182,12 @@ fn stat(process: &mut Process<'_>, comparison: &Comparison<'_>) -> Result<()> {
     let mut sum = LineCounts::default();
     for differing in &comparison.found {
         let lines = lines(comparison, differing)?;
-        sum.added += lines.unwrap_or_default().added;
-        sum.removed += lines.unwrap_or_default().removed;
+        sum += lines.unwrap_or_default();
         let shown = lines.map_or_else(|| "no text".to_owned(), |lines| lines.to_string());
         let name = ui::escape(&differing.name()).into_owned();
         table.row([name.into(), Cell::new(differing.word(), Paint::Dim), shown.into()]);
     }
-    let columns = process.terminal.stdout_columns();
-    let mut text = table.show(columns, Style::stdout(process));
+    let mut text = table_text(process, &table);
     text.push_str(&format!("{}  {sum}\n", counted(&comparison.found)));
     print(process, &text)
 }

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{print_json, print_text, rows::skipped_json};
+use super::{print_json, print_text, rows::skipped_json, table_text};
 use crate::{
     agent,
     error::{Error, Result},
@@ -18,7 +18,7 @@ use crate::{
         ScanScope, SessionId, Simple, Skipped, Target, TargetAction, ToolCall, Verdict,
     },
     process::{Exit, Process},
-    ui::{self, Cell, Column, Cut, Paint, Style, Table},
+    ui::{self, Cell, Column, Cut, Paint, Table},
 };
 
 /// Say what a command line could do to files, without running it.
@@ -47,7 +47,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ExplainArgs) -> Result<Exit>
     let line = command_line(&args.command)?;
     let here = process.cwd.clone().unwrap_or_else(|| PathBuf::from("/"));
     let cwd = args.cwd.as_ref().map_or_else(|| here.clone(), |dir| here.join(dir));
-    let home = process.var("HOME").map(PathBuf::from);
+    let home = process.home();
     let foreseen = foresee(process, line, cwd);
     if args.json {
         let value = as_json(&foreseen);
@@ -128,7 +128,7 @@ fn table(process: &Process<'_>, finding: &Finding) -> String {
             table.row(["".into(), "".into(), target_words(target).into(), "".into()]);
         }
     }
-    table.show(process.terminal.stdout_columns(), Style::stdout(process))
+    table_text(process, &table)
 }
 
 fn target_words(target: &Target) -> String {
@@ -157,10 +157,7 @@ fn not_held(reach: &Reach, left_out: &[Skipped]) -> String {
     if out.is_empty() {
         out = left_out.to_vec();
     }
-    let mut lines = ui::left_out(&out);
-    let more = lines.len().saturating_sub(LINES_MAX);
-    lines.truncate(LINES_MAX);
-    lines.extend((more > 0).then(|| format!("{more} more")));
+    let lines = ui::at_most(ui::left_out(&out), LINES_MAX, |more| format!("{more} more"));
     lines.iter().fold(String::new(), |text, line| text + "but not:    " + line + "\n")
 }
 

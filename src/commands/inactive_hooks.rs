@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::install::running;
 use crate::{
-    agent,
     install::{HookStatus, InstallRow, Off, ROWS, Site, look, off, ours_of},
     process::Process,
     state::StateDir,
@@ -14,8 +13,8 @@ use crate::{
 
 /// An agent that does not run the hooks it has.
 pub(crate) struct Silent {
-    /// As in `--agent NAME`.
-    pub(crate) agent: &'static str,
+    /// Which agent.
+    row: &'static InstallRow,
     /// What is in the way, and the one step that helps.
     pub(crate) off: Off,
 }
@@ -23,20 +22,13 @@ pub(crate) struct Silent {
 impl Silent {
     /// The name people know it by.
     pub(crate) fn title(&self) -> &'static str {
-        title(self.agent)
+        self.row.title()
     }
-}
 
-impl Silent {
     /// For `status --json`.
     pub(crate) fn json(&self) -> Value {
-        json!({ "agent": self.agent, "text": self.off.message, "hint": self.off.hint })
+        json!({ "agent": self.row.agent, "text": self.off.message, "hint": self.off.hint })
     }
-}
-
-/// What people call the agent of a row.
-pub(crate) fn title(agent: &'static str) -> &'static str {
-    agent::by_name(agent).map_or(agent, |dialect| dialect.title)
 }
 
 /// Where an agent can have hooks, of the user's and in the project at `root`.
@@ -63,9 +55,7 @@ pub(crate) fn silent(process: &Process<'_>, state: &StateDir, root: &Path) -> (u
             continue;
         }
         registered += 1;
-        silent.extend(
-            off(row, process, Some(root), &sites).map(|off| Silent { agent: row.agent, off }),
-        );
+        silent.extend(off(row, process, Some(root), &sites).map(|off| Silent { row, off }));
     }
     (registered, silent)
 }

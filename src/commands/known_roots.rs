@@ -1,6 +1,6 @@
 //! Every root with checkpoints, wherever the command runs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::Project;
 use crate::{
@@ -62,17 +62,14 @@ impl KnownRoot {
     ///
     /// Fails if its store cannot be opened.
     pub(crate) fn project(&self, process: &Process<'_>) -> Result<Project> {
-        project_at(process, &self.path)
+        let path = &self.path;
+        let kind = if path.is_dir() { root::kind_of(path) } else { RootKind::Plain { why: None } };
+        let root = Root::new(path.clone(), kind);
+        let state = settings::state(process, Some(path))?;
+        let settings = settings::load(process, Some(path)).settings;
+        let store = store::open(&root, &state, settings.store)?;
+        let home = process.home();
+        let (scope, cwd) = (ScanScope::Whole, real_cwd(process));
+        Ok(Project { root, scope, settings, state, store, home, cwd, is_gone: false })
     }
-}
-
-fn project_at(process: &Process<'_>, path: &Path) -> Result<Project> {
-    let kind = if path.is_dir() { root::kind_of(path) } else { RootKind::Plain { why: None } };
-    let root = Root::new(path.to_owned(), kind);
-    let state = settings::state(process, Some(path))?;
-    let settings = settings::load(process, Some(path)).settings;
-    let store = store::open(&root, &state, settings.store)?;
-    let home = process.var("HOME").map(PathBuf::from);
-    let (scope, cwd) = (ScanScope::Whole, real_cwd(process));
-    Ok(Project { root, scope, settings, state, store, home, cwd, is_gone: false })
 }

@@ -7,18 +7,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
 use super::{
     Project, TurnRow,
     compare::{Comparison, Counts},
-    known_roots, origin, print_json, print_table, print_text, rows,
+    json_time, known_roots, origin, print_json, print_table, print_text, rows,
     rows::skipped_json,
     rows::{CheckpointLabel, agent_name},
     say,
     stats::Stats,
-    steps,
+    steps, table_text,
 };
 use crate::{
     attribution, config as settings,
@@ -29,7 +28,7 @@ use crate::{
     project::is_counted,
     restore::{FileHistory, step_numbers},
     snapshot,
-    ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
+    ui::{self, Cell, Clock, Column, Cut, Paint, Table},
 };
 
 /// Looking at the files as they are now must not make a list feel slow.
@@ -412,7 +411,7 @@ fn checkpoint_json(label: &CheckpointLabel<'_>, root: &str, number: &Value) -> V
     json!({
         "id": checkpoint.id.to_string(),
         "number": number,
-        "time": checkpoint.taken_at.to_rfc3339_opts(SecondsFormat::Secs, true),
+        "time": json_time(checkpoint.taken_at),
         "agent": label.by.map(|by| agent_name(by.agent)),
         "session": label.by.map(|by| &by.session.0),
         "turn": label.by.and_then(|by| Some(&by.turn.as_ref()?.0)),
@@ -499,7 +498,7 @@ struct RootSection {
 }
 
 fn everywhere(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
-    let home = process.var("HOME").map(PathBuf::from);
+    let home = process.home();
     let mut parts = Vec::new();
     let state = settings::state(process, None)?;
     let uses = ledger::uses(&state);
@@ -565,11 +564,8 @@ impl RootSection {
         }
         let gone = if self.known.gone { " — gone" } else { "" };
         let path = ui::path(&self.known.path, home);
-        let table = if process.terminal.stdout {
-            table.show(process.terminal.stdout_columns(), Style::stdout(process))
-        } else {
-            table.lines().1
-        };
+        let table =
+            if process.terminal.stdout { table_text(process, &table) } else { table.lines().1 };
         format!("{path}{gone}\n{table}")
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::{
     agent, config,
     error::Result,
-    journal::{self, JournalLine, LineKind},
+    journal::{self, LineKind},
     maintenance::{self, EndedSession},
     model::SessionId,
     process::{Exit, Process},
@@ -34,10 +34,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &MaintainArgs) -> Result<Exit
         && state.dir().is_dir()
     {
         let text = format!("maintenance: {err}");
-        journal::write(
-            &state,
-            &JournalLine { at: process.now, kind: LineKind::Trouble, root: None, text },
-        );
+        journal::write(&state, process.now, LineKind::Trouble, None, &text);
     }
     done.map(|()| Exit::Ok)
 }

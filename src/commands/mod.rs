@@ -39,17 +39,39 @@ mod state_check;
 mod stats;
 mod steps;
 
-use std::{borrow::Cow, ffi::OsStr, path::Path};
+use std::{
+    borrow::Cow,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
 
+use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::Value;
 
 use crate::{
     error::{Error, Result},
+    fs::PathResolver,
+    model::{Root, ScanScope},
     process::Process,
+    reach::{Surroundings, root_around},
+    state::StateDir,
     ui,
 };
 
 pub(crate) use crate::project::{Project, TurnRow, rows};
+
+/// The root around a path.
+fn root_at(process: &Process<'_>, state: &StateDir, path: &Path) -> Option<(Root, ScanScope)> {
+    let (home, real) = (process.home(), PathResolver::default());
+    root_around(path, &Surroundings { home: home.as_deref(), state, real: &real })
+}
+
+/// The root around the current directory.
+fn root_here(process: &Process<'_>) -> Option<PathBuf> {
+    let state = crate::config::state(process, None).ok()?;
+    let (root, _) = root_at(process, &state, process.cwd.as_deref()?)?;
+    Some(root.path().to_owned())
+}
 
 /// Parses the arguments of one subcommand, without building the parsers of the others.
 ///
@@ -85,6 +107,11 @@ pub(crate) fn print_json(process: &mut Process<'_>, view: &str, body: Value) -> 
     };
     let text = serde_json::to_string_pretty(&document).expect("a JSON value always serializes");
     print(process, &format!("{}\n", ui::escape_json(&text)))
+}
+
+/// A moment, for scripts.
+fn json_time(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
 /// The same object, with the name of its view and its version first.
@@ -130,13 +157,17 @@ pub(crate) fn print_table(
     table: &ui::Table,
 ) -> Result<()> {
     if process.terminal.stdout {
-        let table = table.show(process.terminal.stdout_columns(), ui::Style::stdout(process));
-        return print_text(process, &format!("{heading}{table}"));
+        return print_text(process, &format!("{heading}{}", table_text(process, table)));
     }
     // For a script a line is a row; what is around them is talk.
     let (titles, rows) = table.lines();
     say_text(process, &format!("{heading}{titles}"));
     print_text(process, &rows)
+}
+
+/// A table for stdout, as wide as the terminal if there is one.
+fn table_text(process: &Process<'_>, table: &ui::Table) -> String {
+    table.show(process.terminal.stdout_columns(), ui::Style::stdout(process))
 }
 
 /// Prints a message on stderr, and a line feed. In a terminal, breaks lines that are too wide for it. A message that

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Project, print_json, print_text, rows, rows::CheckpointLabel, say};
+use super::{Project, print_json, print_text, rows, rows::CheckpointLabel, say, table_text};
 use crate::{
     config,
     error::{Error, Result},
@@ -16,7 +16,7 @@ use crate::{
     restore_log,
     state::{RootState, StateDir},
     store::{record, sweep, usage::UsageIndex},
-    ui::{self, Cell, Clock, Column, Cut, Paint, Style, Table},
+    ui::{self, Cell, Clock, Column, Cut, Paint, Table},
 };
 
 /// Drop old checkpoints of this project.
@@ -301,7 +301,7 @@ pub(super) fn table(
             Cell::new(why, Paint::Dim),
         ]);
     }
-    table.show(process.terminal.stdout_columns(), Style::stdout(process))
+    table_text(process, &table)
 }
 
 pub(super) fn summary(plan: &PrunePlan, freed: Freed, dry_run: bool) -> String {

@@ -1,10 +1,9 @@
 //! `beforehand show`: what one checkpoint is and holds.
 
-use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
 use super::{
-    Project,
+    Project, json_time,
     list::{ListArgs, ListView},
     named_line, print_json, print_text, rows,
     rows::{CheckpointLabel, agent_name, agent_title, on_one_line, skipped_json},
@@ -80,7 +79,7 @@ fn as_json(project: &Project, label: &CheckpointLabel<'_>) -> Value {
     });
     json!({
         "id": checkpoint.id.to_string(),
-        "time": checkpoint.taken_at.to_rfc3339_opts(SecondsFormat::Secs, true),
+        "time": json_time(checkpoint.taken_at),
         "cause": checkpoint.cause.reason.name(),
         "agent": label.by.map(|by| agent_name(by.agent)),
         "session": label.by.map(|by| &by.session.0),
@@ -251,11 +250,7 @@ fn head_words(head: &Head) -> String {
 }
 
 fn not_held(checkpoint: &Checkpoint) -> Vec<String> {
-    let mut lines = ui::left_out(&checkpoint.skipped);
-    let more = lines.len().saturating_sub(SKIPPED_SHOWN_MAX);
-    if more > 0 {
-        lines.truncate(SKIPPED_SHOWN_MAX);
-        lines.push(format!("and {} more; --json names them all", ui::number(more as u64)));
-    }
-    lines
+    ui::at_most(ui::left_out(&checkpoint.skipped), SKIPPED_SHOWN_MAX, |more| {
+        format!("and {} more; --json names them all", ui::number(more))
+    })
 }

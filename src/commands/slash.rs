@@ -247,40 +247,41 @@ fn grant(process: &mut Process<'_>, name: Name, wish: SlashRequest) -> String {
             let said = inside(process, |inner| create::run(inner, &args));
             if said.done { format!("checkpoint {}", said.all()) } else { said.all() }
         }
-        SlashRequest::Restore(words) => match parse::<restore::RestoreArgs>(&words) {
-            Err(err) => not_understood(&err),
-            // What finishes or takes back a restore has no preview.
-            Ok(args) if args.checkpoint.is_none() => {
-                inside(process, |inner| restore::run(inner, &args)).all()
+        SlashRequest::Restore(words) => parsed(&words, |args: restore::RestoreArgs| {
+            if args.checkpoint.is_none() {
+                // What finishes or takes back a restore has no preview.
+                return inside(process, |inner| restore::run(inner, &args)).all();
             }
-            Ok(args) => planned(process, args.dry_run, args.json, |inner, dry_run| {
-                restore::run(
-                    inner,
-                    &restore::RestoreArgs { dry_run, yes: !dry_run, ..args.clone() },
-                )
-            }),
-        },
-        SlashRequest::Revert(words) => match parse::<revert::RevertArgs>(&words) {
-            Err(err) => not_understood(&err),
-            Ok(args) => planned(process, args.dry_run, args.json, |inner, dry_run| {
+            planned(process, args.dry_run, args.json, |inner, dry_run| {
+                let yes = !dry_run;
+                restore::run(inner, &restore::RestoreArgs { dry_run, yes, ..args.clone() })
+            })
+        }),
+        SlashRequest::Revert(words) => parsed(&words, |args: revert::RevertArgs| {
+            planned(process, args.dry_run, args.json, |inner, dry_run| {
                 revert::run(inner, &revert::RevertArgs { dry_run, yes: !dry_run, ..args.clone() })
-            }),
-        },
-        SlashRequest::Fork(words) => match parse::<fork::ForkArgs>(&words) {
-            Err(err) => not_understood(&err),
-            Ok(args) if args.list => inside(process, |inner| fork::run(inner, &args)).all(),
-            Ok(args) => planned(process, args.dry_run, args.json, |inner, dry_run| {
+            })
+        }),
+        SlashRequest::Fork(words) => parsed(&words, |args: fork::ForkArgs| {
+            if args.list {
+                return inside(process, |inner| fork::run(inner, &args)).all();
+            }
+            planned(process, args.dry_run, args.json, |inner, dry_run| {
                 fork::run(inner, &fork::ForkArgs { dry_run, yes: !dry_run, ..args.clone() })
-            }),
-        },
-        SlashRequest::Undo(words) => match parse::<undo::UndoArgs>(&words) {
-            Err(err) => not_understood(&err),
-            Ok(args) => planned(process, args.how.dry_run, args.how.json, |inner, dry_run| {
+            })
+        }),
+        SlashRequest::Undo(words) => parsed(&words, |args: undo::UndoArgs| {
+            planned(process, args.how.dry_run, args.how.json, |inner, dry_run| {
                 let how = undo::UndoOptions { yes: true, dry_run, ..args.how.clone() };
                 undo::undo(inner, &undo::UndoArgs { how, ..args.clone() })
-            }),
-        },
+            })
+        }),
     }
+}
+
+/// What comes of the arguments of a command, or what is wrong with them.
+fn parsed<A: clap::Args>(words: &[String], act: impl FnOnce(A) -> String) -> String {
+    parse(words).map_or_else(|err| not_understood(&err), act)
 }
 
 /// Shows what `act` would do and, unless that is all that was asked for, does it. Typed by the user,

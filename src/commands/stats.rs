@@ -1,8 +1,8 @@
 //! How much changed between checkpoints, and in turns, remembered: of both that changes no more. For display only; nothing is ever decided by it.
 
-use std::{borrow::Cow, cell::OnceCell, collections::BTreeMap, path::PathBuf};
+use std::{cell::OnceCell, collections::BTreeMap, path::PathBuf};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde::{Deserialize, Serialize};
 
 use super::compare::Counts;
 use crate::{
@@ -34,7 +34,8 @@ pub(crate) struct Stats {
 #[derive(Default, Serialize, Deserialize)]
 struct StatsFile {
     version: u32,
-    pairs: BTreeMap<Pair, Numbers>,
+    /// By the names of both checkpoints, with a space between them.
+    pairs: BTreeMap<String, Numbers>,
     /// By the checkpoint and the name of the turn: how large the log of calls was, in bytes, and what it knows
     /// of the turn, if it does.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -43,27 +44,6 @@ struct StatsFile {
 
 /// Files, repositories, and the lines that came and went, if that is known.
 type Numbers = (u64, u64, Option<[u64; 2]>);
-
-/// Two checkpoints; both names with a space between them.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Pair(CheckpointId, CheckpointId);
-
-impl Serialize for Pair {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{} {}", self.0, self.1))
-    }
-}
-
-impl<'de> Deserialize<'de> for Pair {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Cow::<'de, str>::deserialize(deserializer)?;
-        let names = text.split_once(' ');
-        let pair = names.and_then(|(from, to)| {
-            Some(Self(CheckpointId::parse(from)?, CheckpointId::parse(to)?))
-        });
-        pair.ok_or_else(|| D::Error::custom("expected two ids"))
-    }
-}
 
 /// Version 1 counted the work of users as well, version 2 no repositories, version 3 no lines where they are
 /// not held.
@@ -101,7 +81,7 @@ impl Stats {
 
     /// What is between two checkpoints, if it is known.
     pub(crate) fn get(&self, from: CheckpointId, to: CheckpointId) -> Option<Counts> {
-        self.wire.pairs.get(&Pair(from, to)).copied().map(counts)
+        self.wire.pairs.get(&pair_name(from, to)).copied().map(counts)
     }
 
     /// Remembers what is between two checkpoints.
@@ -109,7 +89,7 @@ impl Stats {
         if self.wire.pairs.len() >= PAIRS_MAX {
             self.wire.pairs.clear();
         }
-        self.wire.pairs.insert(Pair(from, to), numbers(counts));
+        self.wire.pairs.insert(pair_name(from, to), numbers(counts));
         self.changed = true;
     }
 
@@ -148,6 +128,10 @@ impl Stats {
             }
         }
     }
+}
+
+fn pair_name(from: CheckpointId, to: CheckpointId) -> String {
+    format!("{from} {to}")
 }
 
 fn turn_name(first: CheckpointId, (agent, session, turn): &TurnKey) -> String {

@@ -6,32 +6,29 @@ use std::{
     time::Duration,
 };
 
-use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use super::{
     Project,
-    inactive_hooks::{Silent, silent, title},
-    print_json, print_text,
+    inactive_hooks::{Silent, silent},
+    json_time, print_json, print_text, root_at,
     rows::skipped_json,
+    table_text,
 };
 use crate::{
     error::Result,
-    fs::{PathResolver, own_bytes},
-    journal::{self, JournalLine, LineKind},
+    fs::own_bytes,
+    journal::{self, JournalLine, TROUBLE_DAYS},
     ledger,
     maintenance::{self, Disk, MaintenanceReport, MaintenanceState, RootInventory},
     model::{Checkpoint, CheckpointId, ScanScope, Settings, Skipped},
     process::{Exit, Process},
-    reach::{Surroundings, root_around},
     snapshot,
     state::StateDir,
     store::{self, RootStatus, Survey, Unreadable, record, usage::UsageIndex},
-    ui::{self, Clock, Column, Cut, Style, Table},
+    ui::{self, Clock, Column, Cut, Table},
 };
-
-/// How far back trouble is worth a word.
-const TROUBLE_DAYS: i64 = 7;
 
 /// Show what is protected, and how much room that takes.
 ///
@@ -125,9 +122,7 @@ impl Status {
         let was_called = !ledger::uses(&project.state).is_empty();
         let places =
             places.map(|place| place.listen(process, &project.state, was_called)).collect();
-        let since = process.now - TimeDelta::days(TROUBLE_DAYS);
-        let mut lines = journal::read(&project.state);
-        lines.retain(|line| line.kind == LineKind::Trouble && line.at > since);
+        let mut lines = journal::recent_trouble(&project.state, process.now);
         Ok(Self {
             places,
             total: own_bytes(project.state.dir()),
@@ -164,7 +159,7 @@ impl Status {
                 place.standing_words().into(),
             ]);
         }
-        let mut text = table.show(process.terminal.stdout_columns(), Style::stdout(process));
+        let mut text = table_text(process, &table);
         text.push('\n');
         text.push_str(&self.silent_words());
         text.extend(self.places.iter().map(|place| place.unread_words(home)));
@@ -184,13 +179,9 @@ impl Status {
     fn left_out_words(&self) -> String {
         const SHOWN_MAX: usize = 5;
         let lines = self.places.first().map(|here| ui::left_out(&here.left_out));
-        let lines = lines.unwrap_or_default();
-        let shown = lines.iter().take(SHOWN_MAX).map(|line| format!("not held: {line}\n"));
-        let mut text: String = shown.collect();
-        if lines.len() > SHOWN_MAX {
-            text.push_str("not held: more; beforehand show latest names it\n");
-        }
-        text
+        let more = |_| "more; beforehand show latest names it".to_owned();
+        let shown = ui::at_most(lines.unwrap_or_default(), SHOWN_MAX, more).into_iter();
+        shown.map(|line| "not held: ".to_owned() + &line + "\n").collect()
     }
 
     /// What keeps checkpoints from being taken, once for each directory, and what to do.
@@ -207,8 +198,9 @@ impl Status {
     /// A line for each reason why an agent does not run our hooks, with the step that helps.
     fn silent_words(&self) -> String {
         let mut lines = Vec::new();
-        for Silent { agent, off } in self.places.iter().flat_map(|place| &place.silent) {
-            let line = format!("{}: {}\n  hint: {}\n", title(agent), off.message, off.hint);
+        for silent in self.places.iter().flat_map(|place| &place.silent) {
+            let (title, off) = (silent.title(), &silent.off);
+            let line = format!("{title}: {}\n  hint: {}\n", off.message, off.hint);
             if !lines.contains(&line) {
                 lines.push(line);
             }
@@ -293,13 +285,12 @@ impl Status {
 
     fn json(&self, project: &Project) -> Value {
         let settings = &project.settings;
-        let trouble = self
-            .trouble
-            .as_ref()
-            .map(|line| json!({ "time": moment(line.at), "root": line.root, "text": line.text }));
+        let trouble = self.trouble.as_ref().map(
+            |line| json!({ "time": json_time(line.at), "root": line.root, "text": line.text }),
+        );
         let prune = self.last_prune.as_ref().map(|(at, report)| {
             json!({
-                "time": moment(*at),
+                "time": json_time(*at),
                 "dropped": report.dropped,
                 "freed": report.freed,
                 "forgotten_roots": report.orphans,
@@ -478,7 +469,7 @@ impl RootRow {
             "store": self.kind,
             "store_reason": self.why,
             "checkpoints": self.checkpoints,
-            "last": self.last.map(moment),
+            "last": self.last.map(json_time),
             "size": self.size,
             "standing": standing,
             "protected": self.standing == RootStatus::Live && self.unprotected.is_none(),
@@ -500,13 +491,7 @@ fn found(
     project: &Project,
     path: &Path,
 ) -> Option<(&'static str, Option<String>, ScanScope)> {
-    let home = process.var("HOME").map(PathBuf::from);
-    let surroundings = Surroundings {
-        home: home.as_deref(),
-        state: &project.state,
-        real: &PathResolver::default(),
-    };
-    let (root, scope) = root_around(path, &surroundings)?;
+    let (root, scope) = root_at(process, &project.state, path)?;
     let settings = crate::config::load(process, Some(path)).settings;
     let (kind, why) = match store::open(&root, &project.state, settings.store) {
         Ok(store) => {
@@ -558,8 +543,4 @@ fn forgotten_in(
     let gone = (holding.standing == RootStatus::Gone && wanted)
         .then(|| memory.gone_for(&holding.name).unwrap_or_default())?;
     Some(holding.settings.retention.saturating_sub(gone))
-}
-
-fn moment(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }

@@ -6,13 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
 use super::{
     Project,
     compare::{Comparison, Counts},
-    named_line, print_json, print_table, rows,
+    json_time, named_line, print_json, print_table, rows,
     rows::on_one_line,
     say,
 };
@@ -107,7 +106,7 @@ impl StepRow {
         let lines = counts.and_then(|counts| counts.lines);
         json!({
             "number": number(turn, step),
-            "time": step.at.to_rfc3339_opts(SecondsFormat::Secs, true),
+            "time": json_time(step.at),
             "id": self.exact.map(|id| id.to_string()),
             "tool": step.tool,
             "summary": step.summary,

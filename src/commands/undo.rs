@@ -67,17 +67,14 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &UndoArgs) -> Result<Exit> {
     let Some(target) = target else {
         say_elsewhere(process, &project, None);
         let was_skipped = plan::undo_target(&checkpoints, &[], session, force).is_some();
-        let none = match session {
-            None if was_skipped => "of no turn and no restore is anything left to undo".to_owned(),
-            Some(session) if was_skipped => {
-                let session = ui::escape(session.as_bytes());
-                format!("of no turn of a session `{session}…` is anything left to undo")
-            }
-            Some(session) => {
-                let session = ui::escape(session.as_bytes());
-                format!("there is no turn of a session `{session}…` to undo")
-            }
-            None => "there is no turn and no restore to undo".to_owned(),
+        let turn = session.map_or_else(
+            || "no turn and no restore".to_owned(),
+            |session| format!("no turn of a session `{}…`", ui::escape(session.as_bytes())),
+        );
+        let none = if was_skipped {
+            format!("of {turn} is anything left to undo")
+        } else {
+            format!("there is {turn} to undo")
         };
         return Err(Error::other(none, "`beforehand list` shows what there is"));
     };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::{
     agent, config,
     error::Result,
-    journal::{self, JournalLine, LineKind},
+    journal::{self, LineKind},
     maintenance::{
         self,
         warm::{Edge, WarmRequest, warm},
@@ -46,11 +46,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &WarmArgs) -> Result<Exit> {
     // There are no streams; the journal is where trouble is looked for.
     if let Err(err) = &done {
         let text = format!("in the background: {err}");
-        let root = Some(args.dir.to_string_lossy().into_owned());
-        journal::write(
-            &state,
-            &JournalLine { at: process.now, kind: LineKind::Trouble, root, text },
-        );
+        journal::write(&state, process.now, LineKind::Trouble, Some(&args.dir), &text);
     }
     let settings = config::load(process, None).settings;
     if settings.auto_prune

@@ -4,7 +4,7 @@
 //! longest path last), the environment, flags. Nothing inside a protected directory configures us.
 //!
 //! Two ways in, over one reading. [`load`] is for hooks: what makes no sense is a note, and what
-//! was true before stands, so that no slip ever turns protection off. [`explain`] is for people: it
+//! was true before stands, so that no slip ever turns protection off. [`load_strictly`] is for people: it
 //! refuses at the first slip and says where it is.
 //!
 //! The environment variables of beforehand: `BEFOREHAND` (`off` turns it off for one run),
@@ -143,17 +143,17 @@ pub fn load_by(process: &Process<'_>, root: Option<&Path>, real: &PathResolver) 
     loaded
 }
 
-/// Reads the settings for `beforehand config`: every one of them, in the order of [`KEYS`].
+/// Reads the settings for `beforehand config`.
 ///
 /// # Errors
 ///
 /// Fails at the first key or value that makes no sense.
-pub fn explain(process: &Process<'_>, root: Option<&Path>) -> Result<Vec<SettingRow>> {
+pub fn load_strictly(process: &Process<'_>, root: Option<&Path>) -> Result<LoadedSettings> {
     let mut troubles = Troubles::default();
     let loaded = gather(process, root, &PathResolver::default(), &mut troubles);
     match troubles.kept.into_iter().next() {
         Some(trouble) => Err(trouble.into()),
-        None => Ok(loaded.rows()),
+        None => Ok(loaded),
     }
 }
 

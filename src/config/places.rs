@@ -53,7 +53,7 @@ impl ConfigPaths {
     /// looked at, unless the environment names it.
     pub(super) fn of(process: &Process<'_>, root: Option<&Path>, real: &PathResolver) -> Self {
         let mut notes = Vec::new();
-        let home = process.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        let home = process.home().filter(|home| home.is_absolute());
         let is_inside = |dir: &Path| {
             is_in(dir, &|| real.resolve_existing(dir), root) && !holds(root, home.as_deref(), real)
         };

@@ -68,7 +68,7 @@ impl ConfigFixture {
 
     /// What `beforehand config` says: the error with its hint, the directory shortened.
     fn refusal(&self) -> String {
-        match self.process(|process| explain(process, Some(&self.root()))) {
+        match self.process(|process| load_strictly(process, Some(&self.root()))) {
             Ok(_) => "nothing".to_owned(),
             Err(err) => format!("{err} — {}", err.hint().unwrap_or("no hint")),
         }
@@ -244,8 +244,8 @@ fn people_are_refused_with_the_line_and_what_may_be_meant() {
         "the environment: unknown variable `BEFOREHAND_DEDUP` — did you mean `BEFOREHAND_DEDUPE`?"
     );
     assert_eq!(ConfigFixture::new().env("BEFOREHAND_SOMETHING_ELSE", "call").refusal(), "nothing");
-    let rows = ConfigFixture::new().process(|process| explain(process, None)).unwrap();
-    assert_eq!(rows.len(), KEYS.len());
+    let loaded = ConfigFixture::new().process(|process| load_strictly(process, None)).unwrap();
+    assert_eq!(loaded.rows().len(), KEYS.len());
 }
 
 #[test]

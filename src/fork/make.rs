@@ -15,7 +15,7 @@ use crate::{
     forked::ForkEntry,
     fs::Dir,
     model::{
-        Checkpoint, CheckpointId, Content, Manifest, RelPath, Root, RootKind, ScanScope,
+        Cause, Checkpoint, CheckpointId, Content, Manifest, RelPath, Root, RootKind, ScanScope,
         SkipReason, Skipped,
     },
     plan::Picked,
@@ -183,7 +183,8 @@ pub(super) fn hold(process: &Process<'_>, dir: &Path, why: &str) -> Result<Check
             "name a directory that is in no repository",
         ));
     }
-    project.hold(process, why, false)
+    let saved = project.hold(process, Cause::asked(Some(why.to_owned())), false)?;
+    Ok(saved.checkpoint)
 }
 
 /// Makes the directory with the permissions of the project's.

@@ -2,11 +2,11 @@
 
 use std::{path::Path, time::Instant};
 
-use super::site::{EventSite, write_journal};
+use super::site::EventSite;
 use crate::{
     attribution,
     error::Result,
-    journal::LineKind,
+    journal::{self, LineKind},
     ledger::{self, Ledger, Use},
     maintenance,
     model::{Agent, By, CallContext, Cause, Checkpoint, Intent, Reach, Reason, ToolCall},
@@ -42,7 +42,8 @@ pub(super) fn save(
     }
     if saved.is_new {
         let text = format!("checkpoint {} before {}", saved.checkpoint.id, call.tool);
-        write_journal(site.process, state, Some(reach.root.path()), LineKind::Deed, &text);
+        let root = Some(reach.root.path());
+        journal::write(state, site.process.now, LineKind::Deed, root, &text);
         maintenance::start_if_due(site.process, state, site.settings());
     }
     Ok(saved)

@@ -153,11 +153,9 @@ pub(super) fn told(effect: &Effect, cwd: &Path, unheld: &[Unheld]) -> Vec<String
         };
         format!("not held: {path} ({size}) — {verb}")
     };
-    let mut lines: Vec<String> = unheld.iter().take(LINES_MAX).map(line).collect();
-    if unheld.len() > LINES_MAX {
-        lines.push(format!("not held: {} more", ui::number((unheld.len() - LINES_MAX) as u64)));
-    }
-    lines
+    ui::at_most(unheld.iter().map(line).collect(), LINES_MAX, |more| {
+        format!("not held: {} more", ui::number(more))
+    })
 }
 
 /// Whether a call destroys files that it does not name one by one: a whole worktree, a directory, or

@@ -13,7 +13,7 @@ use crate::{
     config::{self, LoadedSettings},
     error::{Error, Result},
     fs::PathResolver,
-    journal::{self, JournalLine, LineKind},
+    journal::{self, LineKind},
     ledger::Ledger,
     model::{CallContext, Decision, Settings, ToolCall},
     process::Process,
@@ -70,7 +70,7 @@ impl<'h, 'p> EventSite<'h, 'p> {
     ) -> Self {
         let cwd = working_directory(&real, process, context);
         let loaded = config::load_by(process, Some(&cwd), &real);
-        let home = process.var("HOME").map(PathBuf::from);
+        let home = process.home();
         Self { process, dialect, context, cwd, loaded, home, real }
     }
 
@@ -109,7 +109,7 @@ impl<'h, 'p> EventSite<'h, 'p> {
     /// Writes a line to the journal.
     pub(super) fn write_journal(&self, kind: LineKind, text: &str) {
         if let Ok(state) = self.loaded.state() {
-            write_journal(self.process, &state, Some(&self.cwd), kind, text);
+            journal::write(&state, self.process.now, kind, Some(&self.cwd), text);
         }
     }
 
@@ -126,21 +126,9 @@ impl<'h, 'p> EventSite<'h, 'p> {
 pub(super) fn trouble(process: &Process<'_>, text: &str) -> Decision {
     let text = ui::escape_line(text.as_bytes());
     if let Ok(state) = config::state(process, None) {
-        write_journal(process, &state, None, LineKind::Trouble, &text);
+        journal::write(&state, process.now, LineKind::Trouble, None, &text);
     }
     Decision::note(format!("beforehand: {text}"))
-}
-
-/// Writes a line to the journal in `state`.
-pub(super) fn write_journal(
-    process: &Process<'_>,
-    state: &StateDir,
-    root: Option<&Path>,
-    kind: LineKind,
-    text: &str,
-) {
-    let root = root.map(|root| root.to_string_lossy().into_owned());
-    journal::write(state, &JournalLine { at: process.now, kind, root, text: text.to_owned() });
 }
 
 pub(super) fn said(err: &Error) -> String {

@@ -9,7 +9,7 @@ use super::{
     jsonc::JsonError,
     merge::{Entries, HookEntry},
     program::{OurPrograms, ProgramPath},
-    trust::disapprove,
+    trust::{disapprove, table},
 };
 
 const BEGIN: &str = "# beforehand begins; `beforehand uninstall` takes this out";
@@ -40,7 +40,7 @@ impl BlockFormat {
         let gap = if rest.is_empty() || rest.ends_with('\n') { "" } else { newline };
         let whole = format!("{rest}{gap}{BEGIN}{newline}{lines}{END}{newline}");
         if let Self::Toml(_) = self {
-            toml_of(&whole)?;
+            table(&whole)?;
         }
         // Where it already stands, it stays.
         Ok(if inner(text).is_some_and(|old| old == lines) { text.to_owned() } else { whole })
@@ -54,7 +54,7 @@ impl BlockFormat {
     /// Refuses what our lines cannot be added to.
     fn check(&self, text: &str) -> Result<(), JsonError> {
         match self {
-            Self::Toml(_) => toml_of(text).map(drop),
+            Self::Toml(_) => table(text).map(drop),
             Self::Yaml { .. } => check_yaml(text),
         }
     }
@@ -78,7 +78,7 @@ impl BlockFormat {
         ours: &OurPrograms,
     ) -> Result<Option<Vec<HookEntry>>, JsonError> {
         let Self::Toml(entries) = self else { return Ok(None) };
-        let hooks = toml_of(text)?.remove("hooks");
+        let hooks = table(text)?.remove("hooks");
         let json = serde_json::json!({ "hooks": hooks }).to_string();
         if hooks_are_there(text) {
             entries.look(&json, ours).map(Some)
@@ -133,7 +133,7 @@ fn foreign(inner: &str) -> &str {
 
 /// Whether any hooks are in a `config.toml`, and not only what Codex remembers of them.
 pub(super) fn hooks_are_there(text: &str) -> bool {
-    let hooks = toml_of(text).ok().and_then(|mut table| table.remove("hooks"));
+    let hooks = table(text).ok().and_then(|mut table| table.remove("hooks"));
     let hooks = hooks.as_ref().and_then(toml::Value::as_table);
     hooks.is_some_and(|hooks| hooks.values().any(toml::Value::is_array))
 }
@@ -143,13 +143,6 @@ fn inner(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once(BEGIN)?;
     let (lines, _) = rest.split_once(END)?;
     lines.strip_prefix("\r\n").or(lines.strip_prefix('\n'))
-}
-
-fn toml_of(text: &str) -> Result<toml::Table, JsonError> {
-    text.parse().map_err(|err: toml::de::Error| {
-        let at = err.span().map_or(0, |span| span.start);
-        JsonError::at(text, at, err.message())
-    })
 }
 
 fn toml_lines(events: &Value) -> String {

@@ -142,12 +142,10 @@ impl Plan {
             let before = match record.before(state, &found.target, old.as_bytes()) {
                 PriorFile::Bytes(bytes) => String::from_utf8(bytes).ok(),
                 PriorFile::Missing => None,
-                PriorFile::Unknown => found
-                    .text
-                    .as_deref()
-                    .map(BlockFormat::take)
-                    .transpose()
-                    .map_err(fault(&site.path))?,
+                PriorFile::Unknown => {
+                    let now = found.text.as_deref();
+                    now.map(BlockFormat::take).transpose().map_err(fault(&site.path))?
+                }
             };
             Ok(Some(FileEdit::come(site, found, new, before)))
         })
@@ -345,20 +343,27 @@ fn put(
     if old == Some(&*new) {
         return Ok(None);
     }
-    let before = match (known, site.edit) {
-        (PriorFile::Bytes(bytes), _) => String::from_utf8(bytes).ok(),
-        (PriorFile::Missing, _) | (PriorFile::Unknown, Edit::Whole(_) | Edit::Script(_)) => None,
-        (PriorFile::Unknown, Edit::Lines(_)) => {
-            old.map(BlockFormat::take).transpose().map_err(fault(&site.path))?
-        }
-        (PriorFile::Unknown, Edit::HookDir(setting)) => {
-            old.map(|old| setting.take(old)).transpose().map_err(fault(&site.path))?
-        }
-        (PriorFile::Unknown, Edit::Merge(entries)) => {
-            old.map(|old| entries.take(old, ours)).transpose().map_err(fault(&site.path))?
-        }
+    let before = match known {
+        PriorFile::Bytes(bytes) => String::from_utf8(bytes).ok(),
+        PriorFile::Missing => None,
+        PriorFile::Unknown => without_ours(site.edit, old, ours).map_err(fault(&site.path))?,
     };
     Ok(Some(FileEdit::come(site, found, new, before)))
+}
+
+/// What was in a file before us, by what is in it now; `None` if it is ours alone.
+fn without_ours(
+    edit: Edit,
+    now: Option<&str>,
+    ours: &OurPrograms,
+) -> Result<Option<String>, JsonError> {
+    let Some(now) = now else { return Ok(None) };
+    match edit {
+        Edit::Merge(entries) => entries.take(now, ours).map(Some),
+        Edit::HookDir(setting) => setting.take(now).map(Some),
+        Edit::Lines(_) => BlockFormat::take(now).map(Some),
+        Edit::Whole(_) | Edit::Script(_) => Ok(None),
+    }
 }
 
 fn take(

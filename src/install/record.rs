@@ -2,7 +2,6 @@
 //! backups beside it, in the state directory.
 
 use std::{
-    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
 };
@@ -13,7 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     error::{Error, Result},
     fs::{create_private_dirs, read_small, remove_if_there, remove_left_beside, replace_synced},
-    state::{StateDir, hash_name, version_of},
+    state::{StateDir, hash_name, hex, version_of},
 };
 
 use super::program::{OurPrograms, ProgramPath};
@@ -217,8 +216,5 @@ fn backup_name(path: &Path) -> String {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a string takes every write");
-        text
-    })
+    hex(&Sha256::digest(bytes))
 }

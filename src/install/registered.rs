@@ -18,9 +18,10 @@ impl InstallRow {
     }
 
     /// The same below a project.
-    fn project_names(&self) -> impl Iterator<Item = &'static str> {
-        let written = self.project.iter().filter(|file| file.edit.is_hook()).map(|file| file.path);
-        written.chain(self.watched_project.iter().copied())
+    fn project_names(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let written = self.project.iter().filter(|file| file.edit.is_hook());
+        let written = written.map(|file| (self.project_dir, file.path));
+        written.chain(self.watched_project.iter().map(|name| ("", *name)))
     }
 }
 
@@ -48,8 +49,8 @@ pub fn registrations_at(
             search.in_directories_of_variables(process, row);
         }
         if let Some(rest) = in_root {
-            let met = row.project_names().filter(|name| meets(rest, name, can_contain));
-            search.found.extend(met.map(|name| root.join(name)));
+            let met = row.project_names().filter(|it| meets_below(rest, *it, can_contain));
+            search.found.extend(met.map(|(dir, name)| root.join(dir).join(name)));
         }
         search.elsewhere(row);
     }
@@ -65,9 +66,8 @@ struct HookFileSearch<'a> {
 impl HookFileSearch<'_> {
     /// Files of the default directories. The place is at `rest` below `home`.
     fn by_default(&mut self, row: &InstallRow, home: &Path, rest: &[u8]) {
-        let is_met = |(base, name): &(SettingsBase, &str)| match inside(rest, base.dir) {
-            Some(rest) => meets(rest, name, self.can_contain),
-            None => meets(rest, base.dir, self.can_contain),
+        let is_met = |(base, name): &(SettingsBase, &str)| {
+            meets_below(rest, (base.dir, name), self.can_contain)
         };
         let met = row.names().filter(is_met);
         self.found.extend(met.map(|(base, name)| home.join(base.dir).join(name)));
@@ -93,12 +93,12 @@ impl HookFileSearch<'_> {
     /// The place itself, if it can be such a file of another project or another home.
     fn elsewhere(&mut self, row: &InstallRow) {
         let whole = self.place.as_os_str().as_encoded_bytes();
-        let is_named = |name: &str| without_end(whole, name).is_some();
-        let is_default = |(base, name): (SettingsBase, &str)| {
+        let is_default = |(dir, name): (&str, &str)| {
             let above = without_end(whole, name).and_then(|above| above.strip_suffix(b"/"));
-            above.is_some_and(|above| base.dir.is_empty() || without_end(above, base.dir).is_some())
+            above.is_some_and(|above| dir.is_empty() || without_end(above, dir).is_some())
         };
-        if row.project_names().any(is_named) || row.names().any(is_default) {
+        let names = row.names().map(|(base, name)| (base.dir, name));
+        if row.project_names().chain(names).any(is_default) {
             self.found.push(self.place.to_owned());
         }
     }
@@ -123,6 +123,14 @@ fn inside<'p>(path: &'p [u8], dir: &str) -> Option<&'p [u8]> {
         [b'/', rest @ ..] => Some(rest),
         [] => Some(b""),
         _ => None,
+    }
+}
+
+/// Whether `rest` is `name` below `dir` or, with `can_contain`, a directory with it.
+fn meets_below(rest: &[u8], (dir, name): (&str, &str), can_contain: bool) -> bool {
+    match inside(rest, dir) {
+        Some(rest) => meets(rest, name, can_contain),
+        None => meets(rest, dir, can_contain),
     }
 }
 

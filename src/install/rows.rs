@@ -7,7 +7,7 @@ use super::{
     merge::{Entries, HookDirSetting},
     program::{Quoting, Template},
 };
-use crate::{fs::read_small, process::Process};
+use crate::{agent, fs::read_small, process::Process};
 
 /// One agent, and what of ours goes where.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,9 @@ pub struct InstallRow {
     pub(super) user: &'static [InstallFile],
     /// What goes into each of the user's JSON files in a directory below its home.
     pub(super) each: &'static [InstallFile],
-    /// What goes into a project.
+    /// Where in a project.
+    pub(super) project_dir: &'static str,
+    /// What goes there.
     pub(super) project: &'static [InstallFile],
     /// Other files below its base in which people or older versions put hooks; nothing is written
     /// there, but ours is not taken out unseen.
@@ -98,12 +100,17 @@ impl SettingsBase {
             let dir = PathBuf::from(process.var(name)?);
             dir.is_absolute().then(|| dir.join(below))
         });
-        let home = || Some(PathBuf::from(process.var("HOME")?).join(self.dir));
+        let home = || Some(process.home()?.join(self.dir));
         told.or_else(home).filter(|dir| dir.is_absolute())
     }
 }
 
 impl InstallRow {
+    /// What people call the agent.
+    pub fn title(&self) -> &'static str {
+        agent::by_name(self.agent).map_or(self.agent, |dialect| dialect.title)
+    }
+
     /// The agent's own directory.
     pub fn dir(&self, process: &Process<'_>) -> Option<PathBuf> {
         self.base.dir(process)
@@ -153,7 +160,7 @@ impl InstallRow {
 
     /// The directories in which each JSON file is the user's.
     pub(super) fn each_dirs(&self, process: &Process<'_>) -> impl Iterator<Item = PathBuf> {
-        let home = process.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        let home = process.home().filter(|home| home.is_absolute());
         self.each.iter().filter_map(move |file| Some(home.as_ref()?.join(file.path)))
     }
 
@@ -166,7 +173,7 @@ impl InstallRow {
     pub fn project_sites(&self, root: &Path) -> Vec<Site> {
         let place = |file: &InstallFile| Site {
             agent: self.agent,
-            path: root.join(file.path),
+            path: root.join(self.project_dir).join(file.path),
             within: Some(root.to_owned()),
             edit: file.edit,
         };

@@ -239,7 +239,7 @@ impl SwitchFiles<'_, '_> {
     fn path(&self, file: &SettingsFile) -> Option<PathBuf> {
         match file {
             SettingsFile::User(name) => Some(self.row.dir(self.process)?.join(name)),
-            SettingsFile::Home(name) => Some(self.home()?.join(name)),
+            SettingsFile::Home(name) => Some(self.process.home()?.join(name)),
             SettingsFile::Project(name) => Some(self.root?.join(name)),
             SettingsFile::System(name, var) => {
                 let told = var.and_then(|var| self.process.var(var)).map(PathBuf::from);
@@ -248,12 +248,8 @@ impl SwitchFiles<'_, '_> {
         }
     }
 
-    fn home(&self) -> Option<PathBuf> {
-        self.process.var("HOME").map(PathBuf::from)
-    }
-
     fn shown(&self, path: &Path) -> String {
-        ui::path(path, self.home().as_deref()).into_owned()
+        ui::path(path, self.process.home().as_deref()).into_owned()
     }
 
     fn switched_off(&self, switch: &Switch, path: &Path) -> Off {

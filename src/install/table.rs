@@ -43,9 +43,9 @@ macro_rules! command {
 }
 
 macro_rules! cline {
-    ($dir:literal, $event:literal) => {
+    ($event:literal) => {
         InstallFile {
-            path: concat!($dir, $event),
+            path: concat!("hooks/", $event),
             edit: Edit::Script(Template {
                 text: include_str!(concat!("../../hooks/cline/", $event)),
                 hole: ("beforehand", " hook --agent cline"),
@@ -83,6 +83,7 @@ const PLAIN: InstallRow = InstallRow {
     programs: &[],
     user: &[],
     each: &[],
+    project_dir: "",
     project: &[],
     watched: &[],
     watched_project: &[],
@@ -90,6 +91,49 @@ const PLAIN: InstallRow = InstallRow {
     by_hand: None,
     second: 1,
 };
+
+const CLAUDE_CODE: &[InstallFile] = &[
+    merge!("settings.json", "claude-code", HOOKS),
+    command!("commands/checkpoint.md", "claude-code/checkpoint.md"),
+    command!("commands/rollback.md", "claude-code/rollback.md"),
+    command!("commands/revert.md", "claude-code/revert.md"),
+    command!("commands/fork-turn.md", "claude-code/fork-turn.md"),
+    command!("commands/undo.md", "claude-code/undo.md"),
+];
+
+const GEMINI_CLI: &[InstallFile] = &[
+    merge!("settings.json", "gemini-cli", HOOKS),
+    command!("commands/checkpoint.toml", "gemini-cli/checkpoint.toml"),
+    command!("commands/rollback.toml", "gemini-cli/rollback.toml"),
+    command!("commands/revert.toml", "gemini-cli/revert.toml"),
+    command!("commands/fork.toml", "gemini-cli/fork.toml"),
+    command!("commands/undo.toml", "gemini-cli/undo.toml"),
+];
+
+const QWEN_CODE: &[InstallFile] = &[
+    merge!("settings.json", "qwen-code", HOOKS),
+    command!("commands/checkpoint.md", "qwen-code/checkpoint.md"),
+    command!("commands/rollback.md", "qwen-code/rollback.md"),
+    command!("commands/revert.md", "qwen-code/revert.md"),
+    command!("commands/fork.md", "qwen-code/fork.md"),
+    command!("commands/undo.md", "qwen-code/undo.md"),
+];
+
+const OPENCODE: &[InstallFile] = &[
+    InstallFile { path: "plugins/beforehand.js", edit: Edit::Whole(PLUGIN) },
+    command!("command/checkpoint.md", "opencode/checkpoint.md"),
+    command!("command/rollback.md", "opencode/rollback.md"),
+    command!("command/revert.md", "opencode/revert.md"),
+    command!("command/fork-turn.md", "opencode/fork-turn.md"),
+];
+
+const CLINE: &[InstallFile] = &[
+    cline!("PreToolUse"),
+    cline!("PostToolUse"),
+    cline!("UserPromptSubmit"),
+    cline!("TaskStart"),
+    cline!("TaskComplete"),
+];
 
 /// Devin's settings have them below a key, its file for hooks alone has not.
 const DEVIN_SETTINGS: &str =
@@ -105,22 +149,9 @@ pub const ROWS: &[InstallRow] = &[
         agent: "claude-code",
         base: home_or(".claude", "CLAUDE_CONFIG_DIR", ""),
         programs: &["claude"],
-        user: &[
-            merge!("settings.json", "claude-code", HOOKS),
-            command!("commands/checkpoint.md", "claude-code/checkpoint.md"),
-            command!("commands/rollback.md", "claude-code/rollback.md"),
-            command!("commands/revert.md", "claude-code/revert.md"),
-            command!("commands/fork-turn.md", "claude-code/fork-turn.md"),
-            command!("commands/undo.md", "claude-code/undo.md"),
-        ],
-        project: &[
-            merge!(".claude/settings.json", "claude-code", HOOKS),
-            command!(".claude/commands/checkpoint.md", "claude-code/checkpoint.md"),
-            command!(".claude/commands/rollback.md", "claude-code/rollback.md"),
-            command!(".claude/commands/revert.md", "claude-code/revert.md"),
-            command!(".claude/commands/fork-turn.md", "claude-code/fork-turn.md"),
-            command!(".claude/commands/undo.md", "claude-code/undo.md"),
-        ],
+        user: CLAUDE_CODE,
+        project_dir: ".claude",
+        project: CLAUDE_CODE,
         watched: &["settings.local.json"],
         watched_project: &[".claude/settings.local.json"],
         ..PLAIN
@@ -149,22 +180,9 @@ pub const ROWS: &[InstallRow] = &[
         agent: "gemini-cli",
         base: home(".gemini"),
         programs: &["gemini"],
-        user: &[
-            merge!("settings.json", "gemini-cli", HOOKS),
-            command!("commands/checkpoint.toml", "gemini-cli/checkpoint.toml"),
-            command!("commands/rollback.toml", "gemini-cli/rollback.toml"),
-            command!("commands/revert.toml", "gemini-cli/revert.toml"),
-            command!("commands/fork.toml", "gemini-cli/fork.toml"),
-            command!("commands/undo.toml", "gemini-cli/undo.toml"),
-        ],
-        project: &[
-            merge!(".gemini/settings.json", "gemini-cli", HOOKS),
-            command!(".gemini/commands/checkpoint.toml", "gemini-cli/checkpoint.toml"),
-            command!(".gemini/commands/rollback.toml", "gemini-cli/rollback.toml"),
-            command!(".gemini/commands/revert.toml", "gemini-cli/revert.toml"),
-            command!(".gemini/commands/fork.toml", "gemini-cli/fork.toml"),
-            command!(".gemini/commands/undo.toml", "gemini-cli/undo.toml"),
-        ],
+        user: GEMINI_CLI,
+        project_dir: ".gemini",
+        project: GEMINI_CLI,
         second: 1000,
         ..PLAIN
     },
@@ -172,22 +190,9 @@ pub const ROWS: &[InstallRow] = &[
         agent: "qwen-code",
         base: home(".qwen"),
         programs: &["qwen"],
-        user: &[
-            merge!("settings.json", "qwen-code", HOOKS),
-            command!("commands/checkpoint.md", "qwen-code/checkpoint.md"),
-            command!("commands/rollback.md", "qwen-code/rollback.md"),
-            command!("commands/revert.md", "qwen-code/revert.md"),
-            command!("commands/fork.md", "qwen-code/fork.md"),
-            command!("commands/undo.md", "qwen-code/undo.md"),
-        ],
-        project: &[
-            merge!(".qwen/settings.json", "qwen-code", HOOKS),
-            command!(".qwen/commands/checkpoint.md", "qwen-code/checkpoint.md"),
-            command!(".qwen/commands/rollback.md", "qwen-code/rollback.md"),
-            command!(".qwen/commands/revert.md", "qwen-code/revert.md"),
-            command!(".qwen/commands/fork.md", "qwen-code/fork.md"),
-            command!(".qwen/commands/undo.md", "qwen-code/undo.md"),
-        ],
+        user: QWEN_CODE,
+        project_dir: ".qwen",
+        project: QWEN_CODE,
         ..PLAIN
     },
     InstallRow {
@@ -204,20 +209,9 @@ pub const ROWS: &[InstallRow] = &[
         agent: "opencode",
         base: home_or(".config/opencode", "XDG_CONFIG_HOME", "opencode"),
         programs: &["opencode"],
-        user: &[
-            InstallFile { path: "plugins/beforehand.js", edit: Edit::Whole(PLUGIN) },
-            command!("command/checkpoint.md", "opencode/checkpoint.md"),
-            command!("command/rollback.md", "opencode/rollback.md"),
-            command!("command/revert.md", "opencode/revert.md"),
-            command!("command/fork-turn.md", "opencode/fork-turn.md"),
-        ],
-        project: &[
-            InstallFile { path: ".opencode/plugins/beforehand.js", edit: Edit::Whole(PLUGIN) },
-            command!(".opencode/command/checkpoint.md", "opencode/checkpoint.md"),
-            command!(".opencode/command/rollback.md", "opencode/rollback.md"),
-            command!(".opencode/command/revert.md", "opencode/revert.md"),
-            command!(".opencode/command/fork-turn.md", "opencode/fork-turn.md"),
-        ],
+        user: OPENCODE,
+        project_dir: ".opencode",
+        project: OPENCODE,
         watched: &[
             "plugin/beforehand.js", "plugin/beforehand.ts", "plugins/beforehand.ts",
             "opencode.json",
@@ -234,20 +228,9 @@ pub const ROWS: &[InstallRow] = &[
         agent: "cline",
         base: home(".cline"),
         programs: &["cline"],
-        user: &[
-            cline!("hooks/", "PreToolUse"),
-            cline!("hooks/", "PostToolUse"),
-            cline!("hooks/", "UserPromptSubmit"),
-            cline!("hooks/", "TaskStart"),
-            cline!("hooks/", "TaskComplete"),
-        ],
-        project: &[
-            cline!(".clinerules/hooks/", "PreToolUse"),
-            cline!(".clinerules/hooks/", "PostToolUse"),
-            cline!(".clinerules/hooks/", "UserPromptSubmit"),
-            cline!(".clinerules/hooks/", "TaskStart"),
-            cline!(".clinerules/hooks/", "TaskComplete"),
-        ],
+        user: CLINE,
+        project_dir: ".clinerules",
+        project: CLINE,
         watched_project: &[".cline/hooks/PreToolUse"],
         ..PLAIN
     },

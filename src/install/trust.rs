@@ -5,12 +5,13 @@
 //! line with a comment by which [`disapprove`] finds it again, wherever Codex has moved it since.
 //! Pure: text to text.
 
-use std::{fmt::Write as _, path::Path};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{jsonc::JsonError, merge::HookEntry};
+use crate::state::hex;
 
 /// Ends a line of ours.
 const MARK: &str = " # approved through beforehand";
@@ -127,6 +128,7 @@ fn key(hooks: &Path, entry: &HookEntry) -> String {
     format!("{}:{}:{group}:{index}", hooks.display(), snake(&entry.event))
 }
 
+/// Reads a text as TOML.
 pub(super) fn table(text: &str) -> Result<toml::Table, JsonError> {
     text.parse().map_err(|err: toml::de::Error| {
         let at = err.span().map_or(0, |span| span.start);
@@ -169,11 +171,7 @@ fn hash(entry: &HookEntry) -> String {
     if let Some(matcher) = &entry.matcher {
         whole["matcher"] = Value::from(matcher.as_str());
     }
-    let digest = Sha256::digest(whole.to_string());
-    digest.iter().fold("sha256:".to_owned(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a string takes every write");
-        text
-    })
+    format!("sha256:{}", hex(&Sha256::digest(whole.to_string())))
 }
 
 #[cfg(test)]
@@ -222,10 +220,7 @@ mod tests {
         assert_ne!(of("Stop", Some(30)), of("Stop", Some(3)));
         assert_eq!(of("Stop", Some(0)), of("Stop", Some(1)));
         let told = r#"{"event_name":"session_end","hooks":[{"async":false,"command":"/opt/beforehand hook --agent codex","timeout":3,"type":"command"}],"matcher":"*"}"#;
-        let digest = Sha256::digest(told).iter().fold(String::new(), |mut text, byte| {
-            write!(text, "{byte:02x}").unwrap();
-            text
-        });
+        let digest = hex(&Sha256::digest(told));
         assert_eq!(of("SessionEnd", Some(30)), format!("sha256:{digest}"));
         // What an earlier install noted was of the 30 seconds in the file: Codex skips that hook.
         let ends = entry("SessionEnd");

@@ -26,7 +26,7 @@ pub use run::{Disk, EndedSession, maintain_stores, note_prune, plan_room, run};
 
 use crate::{
     fs::{create_private_dirs, hand_over, open_options, stat_path},
-    journal::{self, JournalLine, LineKind},
+    journal::{self, LineKind},
     model::{SessionId, Settings},
     process::Process,
     state::StateDir,
@@ -75,10 +75,7 @@ fn start(process: &Process<'_>, state: &StateDir, interval: Duration, args: &[Os
     let started = made.and_then(|()| stamp(state, again)).and_then(|()| process.start_aside(args));
     if let Err(err) = started {
         let text = format!("could not start maintenance: {err}");
-        journal::write(
-            state,
-            &JournalLine { at: process.now, kind: LineKind::Trouble, root: None, text },
-        );
+        journal::write(state, process.now, LineKind::Trouble, None, &text);
     }
 }
 

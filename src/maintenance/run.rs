@@ -16,7 +16,7 @@ use crate::{
     config, crash,
     error::{Error, Result},
     fs::{Lock, own_bytes, space, stat_path},
-    journal::{self, JournalLine, LineKind},
+    journal::{self, LineKind},
     model::{Agent, CheckpointId, SessionId, Settings},
     plan::{self, PrunePlan, RetentionInput, RetentionLimits},
     process::Process,
@@ -74,10 +74,7 @@ pub fn run(
     crash::point("maintenance-write");
     memory.write(state)?;
     stamp(state, process.now).map_err(Error::io("write", &state.maintenance_file()))?;
-    journal::write(
-        state,
-        &JournalLine { at: process.now, kind: LineKind::Deed, root: None, text: summary(&report) },
-    );
+    journal::write(state, process.now, LineKind::Deed, None, &summary(&report));
     Ok(Some(report))
 }
 

@@ -100,7 +100,7 @@ pub fn warm(process: &Process<'_>, warm_request: &WarmRequest) -> Result<()> {
     if !settings.enabled || !settings.triggers.session_start {
         return Ok(());
     }
-    let home = process.var("HOME").map(PathBuf::from);
+    let home = process.home();
     let surroundings =
         Surroundings { home: home.as_deref(), state: &state, real: &PathResolver::default() };
     let Some((root, scope)) = root_around(&warm_request.dir, &surroundings) else { return Ok(()) };

@@ -193,6 +193,11 @@ impl Process<'_> {
         self.env.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
+    /// The user's home, if `HOME` says where.
+    pub fn home(&self) -> Option<PathBuf> {
+        self.var("HOME").map(PathBuf::from)
+    }
+
     /// The absolute path of the program that runs. Its name on `PATH` is preferred: it stays when
     /// what it links to is replaced by a newer version.
     ///

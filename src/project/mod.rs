@@ -25,7 +25,7 @@ use crate::{
     snapshot::{self, ScanOptions, SnapshotRequest},
     state::StateDir,
     store::{
-        self, Store,
+        self, Saved, Store,
         record::{self, identity::IdentityMatch},
     },
     ui,
@@ -79,7 +79,7 @@ impl Project {
             }
         };
         let state = settings::state(process, None)?;
-        let home = process.var("HOME").map(PathBuf::from);
+        let home = process.home();
         let cwd = real_cwd(process);
         let real = PathResolver::default();
         if let Ok(start) = real.of(&start) {
@@ -206,24 +206,18 @@ impl Project {
     /// # Errors
     ///
     /// Fails if it cannot be saved.
-    pub(crate) fn hold(
-        &self,
-        process: &Process<'_>,
-        why: &str,
-        always: bool,
-    ) -> Result<Checkpoint> {
+    pub(crate) fn hold(&self, process: &Process<'_>, cause: Cause, always: bool) -> Result<Saved> {
         let reach = self.reach(Vec::new());
         let request = SnapshotRequest {
             reach: &reach,
             settings: &self.settings,
-            cause: Cause::asked(Some(why.to_owned())),
+            cause,
             taken_at: process.now,
             always,
             deadline: None,
             waits: true,
         };
-        let store = self.store.as_ref();
-        Ok(snapshot::take_into(store, process, &self.state, request)?.checkpoint)
+        snapshot::take_into(self.store.as_ref(), process, &self.state, request)
     }
 
     /// The whole root, and `victims`.

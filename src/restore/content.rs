@@ -7,6 +7,7 @@ use crate::{
     plan::{Action, Choosable, Merged, RestorePlan, Step},
     project::Project,
     store::{self, ContentSource, naming},
+    ui::DiffSide,
 };
 use std::{collections::BTreeMap, io::Read, path::Path};
 
@@ -27,40 +28,62 @@ pub(crate) fn bytes_then(project: &Project, entry: &Entry) -> Option<Vec<u8>> {
     (entry.kind == Kind::File).then(|| held_bytes(project, entry))?
 }
 
-/// What is at a path, to be shown.
-pub(crate) enum Displayed {
+/// What is at a path, with its bytes.
+pub(crate) enum PathContent {
+    Nothing,
     /// A file, with its content and permission bits.
-    File { bytes: Vec<u8>, permissions: u32 },
+    File {
+        bytes: Vec<u8>,
+        permissions: u32,
+    },
     /// A symlink, with its text.
     Link(Vec<u8>),
-    /// Anything else, or what is too large to be read.
+    /// Anything else.
     Other(Kind),
+    TooLarge,
 }
 
-/// What is at a path now, and what a plan puts there.
+impl PathContent {
+    /// It as a side of a difference; `None` if it is too large to be one.
+    pub(crate) fn side(&self) -> Option<DiffSide<'_>> {
+        Some(match self {
+            Self::Nothing => DiffSide::Missing,
+            Self::File { bytes, permissions } => {
+                DiffSide::File { bytes, permissions: *permissions }
+            }
+            Self::Link(text) => DiffSide::Link(text),
+            Self::Other(kind) => DiffSide::Other(*kind),
+            Self::TooLarge => return None,
+        })
+    }
+}
+
+/// What is at a path now, and what a plan puts there. What is too large to be read is no more than its kind.
 pub(crate) fn bytes_shown(
     project: &Project,
     plan: &RestorePlan,
     choosable: &Choosable,
     step: &Step,
-) -> (Option<Displayed>, Option<Displayed>) {
+) -> (PathContent, PathContent) {
     let top = if choosable.is_outside { Path::new("/") } else { project.root.path() };
     let shown = |entry: &Entry, bytes: Option<Vec<u8>>| match (entry.kind, bytes) {
-        (Kind::File, Some(bytes)) => Displayed::File { bytes, permissions: entry.permissions },
-        (Kind::Link, Some(text)) => Displayed::Link(text),
-        (kind, _) => Displayed::Other(kind),
+        (Kind::File, Some(bytes)) => PathContent::File { bytes, permissions: entry.permissions },
+        (Kind::Link, Some(text)) => PathContent::Link(text),
+        (kind, _) => PathContent::Other(kind),
     };
-    let now = step.now.map(|now| {
+    let now = step.now.map_or(PathContent::Nothing, |now| {
         let is_read = now.kind.has_content();
         shown(&now, is_read.then(|| small(top, &step.path, now.kind)).flatten())
     });
     let merged = plan.merges.get(&step.path).filter(|_| !choosable.is_outside);
     let then = match (step.action, merged) {
-        (Action::Remove, _) => None,
+        (Action::Remove, _) => PathContent::Nothing,
         (_, Some(Merged { bytes, permissions })) => {
-            Some(Displayed::File { bytes: bytes.clone(), permissions: *permissions })
+            PathContent::File { bytes: bytes.clone(), permissions: *permissions }
         }
-        (_, None) => step.then.map(|then| shown(&then, held_bytes(project, &then))),
+        (_, None) => {
+            step.then.map_or(PathContent::Nothing, |then| shown(&then, held_bytes(project, &then)))
+        }
     };
     (now, then)
 }

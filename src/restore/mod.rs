@@ -28,7 +28,7 @@ pub(crate) use authors::OtherSession;
 pub(crate) use bring::Brings;
 pub(crate) use brought::StaysInFork;
 pub(crate) use choose_state::{NamedState, find_checkpoint, step_named};
-pub(crate) use content::{Displayed, bytes_now, bytes_shown, is_state};
+pub(crate) use content::{PathContent, bytes_now, bytes_shown, is_state};
 pub(crate) use execute::RestoreReport;
 pub(crate) use head::{HeadPlan, HeadSince, NestedHead, nested_heads, since as head_since};
 pub(crate) use history::{

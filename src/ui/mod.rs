@@ -15,12 +15,12 @@ mod words;
 use std::{borrow::Cow, path::Path};
 
 pub use escape::{escape, escape_json, escape_line, escape_path, escape_text, literal_pick, quote};
-pub use hunks::{DiffOptions, DiffSide, FileDiff, LineCounts, Patch, Unfit};
+pub use hunks::{DiffOptions, DiffSide, FileDiff, LineCounts, Patch, Unfit, raw_hunks};
 pub use question::{answer, ask, keys};
 pub use style::{Paint, Style};
 pub use table::{Cell, Column, Table};
 pub use width::{Align, Cut, cells, fit, pad, wrap, wrap_lines};
-pub use words::{Clock, ago, count, duration, left_out, number, size};
+pub use words::{Clock, ago, at_most, count, duration, left_out, number, size};
 
 /// A path for display: escaped, and with `~` for the home directory.
 pub fn path<'a>(path: &'a Path, home: Option<&Path>) -> Cow<'a, str> {

@@ -11,25 +11,14 @@ const ANSWER_MAX: usize = 64;
 /// Asks a yes-or-no question on the terminal. Everything except a clear yes is a no: no terminal,
 /// end of input, an error, an empty line. `question` must be printable.
 pub fn ask(process: &mut Process<'_>, question: &str) -> bool {
-    if !process.terminal.stdin {
-        return false;
-    }
-    let asked = pose(process, &format!("{question} [y/N]"));
-    let answer = asked.map(|()| line(process.stdin)).unwrap_or_default();
-    let answer = answer.trim_ascii();
-    answer.eq_ignore_ascii_case(b"y") || answer.eq_ignore_ascii_case(b"yes")
+    let answer = keys(process, &format!("{question} [y/N]")).unwrap_or_default();
+    answer.eq_ignore_ascii_case("y") || answer.eq_ignore_ascii_case("yes")
 }
 
 /// Asks for a short text on the terminal. `None` without a terminal, at the end of input and for an
 /// empty line. `question` must be printable; the answer is not made so.
 pub fn answer(process: &mut Process<'_>, question: &str) -> Option<String> {
-    if !process.terminal.stdin {
-        return None;
-    }
-    pose(process, question)?;
-    let answer = line(process.stdin);
-    let answer = String::from_utf8_lossy(answer.trim_ascii()).into_owned();
-    Some(answer).filter(|answer| !answer.is_empty())
+    keys(process, question).filter(|answer| !answer.is_empty())
 }
 
 /// Asks for keys on the terminal: a line of them, which may be empty. `None` without a terminal and at the
@@ -39,7 +28,7 @@ pub fn keys(process: &mut Process<'_>, question: &str) -> Option<String> {
         return None;
     }
     pose(process, question)?;
-    let typed = ended_line(process.stdin)?;
+    let typed = line(process.stdin)?;
     Some(String::from_utf8_lossy(typed.trim_ascii()).into_owned())
 }
 
@@ -50,13 +39,8 @@ fn pose(process: &mut Process<'_>, question: &str) -> Option<()> {
     write!(process.stderr, "{question} ").and_then(|()| process.stderr.flush()).ok()
 }
 
-/// One line, byte by byte: what follows it belongs to the next reader.
-fn line(input: &mut (impl Read + ?Sized)) -> Vec<u8> {
-    ended_line(input).unwrap_or_default()
-}
-
-/// The same; `None` if the input had ended before it.
-fn ended_line(input: &mut (impl Read + ?Sized)) -> Option<Vec<u8>> {
+/// One line, byte by byte: what follows it belongs to the next reader. `None` if the input had ended before it.
+fn line(input: &mut (impl Read + ?Sized)) -> Option<Vec<u8>> {
     let mut line = Vec::new();
     let mut byte = [0];
     while line.len() < ANSWER_MAX {

@@ -96,11 +96,6 @@ impl Table {
         self.rows.push(cells.into());
     }
 
-    /// Whether it has no rows.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// The table as text, each line ended. If `columns` is known, shortens columns as needed.
     pub fn show(&self, columns: Option<u16>, style: Style) -> String {
         let has_titles = self.columns.iter().any(|column| !column.title.is_empty());

@@ -158,6 +158,18 @@ pub fn left_out(skipped: &[Skipped]) -> Vec<String> {
     lines
 }
 
+/// The first `max` of some lines, and in the place of the others what `more` says of their number.
+pub fn at_most(
+    mut lines: Vec<String>,
+    max: usize,
+    more: impl FnOnce(u64) -> String,
+) -> Vec<String> {
+    let left = lines.len().saturating_sub(max);
+    lines.truncate(max);
+    lines.extend((left > 0).then(|| more(left as u64)));
+    lines
+}
+
 fn line(path: &[u8], files: Option<usize>, bytes: u64, reason: SkipReason) -> String {
     let mut said = Vec::new();
     said.extend(files.map(|files| count(files as u64, "path")));

@@ -16,9 +16,9 @@ pub(crate) struct Counts {
 impl Counts {
     /// Both together.
     pub(crate) fn and(self, other: Self) -> Self {
-        let lines = self.lines.zip(other.lines).map(|(one, other)| LineCounts {
-            added: one.added + other.added,
-            removed: one.removed + other.removed,
+        let lines = self.lines.zip(other.lines).map(|(mut lines, other)| {
+            lines += other;
+            lines
         });
         let repositories = self.repositories + other.repositories;
         Self { files: self.files + other.files, repositories, lines }

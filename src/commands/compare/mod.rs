@@ -12,7 +12,7 @@ use std::{
     time::Instant,
 };
 
-use content::{FILE_MAX_BYTES, PathContent, child_on_disk, limited, outside_on_disk};
+use content::{FILE_MAX_BYTES, child_on_disk, limited, outside_on_disk};
 pub(crate) use counts::Counts;
 pub(crate) use differing::Differing;
 use differing::{Where, drop_full_directories};
@@ -29,7 +29,7 @@ use crate::{
     plan::{ByPath, Change, Picked},
     process::Process,
     project,
-    restore::{self, StepChanges, is_state},
+    restore::{self, PathContent, StepChanges, is_state},
     scan::{Named, Scan},
     snapshot,
     store::{self, ContentSource},
@@ -350,19 +350,15 @@ impl<'a> Comparison<'a> {
 
     /// Counts files and lines; `None` if the deadline comes first or something cannot be read.
     pub(crate) fn counts(&self, deadline: Instant) -> Option<Counts> {
-        let is_repository =
-            |differing: &&Differing| matches!(differing.place, Where::Repository(..));
         let mut files = self.unheld.len() as u64;
-        let repositories = self.found.iter().filter(is_repository).count() as u64;
+        let repositories = self.found.iter().filter(|it| it.is_repository()).count() as u64;
         let mut all = LineCounts::default();
         for differing in self.found.iter().filter(|differing| differing.is_file()) {
             if Instant::now() > deadline {
                 return None;
             }
             files += 1;
-            let lines = self.lines(differing, Some(deadline)).ok()?.unwrap_or_default();
-            all.added += lines.added;
-            all.removed += lines.removed;
+            all += self.lines(differing, Some(deadline)).ok()?.unwrap_or_default();
         }
         Some(Counts { files, repositories, lines: self.unheld.is_empty().then_some(all) })
     }

@@ -16,12 +16,15 @@ use crate::{
     ui,
 };
 
-use super::super::inactive_hooks::{sites, title};
+use super::super::inactive_hooks::sites;
 
 /// An agent must wait longer than `deadline` is by default, with room for a slow disk.
 const TIMEOUT_S_MIN: u64 = 5;
 /// What a hook needs beside its deadline, to start and to answer.
 const DEADLINE_ROOM_S: u64 = 2;
+
+/// How an agent stands, in words, and what to do about it.
+type Standing = (Health, String, Option<String>);
 
 /// What the agents are looked at with.
 pub(super) struct Visit<'a, 'p> {
@@ -38,11 +41,11 @@ pub(super) struct Visit<'a, 'p> {
 impl Visit<'_, '_> {
     /// How one agent stands.
     pub(super) fn agent(&self, row: &InstallRow) -> CheckResult {
-        let title = title(row.agent);
-        let line = |health, message: String, hint: Option<String>| {
-            let name = title.to_lowercase();
-            CheckResult { name, health, message, hint }
-        };
+        let (health, message, hint) = self.standing(row);
+        CheckResult::new(row.title().to_lowercase(), health, message, hint)
+    }
+
+    fn standing(&self, row: &InstallRow) -> Standing {
         let install = || Some(format!("beforehand install {}", row.agent));
         let (mut places, mut bare) = (Vec::new(), None);
         for site in sites(row, self.process, self.root) {
@@ -50,76 +53,57 @@ impl Visit<'_, '_> {
                 Ok(HookStatus::Nothing) => bare = bare.or(Some(site)),
                 Ok(found) => {
                     if let Some((message, hint)) = self.fault(row, &site, &found) {
-                        return line(Health::Trouble, message, hint.or_else(install));
+                        return (Health::Trouble, message, hint.or_else(install));
                     }
                     places.push((site, found));
                 }
                 Err(err) => {
-                    let hint = err.hint().map(str::to_owned);
-                    return line(Health::Trouble, err.to_string(), hint);
+                    return (Health::Trouble, err.to_string(), err.hint().map(str::to_owned));
                 }
             }
         }
-        if let Some(site) =
-            bare.filter(|site| (row.is_per_file() || site.names_hooks()) && !places.is_empty())
-        {
-            let message =
-                format!("{} has no hook of beforehand's", ui::path(&site.path, self.home));
-            return line(Health::Trouble, message, install());
+        let Some((first, found)) = places.first() else { return self.without_hook(row) };
+        if let Some(site) = bare.filter(|site| row.is_per_file() || site.names_hooks()) {
+            let site = ui::path(&site.path, self.home);
+            return (Health::Trouble, format!("{site} has no hook of beforehand's"), install());
         }
-        if let Some((first, found)) = places.first() {
-            if let Some(off) = off(row, self.process, self.root, &places) {
-                return line(Health::Trouble, off.message, Some(off.hint));
+        if let Some(off) = off(row, self.process, self.root, &places) {
+            return (Health::Trouble, off.message, Some(off.hint));
+        }
+        let message = format!("hook in {}", ui::path(&first.path, self.home));
+        let message = match self.speed(found) {
+            Ok(Some(took)) => format!("{message}, {took} a call"),
+            Ok(None) => message,
+            Err(why) => {
+                let why = ui::escape(why.as_bytes());
+                return (Health::Trouble, format!("{message}, which fails: {why}"), install());
             }
-            let message = format!("hook in {}", ui::path(&first.path, self.home));
-            let message = match self.speed(found) {
-                Ok(Some(took)) => format!("{message}, {took} a call"),
-                Ok(None) => message,
-                Err(why) => {
-                    let why = ui::escape(why.as_bytes()).into_owned();
-                    return line(
-                        Health::Trouble,
-                        format!("{message}, which fails: {why}"),
-                        install(),
-                    );
-                }
-            };
-            return match self.other(found) {
-                Some(other) => {
-                    let other = ui::path(&other, self.home).into_owned();
-                    line(
-                        Health::Note,
-                        format!("{message} runs another beforehand, {other}"),
-                        install(),
-                    )
-                }
-                None => self.calls(row, &message, line),
-            };
+        };
+        if let Some(other) = self.other(found) {
+            let other = ui::path(&other, self.home);
+            let message = format!("{message} runs another beforehand, {other}");
+            return (Health::Note, message, install());
         }
-        self.without_hook(row, line)
+        self.calls(row, message)
     }
 
     /// How an agent stands in which nothing of ours is registered.
-    fn without_hook(
-        &self,
-        row: &InstallRow,
-        line: impl Fn(Health, String, Option<String>) -> CheckResult,
-    ) -> CheckResult {
-        match (row.is_there(self.process), row.by_hand) {
-            (false, _) => line(Health::Absent, "not installed".to_owned(), None),
+    fn without_hook(&self, row: &InstallRow) -> Standing {
+        let (health, message, hint) = match (row.is_there(self.process), row.by_hand) {
+            (false, _) => return (Health::Absent, "not installed".to_owned(), None),
             (true, Some(how)) => {
-                let message = "its hooks were added by hand and were not checked".to_owned();
-                line(Health::Note, message, Some(how.to_owned()))
+                (Health::Note, "its hooks were added by hand and were not checked", how.to_owned())
             }
             (true, None) if row.is_per_file() && row.sites(self.process).is_empty() => {
-                let message = "you have no agent of your own to put hooks into".to_owned();
-                line(Health::Note, message, Some(KIRO_AGENTS.to_owned()))
+                let message = "you have no agent of your own to put hooks into";
+                (Health::Note, message, KIRO_AGENTS.to_owned())
             }
             (true, None) => {
                 let install = format!("beforehand install {}", row.agent);
-                line(Health::Trouble, "it has no hook of beforehand's".to_owned(), Some(install))
+                (Health::Trouble, "it has no hook of beforehand's", install)
             }
-        }
+        };
+        (health, message.to_owned(), Some(hint))
     }
 
     /// How long the registered program takes for a call that is none, in words.
@@ -139,25 +123,20 @@ impl Visit<'_, '_> {
     }
 
     /// How many of the agent's calls here we were told of.
-    fn calls(
-        &self,
-        row: &InstallRow,
-        message: &str,
-        line: impl Fn(Health, String, Option<String>) -> CheckResult,
-    ) -> CheckResult {
+    fn calls(&self, row: &InstallRow, message: String) -> Standing {
         let dialect = agent::by_name(row.agent);
         let tally = dialect
             .zip(self.project)
             .and_then(|(dialect, project)| missed::tally(self.process, project, dialect.agent));
-        let Some(tally) = tally else { return line(Health::Ok, message.to_owned(), None) };
+        let Some(tally) = tally else { return (Health::Ok, message, None) };
         let message = format!("{message}, {} of {} calls seen", tally.seen, tally.all);
         match tally.missed {
-            None => line(Health::Ok, message, None),
+            None => (Health::Ok, message, None),
             Some(call) => {
                 let call = ui::escape_line(call.as_bytes());
                 let hint = "agents read their hooks when they start: start it again";
                 let message = format!("{message}; not `{}`", call.trim());
-                line(Health::Trouble, message, Some(hint.to_owned()))
+                (Health::Trouble, message, Some(hint.to_owned()))
             }
         }
     }

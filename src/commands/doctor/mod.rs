@@ -4,35 +4,23 @@
 mod agents;
 mod missed;
 
-use std::{
-    fs,
-    os::unix::fs::MetadataExt,
-    path::{Path, PathBuf},
-};
+use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
-use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use super::{
-    Project,
-    install::{project, running},
-    print_json, print_text,
-};
+use super::{Project, install::running, print_json, print_text, root_here};
 use crate::{
     config,
     error::Result,
     fs::space,
     install::{ROWS, ours_of},
-    journal::{self, LineKind},
+    journal,
     model::Settings,
     process::{Exit, Process},
     state::StateDir,
     ui::{self, Clock, Paint, Style},
 };
 use agents::Visit;
-
-/// How far back trouble is worth a word.
-const TROUBLE_DAYS: i64 = 7;
 
 /// Look whether beforehand is called by your agents, and can save what they are about to change.
 ///
@@ -77,9 +65,9 @@ pub(crate) fn run(process: &mut Process<'_>, args: &DoctorArgs) -> Result<Exit> 
 
 fn examine(process: &Process<'_>) -> Result<Vec<CheckResult>> {
     let state = config::state(process, None)?;
-    let root = project(process);
+    let root = root_here(process);
     let settings = config::load(process, root.as_deref()).settings;
-    let home = process.var("HOME").map(PathBuf::from);
+    let home = process.home();
     let project = Project::open(process, None).ok();
     let visit = Visit {
         process,
@@ -106,19 +94,14 @@ fn environment(process: &Process<'_>, settings: &Settings) -> Option<CheckResult
         (Health::Trouble, "beforehand is switched off here".to_owned())
     };
     let hint = Some("run `beforehand config` to see where that comes from".to_owned());
-    Some(CheckResult { name: "settings".to_owned(), health, message, hint })
+    Some(CheckResult::new("settings", health, message, hint))
 }
 
 /// Whether the state directory is private, can be written, and has room.
 fn store(state: &StateDir, settings: &Settings, home: Option<&Path>) -> CheckResult {
     let dir = state.dir();
     let shown = ui::path(dir, home).into_owned();
-    let line = |health, message: String, hint: Option<String>| CheckResult {
-        name: "store".to_owned(),
-        health,
-        message,
-        hint,
-    };
+    let line = |health, message: String, hint| CheckResult::new("store", health, message, hint);
     let existing = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(dir);
     if let Some(lost) = state.unwritable(None) {
         let message = format!("nothing can be written in {}", ui::path(&lost, home));
@@ -142,12 +125,10 @@ fn store(state: &StateDir, settings: &Settings, home: Option<&Path>) -> CheckRes
 
 /// The last trouble of the hook.
 fn trouble(process: &Process<'_>, state: &StateDir) -> Option<CheckResult> {
-    let since = process.now - TimeDelta::days(TROUBLE_DAYS);
-    let is_recent = |line: &journal::JournalLine| line.kind == LineKind::Trouble && line.at > since;
-    let last = journal::read(state).into_iter().rfind(is_recent)?;
+    let last = journal::recent_trouble(state, process.now).pop()?;
     let when = Clock::local(process.now).when(last.at);
     let message = format!("{when}: {}", ui::escape(last.text.as_bytes()));
-    Some(CheckResult { name: "last trouble".to_owned(), health: Health::Note, message, hint: None })
+    Some(CheckResult::new("last trouble", Health::Note, message, None))
 }
 
 impl Health {
@@ -170,6 +151,15 @@ impl Health {
 }
 
 impl CheckResult {
+    fn new(
+        name: impl Into<String>,
+        health: Health,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) -> Self {
+        Self { name: name.into(), health, message: message.into(), hint }
+    }
+
     fn json(&self) -> Value {
         let health = if self.health == Health::Absent { "absent" } else { self.health.word() };
         json!({ "name": self.name, "health": health, "text": self.message, "hint": self.hint })

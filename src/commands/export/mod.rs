@@ -376,15 +376,13 @@ impl Export<'_> {
 
     /// Names what is not in it.
     fn say_left_out(&self, process: &mut Process<'_>) {
-        let mut lines: Vec<(&RelPath, &str)> =
-            self.left.iter().map(|(path, why)| (path, why.words())).collect();
-        lines.extend(self.series.left.iter().map(|(path, why)| (path, left_in_words(*why))));
-        for (path, why) in lines.iter().take(NAMED_MAX) {
-            say(process, &format!("note: left out: {}: {why}", ui::escape(path.as_bytes())));
-        }
-        if let Some(more) = lines.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
-            let more = ui::number(more as u64);
-            say(process, &format!("note: left out: {more} more; --json names them"));
+        let left = self.left.iter().map(|(path, why)| (path, why.words()));
+        let left =
+            left.chain(self.series.left.iter().map(|(path, why)| (path, left_in_words(*why))));
+        let lines = left.map(|(path, why)| format!("{}: {why}", ui::escape(path.as_bytes())));
+        let more = |more| format!("{} more; --json names them", ui::number(more));
+        for line in ui::at_most(lines.collect(), NAMED_MAX, more) {
+            say(process, &format!("note: left out: {line}"));
         }
         self.say_mixed(process);
         for turn in self.silent_turns() {
@@ -400,10 +398,9 @@ impl Export<'_> {
 
     /// Names the files where what a turn left is in a commit of others.
     fn say_mixed(&self, process: &mut Process<'_>) {
-        for (path, turns) in self.series.mixed.iter().take(NAMED_MAX) {
+        let line = |(path, turns): (&RelPath, &BTreeSet<usize>)| {
             let path = ui::escape(path.as_bytes());
-            let turns = self.numbers(turns);
-            let what = match &turns[..] {
+            let what = match &self.numbers(turns)[..] {
                 [] => "a state of it is not held".to_owned(),
                 [one] => format!("what turn {one} left is not held"),
                 all => {
@@ -411,12 +408,12 @@ impl Export<'_> {
                     format!("what turns {} left is not held", all.join(", "))
                 }
             };
-            say(process, &format!("note: {path}: {what}: it is with what followed, between turns"));
-        }
-        if let Some(more) = self.series.mixed.len().checked_sub(NAMED_MAX).filter(|more| *more > 0)
-        {
-            let more = ui::number(more as u64);
-            say(process, &format!("note: {more} more like these; --json names them"));
+            format!("{path}: {what}: it is with what followed, between turns")
+        };
+        let lines = self.series.mixed.iter().map(line).collect();
+        let more = |more| format!("{} more like these; --json names them", ui::number(more));
+        for line in ui::at_most(lines, NAMED_MAX, more) {
+            say(process, &format!("note: {line}"));
         }
     }
 

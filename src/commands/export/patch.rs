@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use chrono::{DateTime, Utc};
 use flate2::{Compression, write::ZlibEncoder};
-use similar::{Algorithm, ChangeTag, DiffOp, capture_diff_slices, group_diff_ops};
 
 use super::message::CommitMessage;
 use crate::{
@@ -12,10 +11,8 @@ use crate::{
     model::RelPath,
     restore::{FileChange, GitFile, LINK_MODE},
     scan::GitAuthor,
+    ui,
 };
-
-/// Lines shown around a change.
-const AROUND: usize = 3;
 
 /// One patch, but for its files.
 pub(super) struct MailPatch<'a> {
@@ -118,8 +115,7 @@ impl PatchNames<'_> {
     ) -> Result<()> {
         let name = |side: &str| quoted(&[side.as_bytes(), path.as_bytes()].concat());
         let (a, b) = (name("a/"), name("b/"));
-        let bytes = |file: Option<&GitFile>| file.map(|it| it.bytes.clone()).unwrap_or_default();
-        let (old, new) = (bytes(before), bytes(after));
+        let [old, new] = [before, after].map(|file| file.map_or(&[][..], |file| &file.bytes));
         let mut head = format!("diff --git {a} {b}\n{}", modes(before, after));
         if before.is_some() != after.is_some() || old != new {
             let new_id = self.id(after)?;
@@ -136,18 +132,18 @@ impl PatchNames<'_> {
         if old == new {
             return Ok(());
         }
-        if is_text(&old) && is_text(&new) {
+        if is_text(old) && is_text(new) {
             let side = |file: Option<&GitFile>, name: String| match file {
                 Some(_) if name.contains(' ') && !name.starts_with('"') => format!("{name}\t"),
                 Some(_) => name,
                 None => "/dev/null".to_owned(),
             };
             mail.extend(format!("--- {}\n+++ {}\n", side(before, a), side(after, b)).bytes());
-            push_hunks(mail, &old, &new);
+            mail.extend(ui::raw_hunks(old, new));
         } else {
             mail.extend(b"GIT binary patch\n");
-            push_literal(mail, &new);
-            push_literal(mail, &old);
+            push_literal(mail, new);
+            push_literal(mail, old);
         }
         Ok(())
     }
@@ -191,43 +187,6 @@ fn quoted(name: &[u8]) -> String {
     }
     text.push('"');
     text
-}
-
-fn push_hunks(mail: &mut Vec<u8>, old: &[u8], new: &[u8]) {
-    let split = |text: &'_ [u8]| -> Vec<Vec<u8>> {
-        text.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
-    };
-    let (old, new) = (split(old), split(new));
-    let ops = capture_diff_slices(Algorithm::Myers, &old, &new);
-    for group in group_diff_ops(ops, AROUND) {
-        let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
-        let range = |from: usize, to: usize| match to - from {
-            0 => format!("{from},0"),
-            1 => format!("{}", from + 1),
-            count => format!("{},{count}", from + 1),
-        };
-        let before = range(first.old_range().start, last.old_range().end);
-        let after = range(first.new_range().start, last.new_range().end);
-        mail.extend(format!("@@ -{before} +{after} @@\n").bytes());
-        for op in &group {
-            push_lines(mail, op, &old, &new);
-        }
-    }
-}
-
-fn push_lines(mail: &mut Vec<u8>, op: &DiffOp, old: &[Vec<u8>], new: &[Vec<u8>]) {
-    for change in op.iter_changes(old, new) {
-        mail.push(match change.tag() {
-            ChangeTag::Equal => b' ',
-            ChangeTag::Delete => b'-',
-            ChangeTag::Insert => b'+',
-        });
-        let line = change.value();
-        mail.extend(&line);
-        if !line.ends_with(b"\n") {
-            mail.extend(b"\n\\ No newline at end of file\n");
-        }
-    }
 }
 
 /// All bytes of one side of a binary patch.

@@ -142,7 +142,7 @@ fn projects(process: &mut Process<'_>, args: &FindArgs) -> Result<Vec<(Project, 
 }
 
 fn warn(process: &mut Process<'_>, path: &Path, err: &Error) {
-    let home = process.var("HOME").map(PathBuf::from);
+    let home = process.home();
     let path = ui::path(path, home.as_deref()).into_owned();
     say(process, &format!("warning: {path}: {err}"));
 }

@@ -7,7 +7,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 
 use super::{
@@ -16,6 +15,7 @@ use super::{
     what::FileQuery,
 };
 use crate::{
+    commands::{json_time, table_text},
     fs::{Dir, c_name},
     model::{Content, Kind},
     process::Process,
@@ -152,7 +152,7 @@ impl RootVersions {
                 self.note(version, now == Now::Is(n)).into(),
             ]);
         }
-        let mut text = table.show(process.terminal.stdout_columns(), Style::stdout(process));
+        let mut text = table_text(process, &table);
         let more = versions.len().saturating_sub(VERSIONS_MAX);
         if more > 0 {
             let more = ui::count(more as u64, "older version");
@@ -210,15 +210,14 @@ impl RootVersions {
     }
 
     fn version_json(&self, spot: &Spot, version: &FileVersion) -> Value {
-        let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Secs, true);
         let place = self.places.as_ref().and_then(|places| places.of(version));
         let size = self.size(version).filter(|size| *size <= SIZE_MAX_BYTES);
         json!({
             "checkpoint": version.last.checkpoint.to_string(),
             "step": version.last.step.map(|_| state_name(version, 0)),
             "kind": kind_name(version.kind),
-            "last_seen": time(version.last.at),
-            "first_seen": time(version.first.at),
+            "last_seen": json_time(version.last.at),
+            "first_seen": json_time(version.first.at),
             "checkpoints": version.count,
             "size": size,
             "line": place.map(|place| place.line),

@@ -5,11 +5,10 @@ mod keep;
 
 use std::path::{Path, PathBuf};
 
-use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
 use super::{
-    Project, error_text, origin, print_json, print_text,
+    Project, error_text, json_time, origin, print_json, print_text,
     restore::conversation::{self, Talk},
     rows,
     rows::skipped_json,
@@ -177,15 +176,14 @@ impl ForkWish<'_> {
             let id = checkpoint.id.short();
             say(process, &format!("warning: checkpoint {id} is partial, and so is the fork"));
         }
-        let lines = ui::left_out(&plan.missing);
-        for line in lines.iter().take(NAMED_MAX) {
-            say(process, &format!("note: missing, because it was not held: {line}"));
-        }
-        let more = lines.len().saturating_sub(NAMED_MAX);
-        if more > 0 {
-            let more = ui::number(more as u64);
-            let id = checkpoint.id.short();
-            say(process, &format!("note: missing: {more} more; `beforehand show {id}` names them"));
+        let missing = ui::left_out(&plan.missing).into_iter();
+        let missing = missing.map(|line| format!("missing, because it was not held: {line}"));
+        let more = |more| {
+            let (more, id) = (ui::number(more), checkpoint.id.short());
+            format!("missing: {more} more; `beforehand show {id}` names them")
+        };
+        for line in ui::at_most(missing.collect(), NAMED_MAX, more) {
+            say(process, &format!("note: {line}"));
         }
         for id in &plan.damaged {
             let id = id.short();
@@ -367,7 +365,7 @@ fn as_json(fork: &ForkEntry) -> Value {
         "name": fork.dir.file_name().unwrap_or_default().to_string_lossy(),
         "dir": fork.dir.to_string_lossy(),
         "checkpoint": fork.of.to_string(),
-        "made_at": fork.at.to_rfc3339_opts(SecondsFormat::Secs, true),
+        "made_at": json_time(fork.at),
         "is_finished": fork.is_finished(),
         "is_there": fork.is_there(),
         "resume": fork.resume,

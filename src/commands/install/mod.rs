@@ -6,14 +6,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{error_text, print, print_json, print_text, say, say_text};
+use super::{error_text, print, print_json, print_text, root_here, say, say_text};
 use crate::{
-    agent, config,
+    config,
     error::{Error, Result},
-    fs::PathResolver,
     install::{FileEdit, InstallRow, Plan, ProgramPath, ROWS, Site},
     process::{Exit, Process},
-    reach::{Surroundings, root_around},
     state::StateDir,
     ui::{self, DiffOptions, DiffSide, Style},
 };
@@ -132,20 +130,10 @@ fn sites(
     if !args.project {
         return Ok(rows.iter().flat_map(|row| places(row)).collect());
     }
-    let root = project(process).ok_or_else(|| {
+    let root = root_here(process).ok_or_else(|| {
         Error::other("this directory is no project", "change to one, or leave out `--project`")
     })?;
     Ok(rows.iter().flat_map(|row| row.project_sites(&root)).collect())
-}
-
-/// The root around us.
-pub(crate) fn project(process: &Process<'_>) -> Option<PathBuf> {
-    let state = config::state(process, None).ok()?;
-    let home = process.var("HOME").map(PathBuf::from);
-    let surroundings =
-        Surroundings { home: home.as_deref(), state: &state, real: &PathResolver::default() };
-    let (root, _) = root_around(process.cwd.as_deref()?, &surroundings)?;
-    Some(root.path().to_owned())
 }
 
 /// Shows, asks, does.
@@ -157,7 +145,7 @@ fn carry_out(
     state: &StateDir,
     deed: &InstallAction,
 ) -> Result<Exit> {
-    let home = process.var("HOME").map(PathBuf::from);
+    let home = process.home();
     if !args.json {
         show(process, rows, plan, deed, home.as_deref())?;
     }
@@ -222,7 +210,7 @@ fn summary(rows: &[&InstallRow], plan: &Plan, deed: &InstallAction, home: Option
     }
     let lines = rows.iter().filter_map(|row| {
         let told = of_agent(row, plan, deed, home)?;
-        Some((agent::by_name(row.agent).map_or(row.agent, |dialect| dialect.title), told))
+        Some((row.title(), told))
     });
     let lines: Vec<_> = lines.collect();
     let width = lines.iter().map(|(title, _)| title.len()).max().unwrap_or(0);
@@ -307,7 +295,7 @@ fn close(
 /// What is left for the user to do.
 fn advise(process: &mut Process<'_>, args: &InstallArgs, rows: &[&InstallRow]) {
     for row in rows {
-        let title = agent::by_name(row.agent).map_or(row.agent, |dialect| dialect.title);
+        let title = row.title();
         let by_hand = row.by_hand.filter(|_| !args.project);
         for advice in by_hand.into_iter().chain(row.then) {
             say(process, &format!("note: {title}: {advice}"));
@@ -321,7 +309,7 @@ fn advise(process: &mut Process<'_>, args: &InstallArgs, rows: &[&InstallRow]) {
 
 /// `npx` and `uvx` run a program from a cache, which may be emptied.
 fn advise_a_place(process: &mut Process<'_>, program: &ProgramPath) {
-    let home = process.var("HOME").map(PathBuf::from);
+    let home = process.home();
     let cache = process.var("XDG_CACHE_HOME").map(PathBuf::from);
     let cache = cache.or_else(|| Some(home.as_ref()?.join(".cache")));
     let is_npx = program.path().components().any(|part| part.as_os_str() == "_npx");

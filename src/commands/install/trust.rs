@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{InstallArgs, project, running};
+use super::{InstallArgs, running};
 use crate::{
-    commands::say_text,
+    commands::{root_here, say_text},
     error::Result,
     fs::read_small,
     install::{HookEntry, HookStatus, InstallRow, Plan, Site, look, ours_of, untrusted},
@@ -71,7 +71,7 @@ fn skipped(
     let Some(config) = users.iter().find(|site| site.path.ends_with("config.toml")).cloned() else {
         return Vec::new();
     };
-    let sites = match project(process).filter(|_| args.project) {
+    let sites = match root_here(process).filter(|_| args.project) {
         Some(root) => row.project_sites(&root),
         None => users,
     };
@@ -95,7 +95,7 @@ fn is_approved(process: &mut Process<'_>, args: &InstallArgs, skipped: &Untruste
     if args.json || !process.terminal.stdin {
         return false;
     }
-    let home = process.var("HOME").map(PathBuf::from);
+    let home = process.home();
     let told = explained(skipped, home.as_deref());
     say_text(process, &told);
     ui::ask(process, "approve them?")

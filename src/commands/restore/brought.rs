@@ -6,7 +6,7 @@ use super::{planned::PlannedRestore, unchanged::first};
 use crate::{
     model::{Entry, Kind},
     plan::Step,
-    restore::{Brings, StaysInFork},
+    restore::{Brings, Restore, StaysInFork},
     store::repository::Losing,
     ui,
 };
@@ -22,8 +22,7 @@ impl<'a> PlannedRestore<'a> {
 
     /// What the fork is called.
     pub(super) fn fork_name(self) -> String {
-        let name = self.brings().map(|brings| brings.entry.name()).unwrap_or_default();
-        ui::escape(name.as_encoded_bytes()).into_owned()
+        fork_name(self.restore)
     }
 
     /// The same as an argument of a command.
@@ -55,10 +54,9 @@ impl<'a> PlannedRestore<'a> {
         let line = |it: &StaysInFork| {
             format!("stays in the fork: {}: {}", ui::escape(it.path.as_bytes()), it.why.words())
         };
-        let mut lines: Vec<String> = stays.iter().take(NAMED_MAX).map(line).collect();
-        if let Some(more @ 1..) = stays.len().checked_sub(NAMED_MAX) {
-            lines.push(format!("stays in the fork: {} more", ui::number(more as u64)));
-        }
+        let mut lines = ui::at_most(stays.iter().map(line).collect(), NAMED_MAX, |more| {
+            format!("stays in the fork: {} more", ui::number(more))
+        });
         for repository in brings.commits() {
             lines.extend(commit_lines(brings, &repository));
         }
@@ -86,6 +84,12 @@ impl<'a> PlannedRestore<'a> {
             "commits": commits.collect::<Vec<_>>(),
         })
     }
+}
+
+/// What the fork is called that is brought back.
+pub(super) fn fork_name(restore: Restore<'_>) -> String {
+    let name = restore.request.fork().map(|brings| brings.entry.name());
+    ui::escape(name.unwrap_or_default().as_encoded_bytes()).into_owned()
 }
 
 /// The directory that a repository of a fork belongs to.

@@ -4,7 +4,7 @@ use super::show;
 use crate::{
     model::{Entry, Kind},
     plan::{Action, Choosable, Chosen, Merged, Step},
-    restore::{Displayed, Prepared, Restore, bytes_shown},
+    restore::{PathContent, Prepared, Restore, bytes_shown},
     ui::{self, DiffOptions, DiffSide, FileDiff, Patch, Style},
 };
 
@@ -51,8 +51,8 @@ impl FileChoice {
         } else {
             step.path.as_bytes().to_vec()
         };
-        let change =
-            FileDiff { path: &path, old: side(shown.0.as_ref()), new: side(shown.1.as_ref()) };
+        let [old, new] = [&shown.0, &shown.1].map(|it| it.side().unwrap_or(DiffSide::Missing));
+        let change = FileDiff { path: &path, old, new };
         let hunks = (!choosable.is_outside).then(|| hunks(&shown)).flatten();
         let (heading, pieces) = if let Some(pieces) = hunks {
             let name = ui::escape(&path);
@@ -162,23 +162,15 @@ impl FileChoice {
     }
 }
 
-fn side(displayed: Option<&Displayed>) -> DiffSide<'_> {
-    match displayed {
-        None => DiffSide::Missing,
-        Some(Displayed::File { bytes, permissions }) => {
-            DiffSide::File { bytes, permissions: *permissions }
-        }
-        Some(Displayed::Link(text)) => DiffSide::Link(text),
-        Some(Displayed::Other(kind)) => DiffSide::Other(*kind),
-    }
-}
-
 /// The hunks of a text that is changed; `None` where a file comes or goes, or is no text.
-fn hunks(shown: &(Option<Displayed>, Option<Displayed>)) -> Option<Pieces> {
-    let (Some(Displayed::File { bytes: old, permissions: from }), Some(new)) = shown else {
+fn hunks(shown: &(PathContent, PathContent)) -> Option<Pieces> {
+    let (
+        PathContent::File { bytes: old, permissions: from },
+        PathContent::File { bytes: new, permissions: to },
+    ) = shown
+    else {
         return None;
     };
-    let Displayed::File { bytes: new, permissions: to } = new else { return None };
     let patch = Patch::of(old, new)?;
     let mode = (from != to).then_some(ModeChoice { from: *from, to: *to, taken: None });
     Some(Pieces::Text { patch, mode, permissions: *from, target: new.clone() })

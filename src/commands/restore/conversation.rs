@@ -24,6 +24,7 @@ use crate::{
     ledger,
     model::{Agent, By, Checkpoint},
     process::{Process, RunningProgram},
+    state::hex,
     ui,
 };
 
@@ -198,7 +199,7 @@ fn place(process: &Process<'_>, by: &By) -> Option<PathBuf> {
         let name = Some(&by.session.0).filter(|name| name.bytes().all(is_plain))?;
         let home = match process.var("COPILOT_HOME") {
             Some(home) => PathBuf::from(home),
-            None => PathBuf::from(process.var("HOME")?).join(".copilot"),
+            None => process.home()?.join(".copilot"),
         };
         Some(home.join("session-state").join(name).join("events.jsonl"))
     };
@@ -238,7 +239,7 @@ fn new_session(old: &str) -> String {
     let mut bytes: Vec<u8> = hash.finalize()[..16].to_vec();
     bytes[6] = (bytes[6] & 0x0f) | 0x40;
     bytes[8] = (bytes[8] & 0x3f) | 0x80;
-    let hex = bytes.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
+    let hex = hex(&bytes);
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 

@@ -46,15 +46,11 @@ pub(super) fn nested_words(
     let id = commit.get(..7).unwrap_or_default();
     match since {
         HeadSince::Switched { then, now } => {
-            let (then, now) = (short(then.as_deref()), short(now.as_deref()));
-            format!("{name}: HEAD is on {now} now and was on {then} then; it stays there")
+            format!("{name}: {}", switched_words(then.as_deref(), now.as_deref()))
         }
         HeadSince::Ahead(count) => {
-            let dir = project.argument(&below(worktree));
-            let (commits, them) = commits_and_them(*count);
-            format!(
-                "{name}: {commits} made since: git -C {dir} reset --soft {id} takes {them} back"
-            )
+            let git = format!("git -C {}", project.argument(&below(worktree)));
+            format!("{name}: {}", ahead_words(*count, &git, id))
         }
         HeadSince::Lost | HeadSince::Gone => format!(
             "{name}: HEAD was at {id} then, which is not below it now; `{}beforehand \
@@ -66,8 +62,15 @@ pub(super) fn nested_words(
     }
 }
 
-fn commits_and_them(count: u64) -> (String, &'static str) {
-    (ui::count(count, "commit"), if count == 1 { "it" } else { "them" })
+fn switched_words(then: Option<&str>, now: Option<&str>) -> String {
+    let (then, now) = (short(then), short(now));
+    format!("HEAD is on {now} now and was on {then} then; it stays there")
+}
+
+fn ahead_words(count: u64, git: &str, id: &str) -> String {
+    let them = if count == 1 { "it" } else { "them" };
+    let commits = ui::count(count, "commit");
+    format!("{commits} made since: {git} reset --soft {id} takes {them} back")
 }
 
 fn of_move(head: &HeadMove) -> String {
@@ -86,14 +89,8 @@ fn of_move(head: &HeadMove) -> String {
 fn of_since(since: &HeadSince, checkpoint: &Checkpoint) -> Option<String> {
     let id = checkpoint.head.as_ref()?.commit.as_deref()?.get(..7)?;
     Some(match since {
-        HeadSince::Switched { then, now } => {
-            let (then, now) = (short(then.as_deref()), short(now.as_deref()));
-            format!("HEAD is on {now} now and was on {then} then; it stays there")
-        }
-        HeadSince::Ahead(count) => {
-            let (commits, them) = commits_and_them(*count);
-            format!("{commits} made since: git reset --soft {id} takes {them} back")
-        }
+        HeadSince::Switched { then, now } => switched_words(then.as_deref(), now.as_deref()),
+        HeadSince::Ahead(count) => ahead_words(*count, "git", id),
         HeadSince::Lost => format!(
             "HEAD was at {id} then, which is not below it now; `beforehand restore {} --head` \
              takes it back",

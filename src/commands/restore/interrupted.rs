@@ -124,9 +124,7 @@ pub(super) fn before(
 
 /// What stays because it was changed since: relative to the root, or absolute if it is outside it.
 fn kept(settled: &Settled) -> Vec<PathBuf> {
-    let kept = settled.plan.kept().map(|step| step.path.as_path().to_owned());
-    let outside = settled.plan.outside.steps.iter().filter(|step| !step.is_deed());
-    kept.chain(outside.map(|step| step.path.at_top())).collect()
+    report::paths_of(&settled.plan, |step| !step.is_deed())
 }
 
 fn say_settled(process: &mut Process<'_>, project: &Project, settled: &Settled) -> Exit {

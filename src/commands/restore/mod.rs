@@ -30,7 +30,8 @@ use crate::{
     plan::{Options, Pick, Picked},
     process::{Exit, Process},
     restore::{NamedState, Prepared, Restore, RestoreRequest, RestoreSource, Toward},
-    restore_log, ui,
+    restore_log,
+    ui::{self, picker::PickerPlan},
 };
 
 use planned::PlannedRestore;
@@ -248,27 +249,19 @@ fn request(args: &RestoreArgs, picked: Picked) -> RestoreRequest {
     }
 }
 
-/// What a restore would do.
-pub(crate) struct Preview {
-    /// The plan as it is shown before a yes, without its heading.
-    pub(crate) text: String,
-    /// How many paths would be kept because another author has changed them.
-    pub(crate) conflicts: usize,
-}
-
-/// Finds out what a restore would do, and does nothing.
+/// Finds out what a restore would do, as it is shown before a yes without its heading, and does nothing.
 ///
 /// # Errors
 ///
 /// Fails if the checkpoint or the root cannot be read.
-pub(crate) fn preview(process: &Process<'_>, restore: Restore<'_>) -> Result<Preview> {
+pub(crate) fn preview(process: &Process<'_>, restore: Restore<'_>) -> Result<PickerPlan> {
     let Restore { project, checkpoint, .. } = restore;
     if !project.root.path().is_dir() {
-        return Ok(Preview { text: recover::words(project, checkpoint, false), conflicts: 0 });
+        return Ok(PickerPlan { text: recover::words(project, checkpoint, false), conflicts: 0 });
     }
     let prepared = &restore.prepare(process)?;
     let text = show::plan_text(PlannedRestore::of(restore, prepared));
-    Ok(Preview { text, conflicts: prepared.plan.conflicts().count() })
+    Ok(PickerPlan { text, conflicts: prepared.plan.conflicts().count() })
 }
 
 /// What `restore` without flags asks for, or with `--patch` if only a part is wanted.

@@ -255,8 +255,9 @@ fn forced_text(came: &Came<'_>, conflicts: &[PathBuf]) -> String {
     let Restore { project, checkpoint, .. } = came.shown.restore;
     // What stays only because of something in it, force does not restore either.
     let steps = came.shown.prepared.plan.steps.iter();
-    let around = steps.filter(|step| step.action == Action::Keep(KeepReason::InTheWay));
-    let around: Vec<&Path> = around.map(|step| step.path.as_path()).collect();
+    let is_around = keeps(KeepReason::InTheWay);
+    let around: Vec<&Path> =
+        steps.filter(|step| is_around(step)).map(|step| step.path.as_path()).collect();
     let forced: Vec<&Path> =
         conflicts.iter().map(PathBuf::as_path).filter(|path| !around.contains(path)).collect();
     if forced.is_empty() || !is_advised || came.report.held.is_none() {
@@ -273,12 +274,15 @@ pub(super) fn conflicts(plan: &RestorePlan) -> Vec<PathBuf> {
     paths_of(plan, Step::is_conflict)
 }
 
-/// The paths of some steps: relative to the root, or absolute if they are outside it.
-fn paths_of(plan: &RestorePlan, is_meant: impl Fn(&Step) -> bool) -> Vec<PathBuf> {
-    let below = plan.steps.iter().filter(|step| is_meant(step));
-    let outside = plan.outside.steps.iter().filter(|step| is_meant(step));
-    let below = below.map(|step| step.path.as_path().to_owned());
-    below.chain(outside.map(|step| step.path.at_top())).collect()
+/// The steps of a plan with their paths: relative to the root, or absolute if they are outside it.
+fn all_steps(plan: &RestorePlan) -> impl Iterator<Item = (PathBuf, &Step)> {
+    let below = plan.steps.iter().map(|step| (step.path.as_path().to_owned(), step));
+    below.chain(plan.outside.steps.iter().map(|step| (step.path.at_top(), step)))
+}
+
+/// The paths of some steps.
+pub(super) fn paths_of(plan: &RestorePlan, is_meant: impl Fn(&Step) -> bool) -> Vec<PathBuf> {
+    all_steps(plan).filter(|(_, step)| is_meant(step)).map(|(path, _)| path).collect()
 }
 
 /// What stays because what is there now, or was then, cannot be read, and why.
@@ -290,11 +294,7 @@ pub(super) fn barred(plan: &RestorePlan) -> Vec<(PathBuf, String)> {
         Action::Keep(KeepReason::Missing) => Some(MISSING.to_owned()),
         _ => None,
     };
-    let below = plan.steps.iter();
-    let below = below.filter_map(|step| Some((step.path.as_path().to_owned(), why(step)?)));
-    let outside = plan.outside.steps.iter();
-    let outside = outside.filter_map(|step| Some((step.path.at_top(), why(step)?)));
-    below.chain(outside).collect()
+    all_steps(plan).filter_map(|(path, step)| Some((path, why(step)?))).collect()
 }
 
 /// What was made since and stays, and where conflicts are marked.
@@ -306,8 +306,8 @@ fn kept_text(came: &Came<'_>) -> String {
         text.push_str(&format!("conflicts marked in: {named}\n"));
     }
     let Restore { project, checkpoint, request, .. } = came.shown.restore;
-    let is_new = |step: &Step| step.action == Action::Keep(KeepReason::New);
-    let is_outside = plan.outside.steps.iter().any(is_new);
+    let is_new = keeps(KeepReason::New);
+    let is_outside = plan.outside.steps.iter().any(&is_new);
     let outside = if is_outside { " --outside" } else { "" };
     let how = match (request.options.keep_new, came.shown.takes_options()) {
         (true, _) => String::new(),
@@ -321,9 +321,9 @@ fn kept_text(came: &Came<'_>) -> String {
     };
     for (paths, thing, why, how) in [
         (paths_of(plan, is_new), "path", "made since", &*how),
-        (paths_of(plan, is_of_others), "path", "changed by others", ""),
-        (paths_of(plan, is_ignored), "ignored path", "made since", ""),
-        (paths_of(plan, is_of_git), "path", "of git's own", ""),
+        (paths_of(plan, keeps(KeepReason::OfOthers)), "path", "changed by others", ""),
+        (paths_of(plan, keeps(KeepReason::Ignored)), "ignored path", "made since", ""),
+        (paths_of(plan, keeps(KeepReason::GitPrivate)), "path", "of git's own", ""),
     ] {
         if !paths.is_empty() {
             let (count, named) = (ui::count(paths.len() as u64, thing), escaped(&paths));
@@ -337,23 +337,16 @@ fn escaped(paths: &[PathBuf]) -> String {
     first(paths.iter().map(|path| ui::escape_path(path)))
 }
 
-fn is_of_git(step: &Step) -> bool {
-    step.action == Action::Keep(KeepReason::GitPrivate)
-}
-
-fn is_of_others(step: &Step) -> bool {
-    step.action == Action::Keep(KeepReason::OfOthers)
-}
-
-fn is_ignored(step: &Step) -> bool {
-    step.action == Action::Keep(KeepReason::Ignored)
+/// Whether a step keeps what is there for this reason.
+fn keeps(reason: KeepReason) -> impl Fn(&Step) -> bool {
+    move |step| step.action == Action::Keep(reason)
 }
 
 /// Whether something stays that is not as it was and is no conflict.
 fn keeps_quietly(plan: &RestorePlan) -> bool {
-    let is_merged = |step: &Step| step.action == Action::Keep(KeepReason::Merged);
-    let mut kept = plan.kept().chain(&plan.outside.steps);
-    kept.any(|step| is_of_others(step) || is_ignored(step) || is_of_git(step) || is_merged(step))
+    use KeepReason::{GitPrivate, Ignored, Merged, OfOthers};
+    let quiet = [OfOthers, Ignored, GitPrivate, Merged].map(keeps);
+    all_steps(plan).any(|(_, step)| quiet.iter().any(|is_it| is_it(step)))
 }
 
 /// What is worth knowing of files that were hard links.

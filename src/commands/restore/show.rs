@@ -10,6 +10,7 @@ use chrono::DateTime;
 use serde_json::{Value, json};
 
 use super::{
+    brought::fork_name,
     head,
     planned::{MISSING, PlannedRestore},
     unchanged::{losing_lines, unchanged},
@@ -37,7 +38,7 @@ pub(super) fn heading(process: &Process<'_>, restore: Restore<'_>) -> String {
             "reverting turn {} ({id}, {when}) in {root}; what came after it stays",
             restore.turn_number()
         ),
-        "keep" => format!("bringing what {} has changed into {root}", shown_name(restore)),
+        "keep" => format!("bringing what {} has changed into {root}", fork_name(restore)),
         "redo" => format!("redoing: forward to checkpoint {id} ({when}) in {root}"),
         _ => match request.step() {
             Some(step) => {
@@ -56,12 +57,6 @@ pub(super) fn heading(process: &Process<'_>, restore: Restore<'_>) -> String {
         text.push_str("\nthat is the whole of it, not only this directory; `-- .` means this one");
     }
     text
-}
-
-/// What the fork is called that is brought back.
-fn shown_name(restore: Restore<'_>) -> String {
-    let name = restore.request.fork().map(|brings| brings.entry.name());
-    ui::escape(name.unwrap_or_default().as_encoded_bytes()).into_owned()
 }
 
 /// Prints a plan.

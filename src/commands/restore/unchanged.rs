@@ -134,7 +134,7 @@ fn lost_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
         let way_there = project.way_there();
         let back =
             format!("`{way_there}beforehand restore {id} --repository{option}` brings it back");
-        let gone = lost_names(lost);
+        let gone = names(&lost.refs, lost.stashes);
         let is_own = lost.place == root.join(".git");
         let from = if is_own { String::new() } else { format!(" from {}", named(&lost.place)) };
         if !gone.is_empty() {
@@ -147,17 +147,10 @@ fn lost_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
     lines
 }
 
-fn lost_names(lost: &repository::LostRepository) -> Vec<String> {
-    names(&lost.refs, lost.stashes)
-}
-
 /// Branches, tags and stashes, each by a word.
 fn names(refs: &[String], stashes: usize) -> Vec<String> {
-    let names = refs.iter().take(NAMED_MAX).map(|name| ui::escape(name.as_bytes()).into());
-    let mut names: Vec<String> = names.collect();
-    if refs.len() > NAMED_MAX {
-        names.push(format!("{} more", refs.len() - NAMED_MAX));
-    }
+    let names = refs.iter().map(|name| ui::escape(name.as_bytes()).into());
+    let mut names = at_most(names.collect());
     match stashes {
         0 => (),
         1 => names.push("1 stash".to_owned()),
@@ -208,13 +201,8 @@ pub(super) fn outside_left_text(project: &Project, left: &[PathBuf]) -> String {
 }
 
 /// The first lines of a list, and how many more there are.
-pub(super) fn at_most(mut lines: Vec<String>) -> Vec<String> {
-    if lines.len() > NAMED_MAX {
-        let more = lines.len() - NAMED_MAX;
-        lines.truncate(NAMED_MAX);
-        lines.push(format!("{more} more"));
-    }
-    lines
+pub(super) fn at_most(lines: Vec<String>) -> Vec<String> {
+    ui::at_most(lines, NAMED_MAX, |more| format!("{more} more"))
 }
 
 /// The first names of a list.

@@ -18,7 +18,7 @@ use crate::{
         compare::Comparison,
         error_text,
         list::{ListRow, ListView, TurnHistory},
-        restore::{self, PlanOffer, Preview, Selection, conversation},
+        restore::{self, PlanOffer, Selection, conversation},
         stats::Stats,
         steps,
     },
@@ -266,9 +266,7 @@ impl Looker<'_, '_> {
     fn preview(&self, turn: usize, goal: PickerGoal) -> Result<PickerPlan> {
         let row = self.rows[turn];
         let target = RewindTarget::of(self.process, &self.project, row, goal, false)?;
-        let Preview { text, conflicts } =
-            restore::preview(self.process, target.restore(&self.project))?;
-        Ok(PickerPlan { text, conflicts })
+        restore::preview(self.process, target.restore(&self.project))
     }
 
     /// A plan to choose from.

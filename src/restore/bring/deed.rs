@@ -42,7 +42,7 @@ impl Restore<'_> {
         let of = brings.checkpoint(&held);
         brought.of = Some(of);
         let why = format!("before `fork --keep {}`", ui::escape(name.as_encoded_bytes()));
-        let before = self.project.hold(process, &why, true)?;
+        let before = self.project.hold(process, Cause::asked(Some(why)), true)?.checkpoint;
         prepared.plan.of = before.id;
         prepared.others_digests = digests(brings, prepared)?;
         prepared.brought = Some(brought);

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     fs::{create_private_dirs, read_small, replace_synced},
-    journal::{self, JournalLine, LineKind},
+    journal::{self, LineKind},
     model::{Root, RootKind},
     state::{RootState, StateDir},
     store::escape::{escape_path, parse_path},
@@ -100,8 +100,7 @@ pub fn settle(state: &StateDir, path: &Path, now: DateTime<Utc>) -> Result<Ident
     let found = Registry::roots(state).resolve(path)?;
     if let IdentityMatch::Moved { from } = &found {
         let text = format!("the checkpoints of {} moved along", escape_path(from));
-        let root = Some(path.to_string_lossy().into_owned());
-        journal::write(state, &JournalLine { at: now, kind: LineKind::Deed, root, text });
+        journal::write(state, now, LineKind::Deed, Some(path), &text);
     }
     Ok(found)
 }

@@ -12,7 +12,7 @@ pub use patch::{Patch, Unfit};
 use std::{
     collections::HashMap,
     fmt::{self, Write as _},
-    ops::Range,
+    ops::{AddAssign, Range},
     time::Instant,
 };
 
@@ -147,14 +147,8 @@ impl FileDiff<'_> {
         sheet.put(&style.bold(&format!("+++ {}", self.name(self.new, 'b'))));
         for group in group_diff_ops(compare(&old, &new, look.deadline), AROUND) {
             sheet.put(&style.dim(&header(&group)));
-            for op in group {
-                let (minus, plus) = (&old[op.old_range()], &new[op.new_range()]);
-                if matches!(op, DiffOp::Equal { .. }) {
-                    sheet.lines(LineMark::Same, plus);
-                } else {
-                    sheet.lines(LineMark::Removed, minus);
-                    sheet.lines(LineMark::Added, plus);
-                }
+            for (mark, lines) in marked_lines(&group, &old, &new) {
+                sheet.lines(mark, lines);
             }
         }
     }
@@ -167,6 +161,50 @@ impl FileDiff<'_> {
                 format!("{letter}/{}", escape(self.path))
             }
         }
+    }
+}
+
+/// The hunks of two texts as a patch has them: raw bytes, whatever they are.
+pub fn raw_hunks(old: &[u8], new: &[u8]) -> Vec<u8> {
+    let (old, new) = (split(old), split(new));
+    let mut text = Vec::new();
+    for group in group_diff_ops(compare(&old, &new, None), AROUND) {
+        text.extend(header(&group).bytes());
+        text.push(b'\n');
+        for (mark, lines) in marked_lines(&group, &old, &new) {
+            for line in lines {
+                push_raw(&mut text, mark, line);
+            }
+        }
+    }
+    text
+}
+
+/// The lines of a hunk in runs, each with what becomes of it.
+fn marked_lines<'t, 'l>(
+    group: &'t [DiffOp],
+    old: &'t [&'l [u8]],
+    new: &'t [&'l [u8]],
+) -> impl Iterator<Item = (LineMark, &'t [&'l [u8]])> {
+    group.iter().flat_map(|op| {
+        let (minus, plus) = (&old[op.old_range()], &new[op.new_range()]);
+        match op {
+            DiffOp::Equal { .. } => vec![(LineMark::Same, plus)],
+            _ => vec![(LineMark::Removed, minus), (LineMark::Added, plus)],
+        }
+    })
+}
+
+/// Said below a line that has no line feed, as in git.
+const UNENDED: &[u8] = b"\\ No newline at end of file\n";
+
+/// Adds a line as it is in a patch.
+fn push_raw(text: &mut Vec<u8>, mark: LineMark, line: &[u8]) {
+    text.push(mark.sign());
+    text.extend(line);
+    if !line.ends_with(b"\n") {
+        text.push(b'\n');
+        text.extend(UNENDED);
     }
 }
 
@@ -286,6 +324,13 @@ pub struct LineCounts {
     pub added: u64,
     /// Deleted lines.
     pub removed: u64,
+}
+
+impl AddAssign for LineCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.added += other.added;
+        self.removed += other.removed;
+    }
 }
 
 impl fmt::Display for LineCounts {

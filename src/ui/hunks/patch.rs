@@ -7,7 +7,7 @@ use std::{ops::Range, time::Duration};
 
 use similar::DiffOp;
 
-use super::{AROUND, HunkWriter, LineMark, compare, is_binary, is_large, split};
+use super::{AROUND, HunkWriter, LineMark, compare, is_binary, is_large, push_raw, split};
 use crate::ui::Style;
 
 /// How long the shortest difference is looked for. Any other one applies as well.
@@ -66,9 +66,6 @@ impl Unfit {
         }
     }
 }
-
-/// Said below a line that has no line feed, as in git.
-const UNENDED: &[u8] = b"\\ No newline at end of file\n";
 
 impl Patch {
     /// The difference of two texts; `None` where there are no lines to choose: in a binary or large
@@ -165,24 +162,11 @@ impl Patch {
         shown
     }
 
-    /// How many lines go with a hunk, and how many come.
-    pub fn counted(&self, hunk: usize) -> super::LineCounts {
-        let replaced = self.hunks[hunk].present();
-        let sum =
-            |each: &dyn Fn(&Replaced) -> usize| replaced.iter().map(each).sum::<usize>() as u64;
-        super::LineCounts { added: sum(&|it| it.new.len()), removed: sum(&|it| it.old.len()) }
-    }
-
     /// A hunk as it is edited: raw bytes, whatever they are.
     pub fn text(&self, hunk: usize) -> Vec<u8> {
         let mut text = self.header(hunk).into_bytes();
         for (mark, line) in self.lines(hunk) {
-            text.push(mark.sign());
-            text.extend(line);
-            if !line.ends_with(b"\n") {
-                text.push(b'\n');
-                text.extend(UNENDED);
-            }
+            push_raw(&mut text, mark, line);
         }
         text
     }

@@ -237,13 +237,13 @@ proptest! {
         // What is taken and what is left are the whole: the rest of a subset leads to the end.
         let is_taken = |hunk: usize| taken[hunk % taken.len()];
         let half = with(&patch, is_taken);
+        let signed = |count: usize| i64::try_from(count).unwrap();
         let sum = |wanted: &dyn Fn(usize) -> bool| {
-            (0..patch.count()).filter(|hunk| wanted(*hunk)).fold(0_i64, |sum, hunk| {
-                let lines = patch.counted(hunk);
-                sum + i64::try_from(lines.added).unwrap() - i64::try_from(lines.removed).unwrap()
-            })
+            let wanted = patch.hunks.iter().enumerate().filter(|(hunk, _)| wanted(*hunk));
+            let replaced = wanted.flat_map(|(_, hunk)| hunk.present());
+            replaced.map(|it| signed(it.new.len()) - signed(it.old.len())).sum::<i64>()
         };
-        let count = |text: &[u8]| i64::try_from(split(text).len()).unwrap();
+        let count = |text: &[u8]| signed(split(text).len());
         prop_assert_eq!(count(&half), count(&old) + sum(&is_taken));
         // Each edited as it is comes to the same.
         let mut edited = patch.clone();

@@ -218,7 +218,7 @@ impl Model {
     pub fn new(title: &str, turns: &[PickerTurn]) -> Self {
         let turns: Vec<PickerTurn> = turns.iter().map(printable).collect();
         Self {
-            title: escape(title.as_bytes()).into_owned(),
+            title: printed(title),
             fitting: (0..turns.len()).collect(),
             count: turns.len(),
             steps: BTreeMap::new(),
@@ -390,18 +390,14 @@ impl Model {
         let length = self.chosen().and_then(|n| self.known.get(&n)).map_or(0, |k| k.diff.len());
         let last = length.saturating_sub(page);
         let top = match key {
-            KeyPress::Up | KeyPress::Char('k') => top.saturating_sub(1),
-            KeyPress::Down | KeyPress::Char('j') => top + 1,
-            KeyPress::PageUp | KeyPress::Char('b') => top.saturating_sub(page),
-            KeyPress::PageDown | KeyPress::Char(' ') => top + page,
-            KeyPress::Home | KeyPress::Char('g') => 0,
-            KeyPress::End | KeyPress::Char('G') => last,
+            KeyPress::Char('b') => top.saturating_sub(page),
+            KeyPress::Char(' ') => top + page,
             KeyPress::Enter => return self.open_choices(),
             KeyPress::Esc | KeyPress::Left | KeyPress::Char('q') => {
                 self.step = PickerView::Turns;
                 return PickerEffect::Nothing;
             }
-            _ => top,
+            _ => moved(key, top, page, last),
         };
         self.step = PickerView::Diff { top: top.min(last) };
         PickerEffect::Nothing
@@ -483,7 +479,7 @@ impl Model {
     pub fn learn(&mut self, news: News) {
         match news {
             News::Did(turn, words) => {
-                self.known_of(turn).did = Some(escape(words.as_bytes()).into_owned());
+                self.known_of(turn).did = Some(printed(&words));
             }
             News::Begins(turn) => {
                 self.forget_others(turn);
@@ -494,8 +490,7 @@ impl Model {
             News::File(turn, text, lines) => {
                 let known = self.known_of(turn);
                 known.files += 1;
-                known.lines.added += lines.unwrap_or_default().added;
-                known.lines.removed += lines.unwrap_or_default().removed;
+                known.lines += lines.unwrap_or_default();
                 known.diff.add_diff(&text);
             }
             News::Ends(turn, more) => {
@@ -628,6 +623,19 @@ impl TurnDetails {
     }
 }
 
+/// Where a key leads in a list or text that ends at `last`: not further than that is the caller's to see.
+fn moved(key: &KeyPress, at: usize, page: usize, last: usize) -> usize {
+    match key {
+        KeyPress::Up | KeyPress::Char('k') => at.saturating_sub(1),
+        KeyPress::Down | KeyPress::Char('j') => at + 1,
+        KeyPress::PageUp => at.saturating_sub(page),
+        KeyPress::PageDown => at + page,
+        KeyPress::Home | KeyPress::Char('g') => 0,
+        KeyPress::End | KeyPress::Char('G') => last,
+        _ => at,
+    }
+}
+
 /// The first line of what the user is told of an error, which is printable.
 fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
@@ -639,18 +647,14 @@ pub(super) fn printed(text: &str) -> String {
 }
 
 fn printable(turn: &PickerTurn) -> PickerTurn {
-    let shown = |text: &str| escape(text.as_bytes()).into_owned();
     PickerTurn {
-        number: turn.number,
-        id: shown(&turn.id),
-        when: shown(&turn.when),
-        who: shown(&turn.who),
-        prompt: turn.prompt.as_deref().map(shown),
-        trigger: shown(&turn.trigger),
-        badges: turn.badges.iter().map(|badge| shown(badge)).collect(),
-        with_conversation: turn.with_conversation,
-        is_turn: turn.is_turn,
-        step: turn.step,
+        id: printed(&turn.id),
+        when: printed(&turn.when),
+        who: printed(&turn.who),
+        prompt: turn.prompt.as_deref().map(printed),
+        trigger: printed(&turn.trigger),
+        badges: turn.badges.iter().map(|badge| printed(badge)).collect(),
+        ..*turn
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Choice, DetailRequest, Model, PickerEffect, PickerView, STILL, printed};
+use super::{Choice, DetailRequest, Model, PickerEffect, PickerView, STILL, moved, printed};
 use crate::ui::{
     LineCounts, number,
     picker::{keys::KeyPress, layout, sheet::Sheet},
@@ -107,6 +107,21 @@ impl FilesOffer {
         self.files.as_ref().and_then(|files| files.as_ref().ok()).map_or(&[], |files| files)
     }
 
+    /// Marks all of a file, or if it is marked already, takes the mark away.
+    fn toggle_whole(&mut self, file: usize) {
+        if let Some(mark) = self.marks.get_mut(file) {
+            *mark = if *mark == FileMark::Whole { FileMark::Unmarked } else { FileMark::Whole };
+        }
+    }
+
+    /// The choice that opens it.
+    fn choice(&self) -> Choice {
+        match self.id.goal {
+            PickerGoal::Before => Choice::Parts,
+            PickerGoal::Turn => Choice::Revert,
+        }
+    }
+
     /// How many files have a mark.
     fn marked(&self) -> usize {
         self.marks.iter().filter(|mark| mark.is_any()).count()
@@ -177,17 +192,8 @@ impl Model {
         let Some(offer) = &mut self.offer else { return self.leave_files() };
         let last = offer.known().len().saturating_sub(1);
         let at = match key {
-            KeyPress::Up | KeyPress::Char('k') => at.saturating_sub(1),
-            KeyPress::Down | KeyPress::Char('j') => at + 1,
-            KeyPress::PageUp => at.saturating_sub(page),
-            KeyPress::PageDown => at + page,
-            KeyPress::Home | KeyPress::Char('g') => 0,
-            KeyPress::End | KeyPress::Char('G') => last,
             KeyPress::Char(' ') => {
-                if let Some(mark) = offer.marks.get_mut(at) {
-                    *mark =
-                        if *mark == FileMark::Whole { FileMark::Unmarked } else { FileMark::Whole };
-                }
+                offer.toggle_whole(at);
                 at
             }
             KeyPress::Char('a') => {
@@ -199,7 +205,7 @@ impl Model {
             KeyPress::Enter | KeyPress::Right => return self.open_file(at),
             KeyPress::Char('r') => return self.ask_part(),
             KeyPress::Esc | KeyPress::Left | KeyPress::Char('q') => return self.leave_files(),
-            _ => at,
+            _ => moved(key, at, page, last),
         };
         offer.at = at.min(last);
         self.step = PickerView::Files { at: offer.at, top };
@@ -208,8 +214,7 @@ impl Model {
 
     /// Back to the choices.
     fn leave_files(&mut self) -> PickerEffect {
-        let goal = self.offer.as_ref().map(|offer| offer.id.goal);
-        let choice = if goal == Some(PickerGoal::Turn) { Choice::Revert } else { Choice::Parts };
+        let choice = self.offer.as_ref().map_or(Choice::Parts, FilesOffer::choice);
         let at = self.choices().iter().position(|it| *it == choice).unwrap_or(0);
         self.step = PickerView::Choices { at, top: 0 };
         PickerEffect::Nothing
@@ -267,10 +272,7 @@ impl Model {
                 (at, top)
             }
             KeyPress::Char('a') => {
-                if let Some(mark) = offer.marks.get_mut(file) {
-                    *mark =
-                        if *mark == FileMark::Whole { FileMark::Unmarked } else { FileMark::Whole };
-                }
+                offer.toggle_whole(file);
                 (at, top)
             }
             KeyPress::Char('s') if at < places.len() && !offer.is_splitting => {
@@ -318,22 +320,15 @@ impl Model {
         };
         let page = layout::file_rows(self.size);
         let top = match key {
-            KeyPress::Up | KeyPress::Char('k') => top.saturating_sub(1),
-            KeyPress::Down | KeyPress::Char('j') => top + 1,
-            KeyPress::PageUp => top.saturating_sub(page),
-            KeyPress::PageDown => top + page,
-            KeyPress::Home | KeyPress::Char('g') => 0,
-            KeyPress::End | KeyPress::Char('G') => length,
             KeyPress::Enter => {
-                let (id, part) = (offer.id, offer.part.as_ref());
-                return match part {
-                    Some(Ok(_)) => PickerEffect::DoPart(id),
+                return match &offer.part {
+                    Some(Ok(_)) => PickerEffect::DoPart(offer.id),
                     Some(Err(why)) => self.refuse(why.clone()),
                     None => self.refuse(STILL.to_owned()),
                 };
             }
             KeyPress::Esc | KeyPress::Left | KeyPress::Char('q') => return self.leave_part(),
-            _ => top,
+            _ => moved(key, top, page, length),
         };
         self.step = PickerView::Part { top: top.min(length.saturating_sub(page)) };
         PickerEffect::Nothing
@@ -346,13 +341,9 @@ impl Model {
 
     /// Back to the files. If the part could not be done, the plan is another one by now.
     fn leave_part(&mut self) -> PickerEffect {
-        let is_stale = self.offer.as_ref().is_some_and(|it| matches!(it.part, Some(Err(_))));
-        let goal = self.offer.as_ref().map(|offer| offer.id.goal);
-        if is_stale {
-            self.offer = None;
-            let choice =
-                if goal == Some(PickerGoal::Turn) { Choice::Revert } else { Choice::Parts };
-            return self.open_files(choice);
+        let stale = self.offer.take_if(|offer| matches!(offer.part, Some(Err(_))));
+        if let Some(stale) = stale {
+            return self.open_files(stale.choice());
         }
         let at = self.offer.as_ref().map_or(0, |offer| offer.at);
         self.step = PickerView::Files { at, top: 0 };
