@@ -365,14 +365,14 @@ pub fn lock(place: &RootState) -> Result<Lock> {
     Lock::acquire(&place.restore_lock(), Instant::now() + PATIENCE)
 }
 
-/// Whether a restore of the root at `path` was interrupted: there is a log, and no process at work.
+/// Whether a restore of the root was interrupted: its log exists, and no process holds the restore lock.
 pub fn is_left(place: &RootState) -> bool {
     place.restore_log().exists()
         && Lock::share(&place.restore_lock(), Instant::now()).is_ok()
         && !matches!(RestoreLog::read(place), Ok(None))
 }
 
-/// What people are told about one.
+/// The message about an interrupted restore.
 pub const LEFT: &str = "a restore was interrupted here: `beforehand restore --continue` finishes it, \
                         `beforehand restore --abort` takes it back";
 

@@ -18,7 +18,7 @@ use crate::{
     },
     process::Process,
     reach::{self, AtRisk},
-    scan::{self, Named, Scan, ScanRequest, UserDirs},
+    scan::{self, Scan, ScanRequest, UserDirs, VictimDepth},
     state::{RootState, StateDir},
     store::{self, Draft, GitStore, Saved, Store, git::checkout::replaced_by, reading},
 };
@@ -78,7 +78,7 @@ pub fn take_into(
         // A warm-up is waited for only briefly, so a call may save first.
         Some(store.list()?.first().map_or(0, |newest| newest.sequence))
     };
-    let look = ScanOptions { reach, settings, named: Named::WithAllBelow, deadline };
+    let look = ScanOptions { reach, settings, named: VictimDepth::WithAllBelow, deadline };
     let scan = look.at(process, state, store)?;
     let saved = store.save(Draft { cause, taken_at, scan, always, deadline, after })?;
     if saved.is_new && store.is_untidy() {
@@ -107,7 +107,7 @@ pub struct ScanOptions<'a> {
     /// Which files are captured.
     pub settings: &'a Settings,
     /// How much of each victim.
-    pub named: Named,
+    pub named: VictimDepth,
     /// When to stop.
     pub deadline: Option<Instant>,
 }
@@ -228,8 +228,8 @@ pub struct Unheld {
     pub is_guess: bool,
 }
 
-/// What of `at_risk`, the places a destructive call names, a checkpoint that has `skipped` this does
-/// not hold: they themselves, or something in them. What can be made again is not worth a word.
+/// What a destructive call would remove and the checkpoint does not hold: what is both in `skipped`, which the
+/// checkpoint left out, and at or below one of `at_risk`, which the call names. Leaves out what can be made again.
 pub fn unheld(
     skipped: &[Skipped],
     at_risk: &[AtRisk],

@@ -1,6 +1,6 @@
 //! Patches in the envelope of `apply_patch`: which files one touches.
 //!
-//! A file may be named in vain here, but never missed. So a header counts wherever it stands
+//! To report a file that a patch does not touch is harmless; to miss one is not. So a header counts wherever it stands
 //! alone on a line, however indented, as the most forgiving of the programs that apply patches
 //! would have it; the lines of a file's content begin with `+`, `-` or a blank and so differ.
 

@@ -135,7 +135,7 @@ impl Heard {
             // An agent that does not say where it works may say so in the environment.
             cwd: self.cwd.path().or_else(|| project.clone()),
             bases: Vec::new(),
-            // A place without a beginning is none that could be found again.
+            // A relative path could not be resolved later.
             transcript: self.transcript.path().filter(|path| path.is_absolute()),
             server: self.server.text(),
             subagent: self.subagent.id(),

@@ -12,7 +12,7 @@ use crate::{
     error::Error,
     fs::{Dir, Holes, Owner, c_name, set_permissions},
     model::{CheckpointId, Content, Entry, Kind},
-    plan::{Merged, Step},
+    plan::{Merged, PlanStep},
     scan::TEMPORARY_PREFIX,
     state::hash_name,
 };
@@ -37,7 +37,7 @@ impl Apply<'_> {
     pub(super) fn make_merged(
         &self,
         parent: &Dir,
-        step: &Step,
+        step: &PlanStep,
         merged: &Merged,
         instead: Option<Instead<'_>>,
     ) -> io::Result<u64> {

@@ -22,7 +22,7 @@ use crate::{
     error::{Error, Result},
     fs::{Dir, DirCursor, c_name},
     model::{CheckpointId, Content, Kind, RelPath, Root, Stamp, is_gits_own},
-    plan::{Action, Merged, RestorePlan, Step},
+    plan::{Action, Merged, PlanStep, RestorePlan},
 };
 
 use make::{Instead, place, unfinished};
@@ -110,7 +110,7 @@ impl Whole<'_> {
     fn below(
         &mut self,
         place: &Path,
-        steps: &[Step],
+        steps: &[PlanStep],
         seen: &StampAtPlan<'_>,
         outcome: &mut ApplyOutcome,
     ) -> Result<()> {
@@ -154,7 +154,7 @@ struct Apply<'a> {
 }
 
 impl Apply<'_> {
-    fn all(&mut self, steps: &[Step]) -> io::Result<()> {
+    fn all(&mut self, steps: &[PlanStep]) -> io::Result<()> {
         // Children before their directories, so that a directory is empty when its turn comes.
         for step in steps.iter().rev().filter(|step| vacates(step)) {
             crash::point("apply-vacate");
@@ -191,8 +191,8 @@ impl Apply<'_> {
 
     /// Writes every path that is not a directory: a batch under temporary names, one sync, then the
     /// renames.
-    fn put_all(&mut self, steps: &[Step]) -> io::Result<()> {
-        let is_file = |step: &&Step| becomes(step).is_some_and(|kind| kind != Kind::Directory);
+    fn put_all(&mut self, steps: &[PlanStep]) -> io::Result<()> {
+        let is_file = |step: &&PlanStep| becomes(step).is_some_and(|kind| kind != Kind::Directory);
         let (mut waiting, mut bytes) = (Vec::new(), 0);
         for step in deeds(steps).filter(is_file) {
             crash::point("apply-write");
@@ -212,7 +212,7 @@ impl Apply<'_> {
         self.settle(&waiting)
     }
 
-    fn settle(&mut self, waiting: &[&Step]) -> io::Result<()> {
+    fn settle(&mut self, waiting: &[&PlanStep]) -> io::Result<()> {
         if waiting.is_empty() {
             return Ok(());
         }
@@ -238,7 +238,11 @@ impl Apply<'_> {
         }
     }
 
-    fn try_step(&mut self, step: &Step, act: impl FnOnce(&mut Self, &Step) -> io::Result<bool>) {
+    fn try_step(
+        &mut self,
+        step: &PlanStep,
+        act: impl FnOnce(&mut Self, &PlanStep) -> io::Result<bool>,
+    ) {
         match act(self, step) {
             Ok(done) => self.outcome.done += usize::from(done),
             Err(err) => self.miss(&step.path, &err),
@@ -258,7 +262,7 @@ impl Apply<'_> {
     }
 
     /// Waits until what was written for some steps is on the disk.
-    fn sync<'s>(&mut self, steps: impl Iterator<Item = &'s Step>) -> io::Result<()> {
+    fn sync<'s>(&mut self, steps: impl Iterator<Item = &'s PlanStep>) -> io::Result<()> {
         let mut synced = BTreeSet::new();
         for step in steps {
             // A directory that is gone needs no sync.
@@ -320,7 +324,7 @@ impl Apply<'_> {
     }
 
     /// Removes what is at a path where nothing, or something of another type, is to be.
-    fn vacate(&mut self, step: &Step) -> io::Result<bool> {
+    fn vacate(&mut self, step: &PlanStep) -> io::Result<bool> {
         let (parent, name) = self.parent(&step.path)?;
         let there = self.check(&parent, &name, step)?;
         match step.now.map(|now| now.kind) {
@@ -345,7 +349,7 @@ impl Apply<'_> {
         Ok(becomes(step).is_none())
     }
 
-    fn put_directory(&mut self, step: &Step) -> io::Result<bool> {
+    fn put_directory(&mut self, step: &PlanStep) -> io::Result<bool> {
         let (parent, name) = self.parent(&step.path)?;
         match parent.create_dir(&name, 0o700) {
             Ok(()) => {
@@ -364,7 +368,7 @@ impl Apply<'_> {
 
     /// Creates the new file under a temporary name and returns its size; `None` if only permissions
     /// had to change.
-    fn put_beside(&mut self, step: &Step) -> io::Result<Option<u64>> {
+    fn put_beside(&mut self, step: &PlanStep) -> io::Result<Option<u64>> {
         let Some(then) = step.then else { return Err(io::ErrorKind::InvalidInput.into()) };
         let (parent, name) = self.parent(&step.path)?;
         let there = self.check(&parent, &name, step)?;
@@ -389,13 +393,13 @@ impl Apply<'_> {
         Ok(Some(size))
     }
 
-    fn note_shorn(&mut self, step: &Step, is_shorn: &Cell<bool>) {
+    fn note_shorn(&mut self, step: &PlanStep, is_shorn: &Cell<bool>) {
         if is_shorn.get() {
             self.shorn.insert(step.path.clone());
         }
     }
 
-    fn put_in_place(&mut self, step: &Step) -> io::Result<bool> {
+    fn put_in_place(&mut self, step: &PlanStep) -> io::Result<bool> {
         let temporary = unfinished(self.id, step.path.as_bytes())?;
         let (parent, name) = self.parent(&step.path).inspect_err(|_| self.discard(&step.path))?;
         let is_new = step.now.is_none() || vacates(step);
@@ -421,7 +425,7 @@ impl Apply<'_> {
     }
 
     /// Checks that a path is still as the plan saw it, and returns its stamp.
-    fn check(&self, parent: &Dir, name: &CStr, step: &Step) -> io::Result<Option<Stamp>> {
+    fn check(&self, parent: &Dir, name: &CStr, step: &PlanStep) -> io::Result<Option<Stamp>> {
         let stamp = match parent.stat_child(name) {
             Ok(stamp) => Some(stamp),
             Err(err) if err.kind() == io::ErrorKind::NotFound => None,
@@ -447,12 +451,12 @@ impl Apply<'_> {
 }
 
 /// The steps that change something.
-fn deeds(steps: &[Step]) -> impl Iterator<Item = &Step> {
+fn deeds(steps: &[PlanStep]) -> impl Iterator<Item = &PlanStep> {
     steps.iter().filter(|step| step.is_deed())
 }
 
 /// The type of file that the plan leaves at a path it changes.
-fn becomes(step: &Step) -> Option<Kind> {
+fn becomes(step: &PlanStep) -> Option<Kind> {
     match step.action {
         Action::Restore | Action::Recreate => step.then.map(|then| then.kind),
         Action::Merge => Some(Kind::File),
@@ -461,7 +465,7 @@ fn becomes(step: &Step) -> Option<Kind> {
 }
 
 /// Whether the current file must be removed before the new one can be put there.
-fn vacates(step: &Step) -> bool {
+fn vacates(step: &PlanStep) -> bool {
     let Some(now) = step.now else { return false };
     match step.action {
         Action::Remove => true,
@@ -477,7 +481,7 @@ fn vacates(step: &Step) -> bool {
 fn instead<'n>(
     parent: &Dir,
     name: &'n CStr,
-    step: &Step,
+    step: &PlanStep,
     is_shorn: &'n Cell<bool>,
 ) -> Option<Instead<'n>> {
     step.now.filter(|_| !vacates(step))?;

@@ -10,12 +10,12 @@ use memchr::memmem;
 
 use super::{
     ChangeSummary, InBackground, LogEvent, LogLine, PathSide, SinceCheckpoint, after_edit,
-    after_shell, append, append_again, at, author, recent_bytes, state_before,
+    after_shell, append, append_again, at, recent_bytes, session_name, state_before,
 };
 use crate::{
     error::Result,
     fs::{PATH_MAX_BYTES, link_count, stat_path, without_dots},
-    ledger::HeldWrite,
+    ledger::OwnWrite,
     model::{
         Certainty, CheckpointId, Effect, Intent, Kind, Level, Reach, RelPath, Root, ScanScope,
         Target, TargetAction, ToolCall,
@@ -83,7 +83,7 @@ impl Begins<'_> {
         absent.extend(looked_at.iter().filter(is_new).cloned());
         let began = LogEvent::Began {
             of: of.to_string(),
-            call: name(call),
+            call: call_key(call),
             paths: named.as_deref().map(|paths| texts(root, paths)),
             names: texts(root, &targets(effect, root, cwd)),
             names_all: names_all(effect, cwd),
@@ -94,7 +94,7 @@ impl Begins<'_> {
             tool: call.tool.clone(),
             summary: summary(&call.intent),
         };
-        let by = author(call.context.agent, &call.context.session);
+        let by = session_name(call.context.agent, &call.context.session);
         let there = looked_at.iter().filter_map(|path| {
             let state = Some(state_before(path)?);
             let what = LogEvent::Left { path: PathSide::text_of(root, path)?, state };
@@ -110,7 +110,7 @@ impl Begins<'_> {
 /// # Errors
 ///
 /// Fails if the log cannot be written.
-pub fn tells(
+pub fn note_reports_ends(
     process: &Process<'_>,
     place: &RootState,
     by: &str,
@@ -249,9 +249,9 @@ pub fn ended(
     (call, effect): (&ToolCall, &Effect),
     cwd: &Path,
     background: Option<InBackground>,
-    held: &mut Vec<HeldWrite>,
+    held: &mut Vec<OwnWrite>,
 ) -> Result<Option<ChangeSummary>> {
-    let (name, paths) = (name(call), paths(effect, since.root, cwd));
+    let (name, paths) = (call_key(call), paths(effect, since.root, cwd));
     let place = since.state.root(since.root);
     // An edit that the session makes in another root is noted there. Without an id of its own, an edit may be told of by
     // another name when it has ended.
@@ -326,7 +326,7 @@ fn physical(path: &Path, root: &Root) -> Option<PathBuf> {
 }
 
 /// What this very call is called: the agent's own name for it or, without one, what it is about.
-pub fn name(call: &ToolCall) -> String {
+pub fn call_key(call: &ToolCall) -> String {
     match &call.id {
         Some(id) => hash_name(&[id.as_bytes()]),
         None => hash_name(&[call.tool.as_bytes(), format!("{:?}", call.intent).as_bytes()]),

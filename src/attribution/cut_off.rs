@@ -50,7 +50,7 @@ pub fn cut_off(
     let (mut summary, mut is_as_noted) = (None, true);
     if let Some(first) = first {
         let since = SinceCheckpoint { of: first.of, ..since };
-        let deadline = Instant::now() + since.settings.deadline / look::DEADLINE_PART;
+        let deadline = Instant::now() + since.settings.deadline / look::DEADLINE_DIVISOR;
         let names: Vec<String> = calls.iter().map(|call| call.name.clone()).collect();
         let absent = look::absent_before(&place, &names);
         let store = store::open(since.root, since.state, since.settings.store)?;

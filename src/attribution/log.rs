@@ -19,7 +19,7 @@ use crate::{
 
 /// Some 30,000 lines; one older log of that size is kept beside it.
 const LOG_MAX_BYTES: u64 = 4 << 20;
-/// A last line may come after the limit was looked at.
+/// The last append may exceed the limit, which is checked before it.
 const READ_MAX_BYTES: u64 = 2 * LOG_MAX_BYTES;
 
 /// Adds lines, if there are any, all at once.
@@ -34,7 +34,7 @@ pub fn append(place: &RootState, lines: &[LogLine]) -> Result<()> {
     append_bounded(&log(place), &text_of(lines), LOG_MAX_BYTES)
 }
 
-/// Adds lines where there is a log, be it only the older file; elsewhere nothing.
+/// Adds lines if a log exists, even if only the older file does. Otherwise does nothing.
 ///
 /// # Errors
 ///
@@ -117,7 +117,7 @@ fn unparsed(place: &RootState) -> Vec<u8> {
     for path in files(place) {
         match read_small(&path, READ_MAX_BYTES) {
             Ok(read) => bytes.extend(read.unwrap_or_default()),
-            // As little as a line that cannot be read.
+            // A file that cannot be read counts as one line that cannot.
             Err(_) => bytes.extend(b"\n?"),
         }
         bytes.push(b'\n');
@@ -179,8 +179,8 @@ fn damaged_in(bytes: &[u8]) -> Vec<(usize, &[u8])> {
     lines.filter(|(_, line)| is_damaged(line)).collect()
 }
 
-/// Puts blanks in the place of what cannot be read, once it is noted that something is lost there. No
-/// other line moves: calls go on adding theirs. Returns how many there were.
+/// Overwrites every unreadable line with blanks, after it has noted that something was lost. All other lines stay
+/// in place, because calls append meanwhile. Returns the number of overwritten lines.
 ///
 /// # Errors
 ///

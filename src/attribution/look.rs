@@ -17,13 +17,13 @@ use super::{
 use crate::{
     error::Result,
     fs::{Dir, c_name, stat_path},
-    ledger::HeldWrite,
+    ledger::OwnWrite,
     model::{
         Checkout, Checkpoint, CheckpointId, DirPath, Entry, Kind, Reach, RelPath, Root, ScanScope,
         SkipReason, Skipped, Stamp,
     },
     plan::{ByPath, Change},
-    scan::{Named, Scan},
+    scan::{Scan, VictimDepth},
     snapshot::ScanOptions,
     state,
     store::{
@@ -41,9 +41,9 @@ pub(super) const PATHS_MAX: usize = 5_000;
 const KEPT_MAX_BYTES: u64 = 1 << 20;
 /// What is read outside the root, where no cache has it: it takes 0.1 s.
 const OUTSIDE_MAX_BYTES: u64 = 20 << 20;
-/// The part of the hook's deadline that a look may take: by default that is 0.4 s, a no-change pass
+/// A look may take the hook's deadline divided by this: by default that is 0.4 s, a no-change pass
 /// over 100,000 files with room. More would be felt after a command.
-pub(super) const DEADLINE_PART: u32 = 8;
+pub(super) const DEADLINE_DIVISOR: u32 = 8;
 
 /// Notes what an edit left at the files it named. Returns what of it is held.
 ///
@@ -54,7 +54,7 @@ pub(super) fn after_edit(
     since: SinceCheckpoint<'_, '_>,
     call: &str,
     paths: &[PathBuf],
-) -> Result<Vec<HeldWrite>> {
+) -> Result<Vec<OwnWrite>> {
     let place = since.state.root(since.root);
     let at = at(since.process);
     let line = |what| LogLine { at, by: since.by.to_owned(), what };
@@ -70,9 +70,9 @@ pub(super) fn after_edit(
             Some(sha)
         });
         if let Some((PathState { sha, .. }, stamp)) = &found {
-            // What is larger is not held between the calls of a turn.
+            // A larger file is never held between calls, so the next edit need not look at it again either.
             if stamp.kind() != Some(Kind::Link) && (is_held || stamp.size > BYTES_MAX) {
-                held.push(HeldWrite { stamp: *stamp, sha: sha.clone() });
+                held.push(OwnWrite { stamp: *stamp, sha: sha.clone() });
             }
         }
         lines.push(line(LogEvent::Left { path: text, state: found.map(|(state, _)| state) }));
@@ -93,7 +93,7 @@ pub fn after_shell(
     since: SinceCheckpoint<'_, '_>,
     calls: Option<&[String]>,
 ) -> Result<Option<ChangeSummary>> {
-    let deadline = Instant::now() + since.settings.deadline / DEADLINE_PART;
+    let deadline = Instant::now() + since.settings.deadline / DEADLINE_DIVISOR;
     let store = store::open(since.root, since.state, since.settings.store)?;
     let place = since.state.root(since.root);
     let absent = calls.map(|calls| absent_before(&place, calls)).unwrap_or_default();
@@ -101,8 +101,8 @@ pub fn after_shell(
     // Counting is for a notice; who made what must not depend on it.
     let blast = found.count(since, store.as_ref());
     let Differences { changes, outside, unread, repositories, .. } = found;
-    // What was there comes first. Of a build that makes very many files the rest has no author of
-    // record and is kept, and what users do to other files afterwards is still seen to be theirs.
+    // Files that existed before come first. If a build creates more than `PATHS_MAX` files, the rest is not logged:
+    // a restore keeps those, and still knows what users do to all other files afterwards.
     let (there, new): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.before.is_some());
     let is_known = there.len() <= PATHS_MAX && Instant::now() <= deadline;
     if let (Some(calls), Some(outside), true) = (calls, outside, is_known) {
@@ -144,7 +144,10 @@ pub fn after_shell(
 /// # Errors
 ///
 /// Fails if either cannot be read.
-pub fn until(since: SinceCheckpoint<'_, '_>, later: CheckpointId) -> Result<Option<ChangeSummary>> {
+pub fn count_between(
+    since: SinceCheckpoint<'_, '_>,
+    later: CheckpointId,
+) -> Result<Option<ChangeSummary>> {
     if later == since.of {
         return Ok(None);
     }
@@ -242,7 +245,7 @@ pub(super) fn changes(
         victims,
         checkout: Checkout::default(),
     };
-    let named = Named::Alone;
+    let named = VictimDepth::Alone;
     let look =
         ScanOptions { reach: &reach, settings: since.settings, named, deadline: Some(deadline) };
     let mut scan = look.at(since.process, since.state, store)?;
@@ -378,8 +381,8 @@ fn add_text(texts: &mut CallTexts, path: &Path, entry: &Entry, room: &mut u64) -
     fits.then(|| texts.add(&bytes))
 }
 
-/// What is at `path` before a call, which waits for it; `None` if nothing is, or it is too large to
-/// be known again.
+/// What is at `path` before a call; `None` if nothing is, or if hashing it would take too long while the
+/// call waits.
 pub(super) fn state_before(path: &Path) -> Option<PathState> {
     let is_small = stat_path(path).is_ok_and(|stamp| stamp.size <= TEXT_MAX_BYTES);
     if is_small { state_of(path, |_| None).map(|(state, _)| state) } else { None }

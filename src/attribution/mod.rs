@@ -40,7 +40,7 @@ use crate::{
 };
 
 pub use authors::{AgentHistory, CurrentState, tag};
-pub use call::{Begins, ended, name, tells};
+pub use call::{Begins, call_key, ended, note_reports_ends};
 pub use change_summary::ChangeSummary;
 pub use cut_off::cut_off;
 pub use left_out::{has_changed, is_gone};
@@ -48,14 +48,14 @@ pub(crate) use log::parse;
 pub use log::{append, damaged, drop_before, log_size, read, repair};
 use log::{append_again, append_to, recent, recent_bytes};
 use look::{after_edit, state_before};
-pub use look::{after_shell, until};
+pub use look::{after_shell, count_between};
 pub use moved::moved;
 pub use outside::{Outside, outside_changes};
 pub use texts::{
     LeftContents, damaged_contents, drop_contents, files as content_files, keep_merged,
     repair_contents, text,
 };
-pub use turn_log::{AtPath, Caller, Doer, SeenCheckpoint, Sight, TurnCalls, TurnLog};
+pub use turn_log::{AtPath, Doer, LoggedCall, SeenCheckpoint, Sight, TurnCalls, TurnLog};
 
 /// A root in which something was done since a checkpoint, and its author.
 #[derive(Clone, Copy)]
@@ -272,7 +272,7 @@ impl PathState {
 }
 
 /// The name a session has in the log.
-pub fn author(agent: Agent, session: &SessionId) -> String {
+pub fn session_name(agent: Agent, session: &SessionId) -> String {
     hash_name(&[format!("{agent:?}").as_bytes(), session.0.as_bytes()])
 }
 

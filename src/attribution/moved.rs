@@ -24,9 +24,9 @@ pub(super) fn gone<'a>(root: &Root, then: &'a Checkpoint) -> Vec<&'a Skipped> {
     then.skipped.iter().filter(is_gone).collect()
 }
 
-/// Where each of `gone`, which `checkpoint` left out, seems to be: in a file of its size that was not
-/// modified since and that was not there then, as far as `then` tells. One of the same name is
-/// preferred. Paths outside the root are absolute: only those that the scan looked at.
+/// Where each of `gone`, which `checkpoint` left out, probably is now: a file of the same size that was not
+/// modified since, and that was not at its path in `then`. A file of the same name is preferred. Outside the
+/// root, only paths that the scan looked at are found; these are absolute.
 pub fn moved<'a>(
     store: &dyn Store,
     scan: &Scan,

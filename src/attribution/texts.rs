@@ -156,7 +156,7 @@ pub fn drop_contents(place: &RootState, checkpoints: &[CheckpointId]) -> Result<
         let id = path.file_name().and_then(|name| CheckpointId::parse(name.to_str()?));
         match (id, path.symlink_metadata()) {
             (_, Err(_)) => (),
-            // What is in the way of a file, `check` names.
+            // Something else is in the place of a file; `beforehand check` reports it.
             (_, Ok(found)) if !found.is_file() => (),
             (Some(id), Ok(found)) if checkpoints.contains(&id) => {
                 kept.push((found.modified().unwrap_or(SystemTime::UNIX_EPOCH), found.len(), path));
@@ -185,8 +185,8 @@ pub fn damaged_contents(place: &RootState) -> Vec<(PathBuf, usize)> {
     files(place).into_iter().filter_map(count).collect()
 }
 
-/// Takes the names from contents that are not what they should be. Nothing else moves: calls go on adding
-/// theirs. Returns how many there were.
+/// Makes damaged contents impossible to find, by overwriting the first digit of their SHA-256. Everything stays in
+/// place, because calls append meanwhile. Returns the number of damaged contents.
 ///
 /// # Errors
 ///

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use chrono::{DateTime, Utc};
 
 use self::reader::{TurnOfSession, read, says_ends};
-use super::{CurrentState, LogEvent, LogLine, PathSide, PathState, author};
+use super::{CurrentState, LogEvent, LogLine, PathSide, PathState, session_name};
 use crate::{
     ledger::Use,
     model::{Checkpoint, CheckpointId, RelPath},
@@ -40,7 +40,7 @@ pub struct TurnLog {
     /// What was seen at each path, oldest first.
     pub sights: BTreeMap<RelPath, Vec<Sight>>,
     /// Every call that a checkpoint covers, oldest first.
-    pub callers: Vec<Caller>,
+    pub logged_calls: Vec<LoggedCall>,
     /// Whether the agent says when a call is done.
     pub tells: bool,
     /// Whether something that was noted in that time cannot be read any more.
@@ -57,7 +57,7 @@ pub struct TurnLog {
 
 /// A call that a checkpoint covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Caller {
+pub struct LoggedCall {
     /// The session, by its name in the log.
     pub by: String,
     /// Whether it is one of the turn that the log is read for.
@@ -149,7 +149,7 @@ impl AtPath {
 pub enum Doer {
     /// A call of the turn.
     Turn,
-    /// A call of another turn or session, by its place in [`TurnLog::callers`], if that is known.
+    /// A call of another turn or session, by its place in [`TurnLog::logged_calls`], if that is known.
     Call(Option<usize>),
     /// It was there before a call.
     Other,
@@ -168,7 +168,7 @@ pub struct SeenCheckpoint {
     pub is_of_session: bool,
 }
 
-impl Caller {
+impl LoggedCall {
     /// Whether it can have changed what is at a path.
     pub fn reaches(&self, path: &RelPath) -> bool {
         reaches(self.paths.as_deref(), path)
@@ -184,7 +184,7 @@ impl Caller {
     pub fn last_use<'u>(&self, uses: &'u [Use]) -> Option<&'u Use> {
         let is_its = |used: &&Use| {
             used.at.timestamp_nanos_opt().is_some_and(|used| used <= self.at)
-                && author(used.by.agent, &used.by.session) == self.by
+                && session_name(used.by.agent, &used.by.session) == self.by
         };
         uses.iter().find(is_its)
     }
@@ -225,7 +225,7 @@ impl TurnLog {
         Self { is_lost: is_lost(&lines[begin..], since), ..log }
     }
 
-    /// Reads the whole log for all turns alike: every call is one of [`TurnLog::callers`], and a merge that
+    /// Reads the whole log for all turns alike: every call is one of [`TurnLog::logged_calls`], and a merge that
     /// a restore left is seen as well. The oldest checkpoint is `first`.
     pub fn of_all(first: &Checkpoint, lines: &[LogLine], side: PathSide) -> Self {
         let since = first.taken_ns();
@@ -264,7 +264,7 @@ impl TurnLog {
 
     /// Where a checkpoint stands among what was seen: right before the first call that it covers, or what
     /// the restore that made it put back, or else by its time.
-    pub fn look(&self, checkpoint: &Checkpoint) -> SeenCheckpoint {
+    pub fn position_of(&self, checkpoint: &Checkpoint) -> SeenCheckpoint {
         let id = checkpoint.id;
         if let Some(first) = self.first_calls.get(&id) {
             return *first;
@@ -288,7 +288,7 @@ impl TurnLog {
     /// The place by which all files of a checkpoint had been read: that may be long before the first call that
     /// it covers, and is behind calls that ran while they were read.
     pub fn was_read(&self, checkpoint: &Checkpoint) -> usize {
-        let order = self.look(checkpoint).order;
+        let order = self.position_of(checkpoint).order;
         let Some(reading) = checkpoint.reading_ns else { return order };
         let at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(i64::MAX);
         let until = self.place_after(at.saturating_add_unsigned(reading));
@@ -302,12 +302,12 @@ impl TurnLog {
     }
 
     /// The calls of the turn, oldest first.
-    pub fn calls(&self) -> impl Iterator<Item = &Caller> {
-        self.callers.iter().filter(|call| call.is_turns)
+    pub fn calls(&self) -> impl Iterator<Item = &LoggedCall> {
+        self.logged_calls.iter().filter(|call| call.is_turns)
     }
 
     /// Those of them of which it is not known what they left.
-    pub fn unseen(&self) -> impl Iterator<Item = &Caller> {
+    pub fn unseen(&self) -> impl Iterator<Item = &LoggedCall> {
         self.calls().filter(|call| call.done.is_none() || call.background_until.is_some())
     }
 }

@@ -96,7 +96,7 @@ fn states(
     }
     let now = if bad.is_none() { Some(now(process, project)?) } else { None };
     let state = |(at, row): (usize, TurnRow)| StateBetween {
-        checkpoint: row.steps[0].clone(),
+        checkpoint: row.checkpoints[0].clone(),
         row: Some((at + 1, row)),
         is_now: false,
     };
@@ -150,7 +150,7 @@ fn not_before() -> Error {
 /// Where the state is that begins a turn with a checkpoint.
 fn place_of(states: &[StateBetween], checkpoint: &Checkpoint) -> Result<usize> {
     let has = |state: &StateBetween| {
-        state.row.iter().any(|(_, row)| row.steps.iter().any(|step| step.id == checkpoint.id))
+        state.row.iter().any(|(_, row)| row.checkpoints.iter().any(|step| step.id == checkpoint.id))
     };
     states.iter().position(has).ok_or_else(|| {
         Error::other(
@@ -339,7 +339,7 @@ impl BisectSearch<'_> {
             .union(&begins)
             .filter_map(|number| Some((*number, self.rows.get(number - 1)?.clone())))
             .collect();
-        rows.sort_by_key(|(_, row)| row.steps[0].sequence);
+        rows.sort_by_key(|(_, row)| row.checkpoints[0].sequence);
         Ok(BisectSuspects { rows, others })
     }
 
@@ -402,7 +402,7 @@ fn state_json(state: &StateBetween) -> Value {
 }
 
 fn row_json((number, row): &(usize, TurnRow)) -> Value {
-    json_of(&row.steps[0], Some((*number, row)))
+    json_of(&row.checkpoints[0], Some((*number, row)))
 }
 
 fn json_of(checkpoint: &Checkpoint, row: Option<(usize, &TurnRow)>) -> Value {

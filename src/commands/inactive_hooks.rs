@@ -12,14 +12,14 @@ use crate::{
 };
 
 /// An agent that does not run the hooks it has.
-pub(crate) struct Silent {
+pub(crate) struct InactiveAgent {
     /// Which agent.
     row: &'static InstallRow,
     /// What is in the way, and the one step that helps.
     pub(crate) off: Off,
 }
 
-impl Silent {
+impl InactiveAgent {
     /// The name people know it by.
     pub(crate) fn title(&self) -> &'static str {
         self.row.title()
@@ -41,7 +41,11 @@ pub(crate) fn sites(row: &InstallRow, process: &Process<'_>, root: Option<&Path>
 
 /// How many agents have our hooks in the project at `root`, and which of them do not run them. A
 /// file that cannot be read has none; `doctor` tells of it.
-pub(crate) fn silent(process: &Process<'_>, state: &StateDir, root: &Path) -> (usize, Vec<Silent>) {
+pub(crate) fn silent(
+    process: &Process<'_>,
+    state: &StateDir,
+    root: &Path,
+) -> (usize, Vec<InactiveAgent>) {
     let ours = ours_of(state, running(process).as_ref());
     let mut registered = 0;
     let mut silent = Vec::new();
@@ -55,7 +59,7 @@ pub(crate) fn silent(process: &Process<'_>, state: &StateDir, root: &Path) -> (u
             continue;
         }
         registered += 1;
-        silent.extend(off(row, process, Some(root), &sites).map(|off| Silent { row, off }));
+        silent.extend(off(row, process, Some(root), &sites).map(|off| InactiveAgent { row, off }));
     }
     (registered, silent)
 }

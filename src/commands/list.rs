@@ -195,7 +195,7 @@ impl ListView {
         let rows = rows(checkpoints, &uses);
         let asked = rows.iter().filter(|row| row.label(0).by.is_none()).count();
         let turns = rows.len() - asked;
-        let has_steps = args.shows_calls() && rows.iter().any(|row| row.steps.len() > 1);
+        let has_steps = args.shows_calls() && rows.iter().any(|row| row.checkpoints.len() > 1);
         let numbers = if has_steps { step_numbers(project, &rows)? } else { BTreeMap::new() };
         let each = rows.into_iter().enumerate();
         let of_row =
@@ -212,7 +212,7 @@ impl ListView {
         } else {
             // Turns of two sessions at once overlap.
             for line in &mut lines {
-                let last = line.row.steps.last().map_or(0, |last| last.sequence);
+                let last = line.row.checkpoints.last().map_or(0, |last| last.sequence);
                 line.next = ends.iter().rfind(|one| one.sequence > last).cloned();
             }
             let mut newer: Vec<(Agent, SessionId)> = Vec::new();
@@ -243,7 +243,7 @@ impl ListView {
 
     /// The number of the turn that a checkpoint belongs to.
     pub(super) fn turn_of(&self, id: CheckpointId) -> Option<usize> {
-        let has = |line: &&ListRow| line.row.steps.iter().any(|step| step.id == id);
+        let has = |line: &&ListRow| line.row.checkpoints.iter().any(|step| step.id == id);
         self.lines.iter().find(has).and_then(|line| line.number).map(|(turn, _)| turn)
     }
 
@@ -284,9 +284,10 @@ impl ListRow {
         all: bool,
         numbers: &BTreeMap<CheckpointId, usize>,
     ) -> Vec<Self> {
-        let steps = if all { row.steps.len() } else { 1 };
+        let steps = if all { row.checkpoints.len() } else { 1 };
         let line = |at: usize| {
-            let step = if at == 0 { Some(1) } else { numbers.get(&row.steps[at].id).copied() };
+            let step =
+                if at == 0 { Some(1) } else { numbers.get(&row.checkpoints[at].id).copied() };
             let number = step.map(|step| (number, step));
             Self { row: row.clone(), step: at, number, next: None, turn: None, is_over: false }
         };
@@ -294,13 +295,13 @@ impl ListRow {
     }
 
     fn uncounted(checkpoint: Checkpoint) -> Self {
-        let row = TurnRow { steps: vec![checkpoint], used: None, is_undone: false };
+        let row = TurnRow { checkpoints: vec![checkpoint], used: None, is_undone: false };
         Self { row, step: 0, number: None, next: None, turn: None, is_over: false }
     }
 
     /// The checkpoint of it.
     pub(super) fn checkpoint(&self) -> &Checkpoint {
-        &self.row.steps[self.step]
+        &self.row.checkpoints[self.step]
     }
 
     /// What a list tells of it.

@@ -272,7 +272,7 @@ pub(super) fn table(
     let rows = rows(checkpoints.to_vec(), &ledger::uses(&project.state));
     let words = |checkpoint: &Checkpoint| {
         let step = rows.iter().find_map(|row| {
-            Some((row, row.steps.iter().position(|step| step.id == checkpoint.id)?))
+            Some((row, row.checkpoints.iter().position(|step| step.id == checkpoint.id)?))
         });
         match step {
             Some((row, 0)) => row.label(0).turn(),

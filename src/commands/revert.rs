@@ -115,7 +115,7 @@ fn find(
     let (id, uses) = (found.id.short(), ledger::uses(&project.state));
     let rows = rows(project.store.list()?, &uses);
     let has = |steps: &[Checkpoint]| steps.iter().position(|step| step.id == found.id);
-    let at = rows.iter().enumerate().find_map(|(row, it)| Some((row, has(&it.steps)?)));
+    let at = rows.iter().enumerate().find_map(|(row, it)| Some((row, has(&it.checkpoints)?)));
     let no_turn = |what: &str| {
         let shown = "nothing was changed; `beforehand list` shows the turns";
         Err(Error::other(format!("checkpoint {id} {what}"), shown))
@@ -123,7 +123,7 @@ fn find(
     let Some((row, step)) = at else {
         return no_turn("was taken before a restore or between turns: it begins no turn");
     };
-    let (number, steps) = (row + 1, &rows[row].steps);
+    let (number, steps) = (row + 1, &rows[row].checkpoints);
     let first = steps[0].clone();
     if step > 0 {
         let step = step_numbers(project, &rows)?.get(&found.id).copied();
@@ -146,8 +146,9 @@ fn find(
             ),
         ));
     }
-    let session =
-        |row: &TurnRow| row.steps[0].cause.by.as_ref().map(|by| (by.agent, by.session.clone()));
+    let session = |row: &TurnRow| {
+        row.checkpoints[0].cause.by.as_ref().map(|by| (by.agent, by.session.clone()))
+    };
     // What an older turn of a session left open was cut off, or goes on in the background.
     let is_last = !rows[..row].iter().any(|newer| session(newer) == session(&rows[row]));
     let running = ledger::running(&project.state, process.now);
@@ -170,13 +171,13 @@ fn whole(
     row: &TurnRow,
     number: usize,
 ) -> Result<(Checkpoint, RevertedTurn)> {
-    let turn = row.steps[0].turn_key();
+    let turn = row.checkpoints[0].turn_key();
     let is_its = |used: &&Use| turn.is_some() && used.by.turn_key() == turn;
     let found = uses.iter().filter(is_its).map(|used| used.checkpoint);
     let checkpoints: BTreeSet<CheckpointId> =
-        row.steps.iter().map(|step| step.id).chain(found).collect();
+        row.checkpoints.iter().map(|step| step.id).chain(found).collect();
     let session = |by: &By| (by.agent, by.session.clone());
-    let of_session = row.steps[0].cause.by.as_ref().map(session);
+    let of_session = row.checkpoints[0].cause.by.as_ref().map(session);
     let mut times: Vec<(i64, bool)> = uses
         .iter()
         .filter(|used| Some(session(&used.by)) == of_session)
@@ -186,8 +187,8 @@ fn whole(
     let mut all = project.store.list()?;
     all.retain(|one| checkpoints.contains(&one.id));
     let first = all.into_iter().min_by_key(|one| one.sequence);
-    let cause = row.steps[0].cause.clone();
+    let cause = row.checkpoints[0].cause.clone();
     let first = first.map(|first| Checkpoint { cause, ..first });
     let turn = RevertedTurn { number, calls: TurnCalls { checkpoints, uses: times } };
-    Ok((first.unwrap_or_else(|| row.steps[0].clone()), turn))
+    Ok((first.unwrap_or_else(|| row.checkpoints[0].clone()), turn))
 }

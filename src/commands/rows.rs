@@ -36,9 +36,9 @@ pub(crate) struct CheckpointLabel<'a> {
 }
 
 impl TurnRow {
-    /// Step `n` of it, from 0.
+    /// PlanStep `n` of it, from 0.
     pub(crate) fn label(&self, n: usize) -> CheckpointLabel<'_> {
-        let checkpoint = &self.steps[n];
+        let checkpoint = &self.checkpoints[n];
         match self.used.as_ref().filter(|_| n == 0) {
             Some(used) => CheckpointLabel {
                 checkpoint,

@@ -1,4 +1,5 @@
-//! How much changed between checkpoints, and in turns, remembered: of both that changes no more. For display only; nothing is ever decided by it.
+//! Caches how much changed between two checkpoints, or in a turn that is over, which are numbers that never change
+//! again. For display only; nothing is ever decided by it.
 
 use std::{cell::OnceCell, collections::BTreeMap, path::PathBuf};
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     Project,
-    inactive_hooks::{Silent, silent},
+    inactive_hooks::{InactiveAgent, silent},
     json_time, print_json, print_text, root_at,
     rows::skipped_json,
     table_text,
@@ -76,7 +76,7 @@ struct RootRow {
     /// Where a checkpoint of it would have to be written and cannot be.
     unwritable: Option<PathBuf>,
     /// Agents that have our hooks and do not run them.
-    silent: Vec<Silent>,
+    silent: Vec<InactiveAgent>,
     /// Whether an agent has called, and none has our hooks where `install` puts them.
     is_unregistered: bool,
     /// When nothing is kept of it any more.
@@ -408,7 +408,7 @@ impl RootRow {
     }
 
     fn silent_names(&self) -> String {
-        let names: Vec<&str> = self.silent.iter().map(Silent::title).collect();
+        let names: Vec<&str> = self.silent.iter().map(InactiveAgent::title).collect();
         names.join(", ")
     }
 
@@ -479,7 +479,7 @@ impl RootRow {
             "newer": self.unread_ids(Unreadable::Newer),
             "withheld": self.unread_ids(Unreadable::IoError),
             "not_held": self.left_out.iter().map(skipped_json).collect::<Vec<_>>(),
-            "silent": self.silent.iter().map(Silent::json).collect::<Vec<_>>(),
+            "silent": self.silent.iter().map(InactiveAgent::json).collect::<Vec<_>>(),
             "status": self.standing_words(),
         })
     }

@@ -45,7 +45,7 @@ pub(super) fn turn_number(project: &Project, given: Option<&str>) -> Result<usiz
         });
     };
     let found = find_checkpoint(project, given)?;
-    let has = |row: &TurnRow| row.steps.iter().any(|step| step.id == found.id);
+    let has = |row: &TurnRow| row.checkpoints.iter().any(|step| step.id == found.id);
     rows.iter().position(has).map(|at| at + 1).ok_or_else(|| {
         Error::other(
             format!("checkpoint {} belongs to no turn", found.id.short()),

@@ -26,8 +26,8 @@ use crate::{
     state::RootState,
 };
 
-/// Longer than a tick of a file system's clock, so that what was written before tells itself apart from
-/// what is written while the fork is held.
+/// Longer than a tick of a file system's clock, so that stamps distinguish what was written before from what is
+/// written while the fork is being held.
 const TICK: Duration = Duration::from_millis(25);
 
 /// A fork after its content was saved.
@@ -142,7 +142,7 @@ impl Dropping {
     }
 }
 
-/// Makes sure that what is held is what is there. A store through a shared mapping leaves a new ctime only if the
+/// Makes sure that what is held is what is there. A write through a shared memory mapping sets a new ctime only if the
 /// page was clean; so what is dirty is written first, and everything is read again, whatever its stamp was when it was
 /// read last.
 fn settle(process: &Process<'_>, dir: &Path) -> Result<()> {

@@ -8,7 +8,7 @@ use crate::{
     attribution::{self, ChangeSummary, InBackground, SinceCheckpoint},
     error::Result,
     journal::LineKind,
-    ledger::{HeldWrite, Ledger},
+    ledger::{Ledger, OwnWrite},
     model::{CheckpointId, Decision, Effect, Intent, Notice, Notify, ScanScope, ToolCall},
     process::Process,
     reach,
@@ -67,7 +67,7 @@ fn note_left(
         // whatever turn runs now and whatever began meanwhile.
         let is_edit = matches!(effect, Effect::Touches(_));
         let known = if is_edit { ledger.known() } else { BTreeMap::new() };
-        covered = known.into_iter().chain(ledger.ends(&attribution::name(call))).collect();
+        covered = known.into_iter().chain(ledger.ends(&attribution::call_key(call))).collect();
         if background.is_some() {
             ledger.starts_in_background();
         }
@@ -94,7 +94,7 @@ fn started(effect: &Effect) -> Option<InBackground> {
 }
 
 /// Notes in the ledger what a call left at the files that it names.
-fn wrote(site: &EventSite<'_, '_>, call: &ToolCall, held: &[HeldWrite], now_ns: i64) -> Result<()> {
+fn wrote(site: &EventSite<'_, '_>, call: &ToolCall, held: &[OwnWrite], now_ns: i64) -> Result<()> {
     let Some(paths) = call.intent.edited() else { return Ok(()) };
     site.with_ledger(|ledger| {
         let places = paths.iter().flat_map(|path| reach::plausible(path, &[&site.cwd]));
@@ -112,7 +112,7 @@ pub(super) fn since(
 ) -> Result<Option<ChangeSummary>> {
     let loaded = site.settings_at(path);
     let (settings, state) = (&loaded.settings, &loaded.state()?);
-    let by = &attribution::author(site.context.agent, &site.context.session);
+    let by = &attribution::session_name(site.context.agent, &site.context.session);
     let Some((root, ScanScope::Whole)) = reach::root_around(path, &site.surroundings(state)) else {
         return Ok(None);
     };

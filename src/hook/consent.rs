@@ -43,12 +43,13 @@ pub(super) fn settle(
     let code = code(call, &site.cwd);
     let note = decision.note.clone().unwrap_or_default();
     let is_open = refusal.is_none() && Markers::may_ask_ignored(site.dialect.agent);
-    let callers = if refusal.is_some() || is_open { site.process.callers() } else { Vec::new() };
+    let logged_calls =
+        if refusal.is_some() || is_open { site.process.logged_calls() } else { Vec::new() };
     let mut is_allowed = false;
     let noted = site.with_ledger(|ledger| {
         is_allowed = ledger.use_allowance(&code, call.id.as_deref());
         if !is_allowed && (refusal.is_some() || is_open) {
-            ledger.called_by(&callers);
+            ledger.called_by(&logged_calls);
             let (code, why, at) = (code.clone(), note.clone(), site.process.now);
             ledger.refuse(Refused { code, call: named(call), why, at });
         }

@@ -16,7 +16,7 @@ use crate::{
     model::{Decision, Effect, Finding, Reach, RelPath, Skipped, ToolCall},
     process::Process,
     reach::AtRisk,
-    scan::Named,
+    scan::VictimDepth,
     snapshot::ScanOptions,
     state::StateDir,
     store::reading,
@@ -76,7 +76,7 @@ fn look(
     at_risk: &[AtRisk],
 ) -> Result<(HeldRoot, Vec<Skipped>)> {
     let deadline = Some(Instant::now() + site.settings().deadline);
-    let named = Named::WithAllBelow;
+    let named = VictimDepth::WithAllBelow;
     let options = ScanOptions { reach: &reach, settings: site.settings(), named, deadline };
     let scan = options.at_root(site.process, state, &reach.root)?;
     let skipped = reading::skipped(&scan, Vec::new());

@@ -51,7 +51,7 @@ pub(super) fn turn_begins(site: &EventSite<'_, '_>, prompt: Option<&str>) -> Dec
         if let Some(server) = &site.context.server {
             ledger.is_served(server);
         }
-        ledger.called_by(&site.process.callers());
+        ledger.called_by(&site.process.logged_calls());
         open = ledger.take_open();
     });
     let quiet = site.quiet(begun);
@@ -73,12 +73,13 @@ pub(super) fn turn_begins(site: &EventSite<'_, '_>, prompt: Option<&str>) -> Dec
 
 /// Notes of commands that run that their agent says when they are done.
 fn note_ends_are_told(site: &EventSite<'_, '_>, open: &[UnfinishedCommand]) {
-    let by = attribution::author(site.context.agent, &site.context.session);
+    let by = attribution::session_name(site.context.agent, &site.context.session);
     for open in open {
         if let Ok(state) = site.settings_at(&open.root).state() {
             let place = state.root_at(&open.root);
             // What is not noted has no known author.
-            let _noted = attribution::tells(site.process, &place, &by, &open.call, open.of);
+            let _noted =
+                attribution::note_reports_ends(site.process, &place, &by, &open.call, open.of);
         }
     }
 }
@@ -192,7 +193,8 @@ pub(super) fn seen_next(site: &EventSite<'_, '_>, ledger: &mut Ledger) -> Vec<St
     let mut blasts = Vec::new();
     for open in ledger.take_open() {
         if let Some(now) = ledger.covering(&open.root) {
-            let seen = since(site, &open.root, open.of, |since| attribution::until(since, now));
+            let seen =
+                since(site, &open.root, open.of, |since| attribution::count_between(since, now));
             blasts.extend(seen.ok().flatten().map(|blast| (open.of, blast)));
         }
     }
@@ -202,7 +204,7 @@ pub(super) fn seen_next(site: &EventSite<'_, '_>, ledger: &mut Ledger) -> Vec<St
 /// Keeps in mind that a command begins. Its end may go unseen.
 pub(super) fn keep_open(ledger: &mut Ledger, call: &ToolCall, root: &Path) {
     if let Some(of) = ledger.covering(root) {
-        let (call, root) = (attribution::name(call), root.to_owned());
+        let (call, root) = (attribution::call_key(call), root.to_owned());
         ledger.begins(&UnfinishedCommand { call, root, of });
     }
 }

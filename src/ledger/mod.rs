@@ -347,7 +347,7 @@ const DIGEST_MAX_BYTES: u64 = 4 << 20;
 
 /// A file that a call left, and that is held for the steps of its turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldWrite {
+pub struct OwnWrite {
     /// Of the file that was read.
     pub stamp: Stamp,
     /// SHA-256 of its bytes in hex. `None` for a file that is too large to be known again.
@@ -357,11 +357,11 @@ pub struct HeldWrite {
 impl Ledger {
     /// Notes what the agent itself has just left at `path`, if that is among `held`. Anything else is
     /// looked at before the next edit.
-    pub fn wrote(&mut self, path: &Path, held: &[HeldWrite], now_ns: i64) {
+    pub fn wrote(&mut self, path: &Path, held: &[OwnWrite], now_ns: i64) {
         let Some(key) = path.to_str() else { return };
         let found = stat_path(path).ok().filter(|stamp| stamp.kind() == Some(Kind::File));
         match found.and_then(|stamp| held.iter().find(|held| held.stamp == stamp)) {
-            Some(HeldWrite { stamp, sha }) => {
+            Some(OwnWrite { stamp, sha }) => {
                 let stamp = *stamp;
                 let digest = sha.clone().filter(|_| is_racy(&stamp, now_ns));
                 let Stamp { mtime_ns: mtime, ctime_ns: ctime, inode, size, mode } = stamp;

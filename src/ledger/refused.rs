@@ -68,14 +68,14 @@ impl Ledger {
     }
 
     /// Notes the processes that call our hook in this session.
-    pub fn called_by(&mut self, callers: &[Ancestor]) {
-        for caller in callers {
-            if self.wire.callers.iter().any(|known| known.is(caller)) {
+    pub fn called_by(&mut self, logged_calls: &[Ancestor]) {
+        for caller in logged_calls {
+            if self.wire.logged_calls.iter().any(|known| known.is(caller)) {
                 continue;
             }
             let Ancestor { pid, start, .. } = caller.clone();
-            self.wire.callers.push(WireCaller { pid, start });
-            keep_last(&mut self.wire.callers, CALLERS_MAX);
+            self.wire.logged_calls.push(WireCaller { pid, start });
+            keep_last(&mut self.wire.logged_calls, CALLERS_MAX);
             self.changed = true;
         }
     }
@@ -96,6 +96,6 @@ pub fn refused(state: &StateDir) -> Vec<RefusedIn> {
 
 /// Whether one of these processes has called our hook.
 pub fn has_called(state: &StateDir, processes: &[Ancestor]) -> bool {
-    let mut callers = all(state).flat_map(|wire| wire.callers);
-    callers.any(|caller| processes.iter().any(|process| caller.is(process)))
+    let mut logged_calls = all(state).flat_map(|wire| wire.logged_calls);
+    logged_calls.any(|caller| processes.iter().any(|process| caller.is(process)))
 }

@@ -74,7 +74,7 @@ pub(super) struct LedgerWire {
     pub(super) allowed: Vec<WireAllowed>,
     /// The processes of the agent that called our hook.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) callers: Vec<WireCaller>,
+    pub(super) logged_calls: Vec<WireCaller>,
 }
 
 /// A command that was not seen to end.

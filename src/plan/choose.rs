@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::restore_plan::{Action, KeepReason, Merged, RestorePlan, Step};
+use super::restore_plan::{Action, KeepReason, Merged, PlanStep, RestorePlan};
 use crate::model::{Entry, RelPath};
 
 /// Something that is chosen as a whole: a path that changes, and what comes or goes with it.
@@ -40,7 +40,7 @@ impl RestorePlan {
     }
 
     /// The step of a path.
-    pub fn step_of(&self, choosable: &Choosable) -> Option<&Step> {
+    pub fn step_of(&self, choosable: &Choosable) -> Option<&PlanStep> {
         let steps = if choosable.is_outside { &self.outside.steps } else { &self.steps };
         let at = steps.binary_search_by(|step| step.path.cmp(&choosable.path)).ok()?;
         steps.get(at)
@@ -62,7 +62,7 @@ impl RestorePlan {
 
 /// Keeps the steps that are not chosen, and returns the parts that are.
 fn keep_unchosen(
-    steps: &mut [Step],
+    steps: &mut [PlanStep],
     chosen: &BTreeMap<Choosable, Chosen>,
     is_outside: bool,
 ) -> Vec<(RelPath, Merged)> {
@@ -87,7 +87,7 @@ fn keep_unchosen(
         }
         let below = &steps[at + 1..][..below(steps, at)];
         let stays = match steps[at].action {
-            Action::Recreate => !below.iter().any(Step::is_deed),
+            Action::Recreate => !below.iter().any(PlanStep::is_deed),
             _ => below.iter().any(|step| !step.is_deed()),
         };
         if stays {
@@ -98,12 +98,12 @@ fn keep_unchosen(
 }
 
 /// How many of the steps after one are below its path.
-fn below(steps: &[Step], at: usize) -> usize {
+fn below(steps: &[PlanStep], at: usize) -> usize {
     steps[at + 1..].iter().take_while(|step| step.path.is_within(&steps[at].path)).count()
 }
 
 /// The path with which a step is chosen: the outermost that a directory replaces, or makes room for.
-fn head_of<'s>(steps: &'s [Step], step: &'s Step) -> &'s RelPath {
+fn head_of<'s>(steps: &'s [PlanStep], step: &'s PlanStep) -> &'s RelPath {
     let above = step.path.above();
     let swapped = above.filter_map(|path| {
         let at = steps.binary_search_by(|step| step.path.cmp(&path)).ok()?;
@@ -112,13 +112,13 @@ fn head_of<'s>(steps: &'s [Step], step: &'s Step) -> &'s RelPath {
     swapped.last().map_or(&step.path, |head| &head.path)
 }
 
-fn swaps_directory(step: &Step) -> bool {
+fn swaps_directory(step: &PlanStep) -> bool {
     let both = step.then.zip(step.now);
     both.is_some_and(|(then, now)| then.is_directory() != now.is_directory())
 }
 
 /// Whether a step is a directory that comes or goes only with what is in it.
-fn is_carried(steps: &[Step], step: &Step) -> bool {
+fn is_carried(steps: &[PlanStep], step: &PlanStep) -> bool {
     let is_directory = step.then.or(step.now).is_some_and(Entry::is_directory);
     let is_bare = matches!(step.action, Action::Recreate | Action::Remove) && is_directory;
     if !is_bare || head_of(steps, step) != &step.path {
@@ -126,7 +126,7 @@ fn is_carried(steps: &[Step], step: &Step) -> bool {
     }
     let at = steps.partition_point(|other| other.path <= step.path);
     let below = steps[at..].iter().take_while(|other| other.path.is_within(&step.path));
-    below.into_iter().any(Step::is_deed)
+    below.into_iter().any(PlanStep::is_deed)
 }
 
 #[cfg(test)]
@@ -145,13 +145,14 @@ mod tests {
     }
 
     fn plan(steps: &[(&str, Action, Option<Entry>, Option<Entry>)]) -> RestorePlan {
-        let step = |(at, action, then, now): &(&str, Action, Option<Entry>, Option<Entry>)| Step {
-            path: path(at),
-            action: *action,
-            then: *then,
-            now: *now,
-            author: Author::Agent,
-        };
+        let step =
+            |(at, action, then, now): &(&str, Action, Option<Entry>, Option<Entry>)| PlanStep {
+                path: path(at),
+                action: *action,
+                then: *then,
+                now: *now,
+                author: Author::Agent,
+            };
         RestorePlan::of(CheckpointId::from_bits(1), steps.iter().map(step).collect())
     }
 

@@ -19,6 +19,6 @@ pub use picked::{Pick, Picked};
 pub use prune::{Chunk, Pin, Pins, PrunePlan, RetentionInput, RetentionLimits, Why, ages, evict};
 pub use restore::{Options, Past, Unsettled, restore, settle};
 pub use restore_plan::{
-    Action, Author, KeepReason, Merged, OutsidePlan, RestorePlan, SessionTag, Step,
+    Action, Author, KeepReason, Merged, OutsidePlan, PlanStep, RestorePlan, SessionTag,
     keep_executable, keep_parents,
 };

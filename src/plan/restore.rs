@@ -6,7 +6,7 @@ use super::{
     diff::{Change, is_same},
     left_out::ByPath,
     picked::Picked,
-    restore_plan::{Action, Author, KeepReason, Merged, RestorePlan, Step, keep_executable},
+    restore_plan::{Action, Author, KeepReason, Merged, PlanStep, RestorePlan, keep_executable},
 };
 use crate::model::{CheckpointId, Entry, Kind, RelPath, SkipReason, Skipped, is_gits_own};
 
@@ -64,7 +64,7 @@ pub fn restore(
     let left_out_now = ByPath::of(past.skipped_now);
     let planner = Planner { options, picked, past, left_out_then, left_out_now };
     let plan = |change| planner.step(change);
-    let mut steps: Vec<Step> = picked_changes.into_iter().map(plan).collect();
+    let mut steps: Vec<PlanStep> = picked_changes.into_iter().map(plan).collect();
     let in_the_way = in_the_way_of(&steps, others);
     if !in_the_way.is_empty() {
         steps.extend(in_the_way.into_iter().map(plan));
@@ -78,7 +78,7 @@ pub fn restore(
         path.map_or(*picked == Picked::All, |path| picked.has(&path))
     };
     let not_covered = past.skipped_then.iter().filter(is_wanted).cloned().collect();
-    let is_merged = |step: &&Step| step.action == Action::Merge;
+    let is_merged = |step: &&PlanStep| step.action == Action::Merge;
     let merges = steps
         .iter()
         .filter(is_merged)
@@ -89,11 +89,11 @@ pub fn restore(
 
 /// Those of `others`, which the user did not pick, that stand where a directory was in which something
 /// comes back.
-fn in_the_way_of(steps: &[Step], others: Vec<Change>) -> Vec<Change> {
+fn in_the_way_of(steps: &[PlanStep], others: Vec<Change>) -> Vec<Change> {
     if others.is_empty() {
         return others;
     }
-    let comes_back = |step: &&Step| matches!(step.action, Action::Restore | Action::Recreate);
+    let comes_back = |step: &&PlanStep| matches!(step.action, Action::Restore | Action::Recreate);
     let needed: BTreeSet<RelPath> =
         steps.iter().filter(comes_back).flat_map(|step| step.path.above()).collect();
     let stands_there = |change: &Change| {
@@ -105,7 +105,7 @@ fn in_the_way_of(steps: &[Step], others: Vec<Change>) -> Vec<Change> {
 }
 
 /// Whether a path lies in a directory that something else is to replace.
-fn is_in_replaced(steps: &[Step], path: &RelPath) -> bool {
+fn is_in_replaced(steps: &[PlanStep], path: &RelPath) -> bool {
     path.above().any(|above| {
         let at = steps.binary_search_by(|step| step.path.cmp(&above));
         let step = at.ok().map(|at| &steps[at]).filter(|step| step.action == Action::Restore);
@@ -129,11 +129,11 @@ impl Planner<'_> {
         self.past.authors.get(path).copied().unwrap_or_default()
     }
 
-    fn step(&self, change: Change) -> Step {
+    fn step(&self, change: Change) -> PlanStep {
         let action = self.action(&change);
         let Change { path, before: then, after: now } = change;
         let author = self.author(&path);
-        Step { path, action, then, now, author }
+        PlanStep { path, action, then, now, author }
     }
 
     fn action(&self, Change { path, before, after }: &Change) -> Action {
@@ -193,7 +193,7 @@ impl Planner<'_> {
     /// What was made since and would go, but cannot be looked at, is in neither tree. It stays, and
     /// has to be named: else it would pass for gone. The same for what lies in a directory that was
     /// something else then.
-    fn add_unseen(&self, steps: &mut Vec<Step>) {
+    fn add_unseen(&self, steps: &mut Vec<PlanStep>) {
         let Self { options, picked, .. } = self;
         let mut unseen = Vec::new();
         for Skipped { path, reason, .. } in self.past.skipped_now {
@@ -207,7 +207,7 @@ impl Planner<'_> {
                 || self.left_out_then.over(&path).is_some();
             if goes && !is_known && picked.has(&path) {
                 let action = Action::Keep(KeepReason::Unseen(*reason));
-                unseen.push(Step { path, action, then: None, now: None, author });
+                unseen.push(PlanStep { path, action, then: None, now: None, author });
             }
         }
         if !unseen.is_empty() {
@@ -218,7 +218,7 @@ impl Planner<'_> {
     }
 
     /// A repository is in no tree. What it lies in stays with it, whatever the user said.
-    fn add_repositories(&self, steps: &mut Vec<Step>) {
+    fn add_repositories(&self, steps: &mut Vec<PlanStep>) {
         let is_left =
             |path: &RelPath| self.picked.has(path) && self.left_out_then.over(path).is_none();
         let left = self.past.repositories.iter().filter(|(path, _)| is_left(path));
@@ -229,7 +229,7 @@ impl Planner<'_> {
                 step.action = Action::Keep(KeepReason::InTheWay);
             }
         }
-        steps.extend(left.into_iter().map(|(path, kind)| Step {
+        steps.extend(left.into_iter().map(|(path, kind)| PlanStep {
             path: path.clone(),
             action: Action::Keep(KeepReason::Repository),
             then: None,
@@ -270,12 +270,12 @@ pub fn settle(of: CheckpointId, paths: Vec<Unsettled>) -> RestorePlan {
         // A directory made only to hold something is in neither tree.
         (path.to.is_some() || path.from.is_some()) && !is_same(path.to.as_ref(), path.now.as_ref())
     };
-    let mut steps: Vec<Step> = paths
+    let mut steps: Vec<PlanStep> = paths
         .into_iter()
         .filter(differs)
         .map(|Unsettled { path, to, from, now }| {
             let action = settle_one(to.as_ref(), from.as_ref(), now.as_ref());
-            Step { path, action, then: to, now, author: Author::Unknown }
+            PlanStep { path, action, then: to, now, author: Author::Unknown }
         })
         .collect();
     steps.sort_by(|a, b| a.path.cmp(&b.path));

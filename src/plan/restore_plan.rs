@@ -97,7 +97,7 @@ pub enum KeepReason {
 
 /// One path of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct PlanStep {
     /// Which path.
     pub path: RelPath,
     /// What happens to it.
@@ -110,7 +110,7 @@ pub struct Step {
     pub author: Author,
 }
 
-impl Step {
+impl PlanStep {
     /// Whether it changes the path.
     pub fn is_deed(&self) -> bool {
         !matches!(self.action, Action::Keep(_))
@@ -152,14 +152,14 @@ impl Step {
 pub struct OutsidePlan {
     /// Every path that differs, as seen from the top of the file system, parents before what is in
     /// them.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlanStep>,
     /// What the system says is there now.
     pub seen: BTreeMap<RelPath, Stamp>,
 }
 
 impl OutsidePlan {
     /// The paths that would change.
-    pub fn deeds(&self) -> impl Iterator<Item = &Step> {
+    pub fn deeds(&self) -> impl Iterator<Item = &PlanStep> {
         self.steps.iter().filter(|step| step.is_deed())
     }
 }
@@ -170,7 +170,7 @@ pub struct RestorePlan {
     /// The checkpoint.
     pub of: CheckpointId,
     /// Every path that differs, parents before what is in them.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlanStep>,
     /// What happens outside the root. Nothing does unless the user says so.
     pub outside: OutsidePlan,
     /// What the checkpoint did not cover, and what so stays as it is.
@@ -190,50 +190,51 @@ pub struct Merged {
 
 impl RestorePlan {
     /// A plan of nothing but these steps.
-    pub fn of(of: CheckpointId, steps: Vec<Step>) -> Self {
+    pub fn of(of: CheckpointId, steps: Vec<PlanStep>) -> Self {
         let (outside, not_covered, merges) = Default::default();
         Self { of, steps, outside, not_covered, merges }
     }
 
     /// The paths that would change.
-    pub fn deeds(&self) -> impl Iterator<Item = &Step> {
+    pub fn deeds(&self) -> impl Iterator<Item = &PlanStep> {
         self.steps.iter().filter(|step| step.is_deed())
     }
 
     /// The paths that would change, as a list names them: without directories that come or go only
     /// with what is in them.
-    pub fn listed(&self) -> impl Iterator<Item = &Step> {
+    pub fn listed(&self) -> impl Iterator<Item = &PlanStep> {
         self.deeds().filter(|step| !self.is_implied(step))
     }
 
     /// Whether a directory comes or goes only with what is in it.
-    pub fn is_implied(&self, step: &Step) -> bool {
+    pub fn is_implied(&self, step: &PlanStep) -> bool {
         let is_directory = step.then.or(step.now).is_some_and(Entry::is_directory);
         let is_bare = matches!(step.action, Action::Recreate | Action::Remove) && is_directory;
         let at = self.steps.partition_point(|other| other.path <= step.path);
         let next = self.steps.get(at);
-        let is_in_it = |next: &Step| next.path.is_within(&step.path) && next.action == step.action;
+        let is_in_it =
+            |next: &PlanStep| next.path.is_within(&step.path) && next.action == step.action;
         is_bare && next.is_some_and(is_in_it)
     }
 
     /// The paths that differ and stay.
-    pub fn kept(&self) -> impl Iterator<Item = &Step> {
+    pub fn kept(&self) -> impl Iterator<Item = &PlanStep> {
         self.steps.iter().filter(|step| !step.is_deed())
     }
 
     /// The paths that stay because another author changed them.
-    pub fn conflicts(&self) -> impl Iterator<Item = &Step> {
+    pub fn conflicts(&self) -> impl Iterator<Item = &PlanStep> {
         self.steps.iter().filter(|step| step.is_conflict())
     }
 
     /// The repositories that were made since, which stay.
     pub fn repositories_left(&self) -> impl Iterator<Item = &RelPath> {
-        let is_left = |step: &&Step| step.action == Action::Keep(KeepReason::Repository);
+        let is_left = |step: &&PlanStep| step.action == Action::Keep(KeepReason::Repository);
         self.steps.iter().filter(is_left).map(|step| &step.path)
     }
 
     /// A step that cannot be carried out, because its path lies below one that does not end as a directory.
-    pub fn misplaced(&self) -> Option<&Step> {
+    pub fn misplaced(&self) -> Option<&PlanStep> {
         misplaced(&self.steps).or_else(|| misplaced(&self.outside.steps))
     }
 
@@ -244,13 +245,13 @@ impl RestorePlan {
 }
 
 /// Keeps what cannot be done because of other steps, so that all that is left of a plan can.
-pub fn keep_executable(steps: &mut [Step]) {
+pub fn keep_executable(steps: &mut [PlanStep]) {
     keep_parents(steps);
     keep_below_obstacles(steps);
 }
 
 /// What was in a directory cannot come back where something else stays in its place, or nothing.
-fn keep_below_obstacles(steps: &mut [Step]) {
+fn keep_below_obstacles(steps: &mut [PlanStep]) {
     let (mut kept_files, mut obstacles) = (BTreeSet::new(), BTreeSet::new());
     for step in steps {
         let is_below = |all: &BTreeSet<RelPath>| step.path.above().any(|dir| all.contains(&dir));
@@ -267,20 +268,20 @@ fn keep_below_obstacles(steps: &mut [Step]) {
 }
 
 /// The first step that puts something below a path that does not end as a directory.
-pub(super) fn misplaced(steps: &[Step]) -> Option<&Step> {
+pub(super) fn misplaced(steps: &[PlanStep]) -> Option<&PlanStep> {
     let obstacles: BTreeSet<&RelPath> =
         steps.iter().filter(|step| !ends_as_directory(step)).map(|step| &step.path).collect();
-    let is_below = |step: &&Step| step.path.above().any(|dir| obstacles.contains(&dir));
+    let is_below = |step: &&PlanStep| step.path.above().any(|dir| obstacles.contains(&dir));
     steps.iter().filter(|step| is_put(step)).find(is_below)
 }
 
 /// Whether a step puts something at its path.
-fn is_put(step: &Step) -> bool {
+fn is_put(step: &PlanStep) -> bool {
     matches!(step.action, Action::Restore | Action::Recreate | Action::Merge)
 }
 
 /// Whether a directory is at the path of a step when it is done.
-fn ends_as_directory(step: &Step) -> bool {
+fn ends_as_directory(step: &PlanStep) -> bool {
     let end = match step.action {
         Action::Restore | Action::Recreate => step.then,
         Action::Keep(_) => step.now,
@@ -291,7 +292,7 @@ fn ends_as_directory(step: &Step) -> bool {
 
 /// A directory stays if something in it stays, or is put there; and where a directory stays that was a file,
 /// the file cannot come back.
-pub fn keep_parents(steps: &mut [Step]) {
+pub fn keep_parents(steps: &mut [PlanStep]) {
     let mut kept: BTreeSet<RelPath> = BTreeSet::new();
     for step in steps.iter_mut().rev() {
         let is_directory = step.now.is_some_and(Entry::is_directory);

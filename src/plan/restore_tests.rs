@@ -243,14 +243,14 @@ fn what_stands_where_a_picked_file_needs_a_directory_makes_room_or_is_in_the_way
 
 /// The actions of steps, once they can be carried out as a whole.
 fn executable(steps: &[(&str, Action, Option<Entry>, Option<Entry>)]) -> Vec<Action> {
-    let step = |(at, action, then, now): &(&str, Action, Option<Entry>, Option<Entry>)| Step {
+    let step = |(at, action, then, now): &(&str, Action, Option<Entry>, Option<Entry>)| PlanStep {
         path: path(at),
         action: *action,
         then: *then,
         now: *now,
         author: Author::Agent,
     };
-    let mut steps: Vec<Step> = steps.iter().map(step).collect();
+    let mut steps: Vec<PlanStep> = steps.iter().map(step).collect();
     keep_executable(&mut steps);
     assert_eq!(misplaced(&steps), None);
     steps.into_iter().map(|step| step.action).collect()

@@ -252,18 +252,18 @@ impl Process<'_> {
     }
 
     /// The processes that called this hook: the nearest that is no shell, and the shells before it.
-    pub fn callers(&self) -> Vec<Ancestor> {
+    pub fn logged_calls(&self) -> Vec<Ancestor> {
         /// An agent's own shell, a wrapper of ours, and the agent: what is above is a person's.
         const CALLERS_MAX: usize = 3;
-        let mut callers = Vec::new();
+        let mut logged_calls = Vec::new();
         for ancestor in self.ancestors().take(CALLERS_MAX) {
             let is_shell = ancestor.is_shell();
-            callers.push(ancestor);
+            logged_calls.push(ancestor);
             if !is_shell {
                 break;
             }
         }
-        callers
+        logged_calls
     }
 
     /// The terminal a person sits at, if one does: stdin and stdout, or, with `behind_stdout`, stdin

@@ -21,7 +21,7 @@ use crate::{
     plan,
     process::Process,
     reach::{Surroundings, look_around_real},
-    scan::{Named, Scan},
+    scan::{Scan, VictimDepth},
     snapshot::{self, ScanOptions, SnapshotRequest},
     state::StateDir,
     store::{
@@ -140,7 +140,7 @@ impl Project {
     }
 
     /// What leads a shell to the project, before a command that it is told: nothing where it is there already.
-    pub(crate) fn way_there(&self) -> String {
+    pub(crate) fn cd_prefix(&self) -> String {
         let root = self.root.path();
         if self.cwd.as_deref().is_some_and(|cwd| cwd.starts_with(root)) {
             return String::new();
@@ -198,7 +198,7 @@ impl Project {
 
     /// How commands look at a root: at all of it, and at what is named itself.
     fn whole<'a>(&'a self, reach: &'a Reach) -> ScanOptions<'a> {
-        ScanOptions { reach, settings: &self.settings, named: Named::Alone, deadline: None }
+        ScanOptions { reach, settings: &self.settings, named: VictimDepth::Alone, deadline: None }
     }
 
     /// Takes a checkpoint of the root as it is now; `always` also if nothing has changed since the last one.
@@ -278,7 +278,7 @@ fn pick(
             let rows = rows(checkpoints, &uses);
             let row = rows.into_iter().nth(*row as usize - 1).ok_or_else(none)?;
             // Others than the first are found by the log of calls.
-            row.steps.into_iter().next().filter(|_| *step == 1).ok_or_else(none)
+            row.checkpoints.into_iter().next().filter(|_| *step == 1).ok_or_else(none)
         }
         Selector::Prefix(prefix) => {
             let fits = |checkpoint: &Checkpoint| checkpoint.id.to_string().starts_with(prefix);
@@ -296,7 +296,7 @@ fn pick(
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TurnRow {
     /// Its checkpoints, the first one first: the state before the turn changed anything.
-    pub(crate) steps: Vec<Checkpoint>,
+    pub(crate) checkpoints: Vec<Checkpoint>,
     /// The newest turn that found nothing changed since the first of these and so uses it.
     pub(crate) used: Option<Use>,
     /// Whether an undo took it back, and no redo since.
@@ -322,16 +322,16 @@ pub(crate) fn rows(mut checkpoints: Vec<Checkpoint>, uses: &[Use]) -> Vec<TurnRo
         // Other sessions may have been at work meanwhile.
         let turn = checkpoint.turn_key();
         if let Some(&row) = turn.as_ref().and_then(|turn| known.get(turn)) {
-            rows[row].steps.insert(0, checkpoint);
+            rows[row].checkpoints.insert(0, checkpoint);
         } else {
             known.extend(turn.map(|turn| (turn, rows.len())));
-            rows.push(TurnRow { steps: vec![checkpoint], used: None, is_undone: false });
+            rows.push(TurnRow { checkpoints: vec![checkpoint], used: None, is_undone: false });
         }
     }
     for row in &mut rows {
         // What a restore left is a state that its turn may have gone on from.
-        row.is_undone = row.steps.iter().any(|step| undone.contains(&step.id));
-        let first = row.steps.first().map(|first| first.id);
+        row.is_undone = row.checkpoints.iter().any(|step| undone.contains(&step.id));
+        let first = row.checkpoints.first().map(|first| first.id);
         row.used = uses.iter().find(|used| Some(used.checkpoint) == first).cloned();
     }
     rows

@@ -15,7 +15,7 @@ use crate::{
     model::{By, Checkpoint, CheckpointId, Entry, RelPath, Skipped, Tree},
     plan::{Author, Change, SessionTag},
     project::Project,
-    store::{ContentSource, named_as},
+    store::{ContentSource, with_stored_id},
 };
 
 /// Another session that made something.
@@ -36,19 +36,19 @@ pub(super) fn sessions(
         return Ok(BTreeMap::new());
     }
     let all = project.store.list()?;
-    let of = |by: &By| attribution::tag(&attribution::author(by.agent, &by.session));
+    let of = |by: &By| attribution::tag(&attribution::session_name(by.agent, &by.session));
     let used = ledger::uses(&project.state).into_iter().map(|used| (used.by, used.summary));
     let held = all.into_iter().filter_map(|it| Some((it.cause.by?, it.cause.summary)));
     Ok(used.chain(held).map(|(by, summary)| (of(&by), OtherSession { by, summary })).collect())
 }
 
-/// Who made what is at each path.
+/// The author of the current state of each path.
 #[derive(Default)]
 pub(super) struct Authorship {
     pub(super) authors: BTreeMap<RelPath, Author>,
-    /// What was made since and then changed by another author.
+    /// New files that the turn or restore to undo has made, and that another author changed afterwards.
     pub(super) edited: BTreeSet<RelPath>,
-    /// What another author changed, and what is undone did not: the agent of the turn, or the restore.
+    /// Paths that another author changed and that the turn or restore to undo never touched.
     pub(super) others: BTreeSet<RelPath>,
 }
 
@@ -70,13 +70,13 @@ impl Authorship {
 }
 
 /// What the log says of the time since a checkpoint.
-pub(super) fn knowledge(
+pub(super) fn agent_history(
     checkpoint: &Checkpoint,
     lines: &[attribution::LogLine],
     side: PathSide,
 ) -> AgentHistory {
     let by = checkpoint.cause.by.as_ref();
-    let name = by.map(|by| attribution::author(by.agent, &by.session));
+    let name = by.map(|by| attribution::session_name(by.agent, &by.session));
     AgentHistory::since(checkpoint, name.as_deref(), lines, side)
 }
 
@@ -98,7 +98,7 @@ impl Authors {
     ) -> Result<Self> {
         let Restore { project, checkpoint, .. } = restore;
         let lines = attribution::read(&project.state.root(&project.root));
-        let knowledge = knowledge(checkpoint, &lines, side);
+        let knowledge = agent_history(checkpoint, &lines, side);
         let mut likely = BTreeMap::new();
         if let Some(tree) = knowledge.likely.and_then(|id| project.store.tree(id).ok()) {
             let store = project.store.as_ref();
@@ -107,7 +107,8 @@ impl Authors {
                 let before = entry_at(project, then, path, side)?;
                 // What cannot be read is no likelihood.
                 let there = entry_at(project, &tree, path, side).ok().flatten();
-                let there = there.map(|it| named_as(store, path, it, before, ContentSource::Saved));
+                let there =
+                    there.map(|it| with_stored_id(store, path, it, before, ContentSource::Saved));
                 // What had not changed by then is not the agent's.
                 if there != before {
                     likely.extend(there.map(|there| (path.clone(), there)));
@@ -115,7 +116,7 @@ impl Authors {
             }
         }
         let mut looks = BTreeMap::new();
-        for id in knowledge.looks() {
+        for id in knowledge.checkpoints_of_open_calls() {
             looks.extend(project.store.tree(id).ok().map(|tree| (id, tree)));
         }
         Ok(Self { knowledge, likely, looks, side })
@@ -137,8 +138,8 @@ impl Authors {
         authorship
     }
 
-    /// Drops what a restore to an older checkpoint put back since: an undo of this turn is not about what
-    /// another undo took back. What a restore to this one put back in part stays.
+    /// Drops changes that a restore to an older checkpoint made: to undo this turn must not undo another undo.
+    /// Keeps changes by a restore to this turn's own checkpoint, because it may have restored only a part.
     fn drop_restored(
         &self,
         project: &Project,
@@ -150,7 +151,9 @@ impl Authors {
             let path = &change.path;
             let is_restored = match change.after {
                 Some(_) => {
-                    let is_part = || self.knowledge.is_back(path, &self.present(project, change));
+                    let is_part = || {
+                        self.knowledge.was_put_back_by_restore(path, &self.present(project, change))
+                    };
                     authors.get(path) == Some(&Author::Restore) && !is_part()
                 }
                 None => self.knowledge.was_removed_by_restore(path),
@@ -165,7 +168,7 @@ impl Authors {
     /// What another author changed and the agent of the turn was never seen to touch.
     fn others(&self, authors: &BTreeMap<RelPath, Author>) -> BTreeSet<RelPath> {
         let is_others = |(path, author): &(&RelPath, &Author)| {
-            author.is_another() && !self.knowledge.was_touched(path)
+            author.is_another() && !self.knowledge.agent_touched(path)
         };
         authors.iter().filter(is_others).map(|(path, _)| path.clone()).collect()
     }
@@ -203,7 +206,7 @@ impl Authors {
         });
         let authors = authors.chain(made.map(|path| (path, Author::Agent))).chain(gone).collect();
         Authorship::of(authors, changes, |change| {
-            self.knowledge.had_left_another(&change.path, &self.present(project, change))
+            self.knowledge.agent_left_something_else(&change.path, &self.present(project, change))
         })
     }
 }
@@ -212,8 +215,8 @@ impl Authors {
 pub(super) fn restored(project: &Project, of: CheckpointId) -> Result<Option<Tree>> {
     match project.tree_by_id(of) {
         Err(Error::NoSuchCheckpoint { .. }) => Ok(None),
-        // Then it is not known what that restore made, and to leave all of it would pass for having
-        // taken it back.
+        // On any other error, what the restore made is unknown. An undo that then changed nothing would look
+        // like a success.
         tree => tree.map(Some),
     }
 }
@@ -229,7 +232,7 @@ fn is_same(restored: Option<&Entry>, here: Option<&Entry>) -> bool {
 }
 
 /// When a restore is taken back: what it left is its own, the rest is another author's.
-pub(super) fn of_restore(
+pub(super) fn attribute_restore(
     restore: Restore<'_>,
     of: CheckpointId,
     side: PathSide,
@@ -256,7 +259,7 @@ pub(super) fn of_restore(
         let then = entry_at(project, &restored, path, side)?;
         let here = here.map(|here| match side {
             PathSide::Root => {
-                named_as(project.store.as_ref(), path, here, then, ContentSource::Disk)
+                with_stored_id(project.store.as_ref(), path, here, then, ContentSource::Disk)
             }
             PathSide::Outside => here,
         });
@@ -276,7 +279,7 @@ pub(super) fn of_restore(
             || side == PathSide::Root && (is_merged() || is_on_the_way_to(&merged, change))
             || side == PathSide::Outside && is_on_the_way(&restored, change);
         let author = if is_ours { Author::Restore } else { Author::Other };
-        // What it left as it was is none of its own.
+        // Where the restore changed nothing, the path does not belong to it.
         others.extend(
             (!is_ours && is_same(then.as_ref(), change.before.as_ref())).then(|| path.clone()),
         );
@@ -294,7 +297,7 @@ pub(super) fn of_restore(
     Ok(Authorship { others, ..of_restore })
 }
 
-/// Whether a restore had to make a directory for what it merged, or put there instead.
+/// Whether `change` is a directory that a restore created: for a merged path below it, or as a merged path itself.
 fn is_on_the_way_to(merged: &BTreeMap<RelPath, String>, change: &Change) -> bool {
     let mut below = merged.range(change.path.clone()..);
     change.after.is_some_and(Entry::is_directory)

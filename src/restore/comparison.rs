@@ -9,7 +9,7 @@ use crate::{
     error::{Error, Result},
     fs::{Dir, DirCursor, names_in, stat_path},
     model::{Entry, Kind, RelPath, SkipReason, Skipped, Stamp, Storage, Tree},
-    plan::{self, Action, Author, Change, KeepReason, RestorePlan, Step},
+    plan::{self, Action, Author, Change, KeepReason, PlanStep, RestorePlan},
     process::Process,
     project::Project,
     scan::{Scan, VictimPath},
@@ -160,14 +160,14 @@ fn is_hidden_directory(way: &mut DirCursor<'_>, change: &Change) -> bool {
 
 /// Makes steps below `top` executable as a whole. Adds the directories that they need and neither tree
 /// tells of; where something else stands in place of one, keeps what was to be below it, for `reason`.
-pub(super) fn make_executable(top: &Path, steps: &mut Vec<Step>, reason: KeepReason) {
+pub(super) fn make_executable(top: &Path, steps: &mut Vec<PlanStep>, reason: KeepReason) {
     keep_below_others(top, steps, reason);
     plan::keep_executable(steps);
     add_parents(top, steps);
 }
 
 /// What was in a directory cannot come back where something that is no step of the plan is in its place.
-fn keep_below_others(top: &Path, steps: &mut [Step], reason: KeepReason) {
+fn keep_below_others(top: &Path, steps: &mut [PlanStep], reason: KeepReason) {
     let known: BTreeSet<RelPath> = steps.iter().map(|step| step.path.clone()).collect();
     let mut kinds: BTreeMap<RelPath, Option<Kind>> = BTreeMap::new();
     let mut is_other = |dir: RelPath| {
@@ -184,13 +184,13 @@ fn keep_below_others(top: &Path, steps: &mut [Step], reason: KeepReason) {
 }
 
 /// Whether a step puts something where nothing is.
-fn is_new(step: &Step) -> bool {
+fn is_new(step: &PlanStep) -> bool {
     step.now.is_none() && matches!(step.action, Action::Recreate | Action::Merge)
 }
 
 /// Adds the directories on the way to what comes back that neither tree tells of: what is ignored
 /// is held without them.
-fn add_parents(top: &Path, steps: &mut Vec<Step>) {
+fn add_parents(top: &Path, steps: &mut Vec<PlanStep>) {
     let known: BTreeSet<RelPath> = steps.iter().map(|step| step.path.clone()).collect();
     let stamp = |dir: &RelPath| stat_path(&top.join(dir.as_path())).ok();
     // One that goes may be what is there by another spelling of its name, where the file system takes that.
@@ -210,7 +210,7 @@ fn add_parents(top: &Path, steps: &mut Vec<Step>) {
             above = dir.parent();
         }
     }
-    steps.extend(missing.into_iter().map(|path| Step {
+    steps.extend(missing.into_iter().map(|path| PlanStep {
         path,
         action: Action::Recreate,
         then: Some(Entry::DIRECTORY),

@@ -4,7 +4,7 @@ use crate::{
     attribution::{self, CurrentState, PathSide, PathState},
     error::Result,
     model::{CheckpointId, Entry, Kind, RelPath, Tree},
-    plan::{Action, Choosable, Merged, RestorePlan, Step},
+    plan::{Action, Choosable, Merged, PlanStep, RestorePlan},
     project::Project,
     store::{self, ContentSource, naming},
     ui::DiffSide,
@@ -63,7 +63,7 @@ pub(crate) fn bytes_shown(
     project: &Project,
     plan: &RestorePlan,
     choosable: &Choosable,
-    step: &Step,
+    step: &PlanStep,
 ) -> (PathContent, PathContent) {
     let top = if choosable.is_outside { Path::new("/") } else { project.root.path() };
     let shown = |entry: &Entry, bytes: Option<Vec<u8>>| match (entry.kind, bytes) {
@@ -137,7 +137,7 @@ impl Present<'_> {
         let now = match self.side {
             PathSide::Root => {
                 let store = self.project.store.as_ref();
-                store::named_as(store, self.path, self.now?, held, ContentSource::Disk)
+                store::with_stored_id(store, self.path, self.now?, held, ContentSource::Disk)
             }
             PathSide::Outside => self.now?,
         };

@@ -9,7 +9,7 @@ use std::{
 use crate::{
     error::{Error, Result},
     model::{CheckpointId, Entry, Manifest, RelPath},
-    plan::{Action, Author, Picked, RestorePlan, Step},
+    plan::{Action, Author, Picked, PlanStep, RestorePlan},
     process::Process,
     project::Project,
     ui,
@@ -85,7 +85,7 @@ pub(crate) fn plan(of: CheckpointId, picked: &Picked, files: &Manifest) -> Resto
         let entry = files.get(&dir).copied().unwrap_or(Entry::DIRECTORY);
         entries.entry(dir).or_insert(entry);
     }
-    let step = |(path, entry)| Step {
+    let step = |(path, entry)| PlanStep {
         path,
         action: Action::Recreate,
         then: Some(entry),

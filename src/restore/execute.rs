@@ -17,7 +17,7 @@ use crate::{
     error::{Error, Result},
     fs::{Dir, c_name},
     model::{CheckpointId, Content, Entry, Kind, RelPath},
-    plan::{Action, Merged, RestorePlan, Step},
+    plan::{Action, Merged, PlanStep, RestorePlan},
     process::Process,
     project::Project,
     restore_log::RestoreLog,
@@ -115,7 +115,7 @@ impl Restore<'_> {
         made.join(&mut outcome);
         let index = self.stage(prepared);
         // What others did is theirs, wherever it stands.
-        let is_others = |step: &&Step| {
+        let is_others = |step: &&PlanStep| {
             step.action == Action::Merge
                 || prepared.others_digests.contains_key(&step.path)
                 || prepared.of_step.contains_key(&step.path)
@@ -369,7 +369,7 @@ fn refuse_unseen(project: &Project, plan: &RestorePlan, request: &RestoreRequest
         return Ok(());
     }
     // What is merely left out could be looked at, and stays left out.
-    let is_unseen = |step: &&Step| step.unseen().is_some_and(is_out_of_reach);
+    let is_unseen = |step: &&PlanStep| step.unseen().is_some_and(is_out_of_reach);
     let below = plan.steps.iter().filter(is_unseen).map(|step| project.root.join(&step.path));
     let outside = plan.outside.steps.iter().filter(is_unseen);
     let unseen = below.chain(outside.map(|step| step.path.at_top()));
@@ -380,7 +380,7 @@ fn refuse_unseen(project: &Project, plan: &RestorePlan, request: &RestoreRequest
         format!("cannot look at what is at `{path}` now"),
         format!(
             "nothing was changed; run this again, or `{}beforehand restore {id}` for the rest of it",
-            project.way_there()
+            project.cd_prefix()
         ),
     ))
 }

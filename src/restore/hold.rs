@@ -13,7 +13,7 @@ use crate::{
     crash,
     error::{Error, Result},
     model::{Cause, Checkpoint, CheckpointId, RelPath, Skipped},
-    plan::{RestorePlan, Step, UndoMark},
+    plan::{PlanStep, RestorePlan, UndoMark},
     process::Process,
     project::Project,
     restore_log::{Announced, RestoreLog},
@@ -61,7 +61,7 @@ impl Restore<'_> {
         let touched = touched.map(|step| project.root.join(&step.path));
         let there =
             touched.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
-        let (outside, absent): (Vec<&Step>, Vec<&Step>) =
+        let (outside, absent): (Vec<&PlanStep>, Vec<&PlanStep>) =
             plan.outside.deeds().partition(|step| step.now.is_some());
         let outside = outside.into_iter().map(|step| step.path.at_top());
         let victims = there.chain(outside).collect();
@@ -142,7 +142,7 @@ fn refuse_unheld_repository(
 
 fn refuse_unheld(skipped: &[Skipped], plan: &RestorePlan) -> Result<()> {
     // A directory has nothing to hold but what is in it.
-    let is_file = |step: &&Step| step.now.is_none_or(|now| !now.is_directory());
+    let is_file = |step: &&PlanStep| step.now.is_none_or(|now| !now.is_directory());
     let files = plan.deeds().filter(is_file).map(|step| step.path.as_path().to_owned());
     let outside = plan.outside.deeds().filter(is_file).map(|step| step.path.at_top());
     // Both lists can be long.

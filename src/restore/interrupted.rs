@@ -397,7 +397,7 @@ impl BothEnds<'_> {
     }
 
     fn named(&self, path: &RelPath, now: Entry, end: Option<Entry>) -> Entry {
-        store::named_as(self.project.store.as_ref(), path, now, end, ContentSource::Disk)
+        store::with_stored_id(self.project.store.as_ref(), path, now, end, ContentSource::Disk)
     }
 }
 

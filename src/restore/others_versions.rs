@@ -201,7 +201,7 @@ impl OthersSearch<'_> {
         let Restore { project, checkpoint, request } = self.restore;
         let mut held = OthersWork::default();
         let Some(by) = &checkpoint.cause.by else { return Ok(held) };
-        let name = attribution::author(by.agent, &by.session);
+        let name = attribution::session_name(by.agent, &by.session);
         let lines = LazyCell::new(|| attribution::read(&project.state.root(&project.root)));
         // Between a checkpoint and a step that is told from it, all is as the step found it.
         let from = request.step().map(|step| DateTime::from_timestamp_nanos(step.at));
@@ -278,8 +278,8 @@ impl OthersSearch<'_> {
                 let there = CheckpointSide { project, entry, likely };
                 let author = known_then.author(path, &there);
                 // It may have read what a call left after it began.
-                let may_be_late =
-                    step.cause.reason == Reason::Net && self.log.knowledge.has_left(path, &there);
+                let may_be_late = step.cause.reason == Reason::Net
+                    && self.log.knowledge.agent_left_this(path, &there);
                 if is_others(author) && !may_be_late {
                     let version = OthersVersion { checkpoint: step.id, author };
                     held.found.insert(path.clone(), (version, entry));
@@ -297,9 +297,9 @@ impl OthersSearch<'_> {
         let change = self.changes.binary_search_by(|change| change.path.cmp(path));
         let here = change.ok().map(|at| log.present(project, &self.changes[at]));
         match (stat_path(&project.root.join(path)), here) {
-            (Err(_), _) => log.knowledge.was_removed(path) && !was_before(None),
+            (Err(_), _) => log.knowledge.agent_removed(path) && !was_before(None),
             // It is as it was at the beginning: that may be what the agent made of it.
-            (Ok(_), None) => log.knowledge.was_left_last(path),
+            (Ok(_), None) => log.knowledge.agent_left_last(path),
             (Ok(_), Some(here)) => {
                 let author = self.authorship.authors.get(path).copied().unwrap_or_default();
                 (request.options.force || !is_others(author)) && !was_before(Some(&here))

@@ -20,7 +20,7 @@ use crate::{
     error::Result,
     fs::stat_path,
     model::{Checkpoint, Entry, Reason, RelPath, Skipped, Tree},
-    plan::{self, KeepReason, OutsidePlan, Past, Picked, Step, Unsettled},
+    plan::{self, KeepReason, OutsidePlan, Past, Picked, PlanStep, Unsettled},
     project::Project,
     restore_log::RestoreLog,
     scan::Scan,
@@ -41,7 +41,7 @@ pub(crate) fn paths(project: &Project, checkpoint: &Checkpoint, then: &Tree) -> 
 /// Where nothing was before the agent of the checkpoint named it.
 fn absent(project: &Project, checkpoint: &Checkpoint) -> BTreeSet<PathBuf> {
     let lines = attribution::read(&project.state.root(&project.root));
-    let known = authors::knowledge(checkpoint, &lines, PathSide::Outside);
+    let known = authors::agent_history(checkpoint, &lines, PathSide::Outside);
     let is_held_out = |path: &Path| {
         let mut left_out =
             checkpoint.skipped.iter().map(|it| Path::new(OsStr::from_bytes(&it.path)));
@@ -75,7 +75,7 @@ pub(super) fn plan(
             log.attribute(restore, &mut changes, &BTreeSet::new(), &skipped_now)
         }
         RestoreSource::Undone(of) => {
-            authors::of_restore(restore, *of, side, &changes, &skipped_now)?
+            authors::attribute_restore(restore, *of, side, &changes, &skipped_now)?
         }
         RestoreSource::Turn(turn) => {
             let ends = (then, &seen.now);
@@ -124,7 +124,7 @@ pub(super) fn settle(
     with_stamps(steps)
 }
 
-fn with_stamps(steps: Vec<Step>) -> OutsidePlan {
+fn with_stamps(steps: Vec<PlanStep>) -> OutsidePlan {
     // Where nothing was found, a look may lead through a symlink to something else.
     let there = steps.iter().filter(|step| step.is_deed() && step.now.is_some());
     let seen = there.filter_map(|step| {
@@ -149,6 +149,6 @@ fn skipped_now(scan: &Scan) -> Vec<Skipped> {
 
 /// What differs outside and is not as it was for another reason than that it was made since.
 pub(super) fn not_put_back(plan: &OutsidePlan) -> impl Iterator<Item = PathBuf> {
-    let is_left = |step: &&Step| step.is_deed() || step.is_conflict();
+    let is_left = |step: &&PlanStep| step.is_deed() || step.is_conflict();
     plan.steps.iter().filter(is_left).map(|step| step.path.at_top())
 }

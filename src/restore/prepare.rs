@@ -21,11 +21,11 @@ use super::{
     revert::{self, Revert, Reverted},
 };
 use crate::{
-    attribution::{self, Caller, PathSide},
+    attribution::{self, LoggedCall, PathSide},
     error::Result,
     ledger,
     model::{Checkpoint, CheckpointId, Entry, RelPath, SkipReason, Skipped, Tree, is_gits_own},
-    plan::{self, Action, Change, KeepReason, OutsidePlan, Past, Picked, RestorePlan, Step},
+    plan::{self, Action, Change, KeepReason, OutsidePlan, Past, Picked, PlanStep, RestorePlan},
     process::Process,
     project::{LaterTurns, Project, Then, TurnRow, rows},
     scan::Scan,
@@ -117,7 +117,7 @@ impl Restore<'_> {
     fn prepare_undone(self, process: &Process<'_>, of: CheckpointId) -> Result<Prepared> {
         let view = self.view_of_undone(process, of)?;
         let RootComparison { changes, skipped, .. } = &view.seen;
-        let authorship = authors::of_restore(self, of, PathSide::Root, changes, skipped)?;
+        let authorship = authors::attribute_restore(self, of, PathSide::Root, changes, skipped)?;
         let facts = ChangeFacts { authorship, ..ChangeFacts::default() };
         self.plan_all(view, facts, Repositories::of(self)?)
     }
@@ -223,20 +223,23 @@ impl Restore<'_> {
     }
 
     /// Which turns some later calls belong to.
-    fn turns_of(self, built_on: &BTreeMap<RelPath, Caller>) -> Result<BTreeMap<RelPath, BuiltOn>> {
+    fn turns_of(
+        self,
+        built_on: &BTreeMap<RelPath, LoggedCall>,
+    ) -> Result<BTreeMap<RelPath, BuiltOn>> {
         if built_on.is_empty() {
             return Ok(BTreeMap::new());
         }
         let Project { store, state, .. } = self.project;
         let uses = ledger::uses(state);
         let rows = rows(store.list()?, &uses);
-        let turn = |caller: &Caller| {
+        let turn = |caller: &LoggedCall| {
             let of = caller.of;
             // Other turns may have found the same checkpoint as it was.
             let key = caller.last_use(&uses).and_then(|used| used.by.turn_key());
             let is_row = |row: &TurnRow| match &key {
-                Some(key) => row.steps[0].turn_key().as_ref() == Some(key),
-                None => row.steps.iter().any(|step| step.id == of),
+                Some(key) => row.checkpoints[0].turn_key().as_ref() == Some(key),
+                None => row.checkpoints.iter().any(|step| step.id == of),
             };
             let turn = rows.iter().position(is_row).map(|row| row + 1);
             BuiltOn { checkpoint: of, turn }
@@ -417,12 +420,12 @@ pub(super) fn left_in_replaced(changes: &[Change], scan: &Scan) -> Vec<Skipped> 
 }
 
 /// Keeps directories that would go, and in which there is something that a scan leaves out.
-pub(super) fn keep_around_skipped(steps: &mut [Step], scan: &Scan) {
-    let is_directory = |step: &Step| step.now.is_some_and(Entry::is_directory);
+pub(super) fn keep_around_skipped(steps: &mut [PlanStep], scan: &Scan) {
+    let is_directory = |step: &PlanStep| step.now.is_some_and(Entry::is_directory);
     if !steps.iter().any(|step| step.action == Action::Remove && is_directory(step)) {
         return;
     }
-    let removed_at = |steps: &[Step], path: &RelPath| {
+    let removed_at = |steps: &[PlanStep], path: &RelPath| {
         let at = steps.binary_search_by(|step| step.path.cmp(path)).ok()?;
         (steps[at].action == Action::Remove).then_some(at)
     };
@@ -473,7 +476,7 @@ fn leave_to_repositories(
 }
 
 /// Leaves what cannot be put back: its content is in the store no more.
-fn leave_missing(project: &Project, steps: &mut [Step]) {
+fn leave_missing(project: &Project, steps: &mut [PlanStep]) {
     let content = |entry: Option<Entry>| entry.and_then(|entry| entry.content);
     for step in steps {
         let is_put = matches!(step.action, Action::Restore | Action::Recreate);

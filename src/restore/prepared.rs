@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     model::{CheckpointId, RelPath, Skipped, Stamp},
-    plan::{Action, Choosable, Chosen, KeepReason, Merged, RestorePlan, SessionTag, Step},
+    plan::{Action, Choosable, Chosen, KeepReason, Merged, PlanStep, RestorePlan, SessionTag},
     scan::Scan,
     store::{IndexOutcome, RepositoryStep, repository},
 };
@@ -128,7 +128,7 @@ impl Prepared {
     /// Whether anything would change, or is kept that a person may want changed after all. What
     /// another author made since is neither.
     pub(crate) fn is_any(&self) -> bool {
-        let is_others = |step: &Step| match step.action {
+        let is_others = |step: &PlanStep| match step.action {
             Action::Keep(
                 KeepReason::New
                 // A log that grows, a person's own work: an undo of this turn would never do anything.
@@ -158,12 +158,12 @@ impl Prepared {
     /// Whether something stays because another author has changed it.
     pub(super) fn has_conflicts(&self) -> bool {
         let mut steps = self.plan.steps.iter().chain(&self.plan.outside.steps);
-        steps.any(Step::is_conflict)
+        steps.any(PlanStep::is_conflict)
     }
 
     /// Whether only some of what could be done was chosen.
     pub(super) fn is_part(&self) -> bool {
-        let is_left = |step: &Step| step.action == Action::Keep(KeepReason::NotChosen);
+        let is_left = |step: &PlanStep| step.action == Action::Keep(KeepReason::NotChosen);
         let mut steps = self.plan.steps.iter().chain(&self.plan.outside.steps);
         !self.parts.is_empty() || steps.any(is_left)
     }

@@ -18,7 +18,7 @@ use crate::{
     error::{Error, Result},
     fs::{read_small, stat_path},
     model::{Entry, Kind, RelPath, RootKind},
-    plan::{Action, Author, KeepReason, Picked, RestorePlan, Step, keep_parents},
+    plan::{Action, Author, KeepReason, Picked, PlanStep, RestorePlan, keep_parents},
     project::Project,
     root::{git_dirs, is_git_dir, repository_at},
     scan::Scan,
@@ -139,7 +139,7 @@ impl Repositories {
             let path = project.root.relative(place).ok()?;
             let (action, author) = (Action::Keep(KeepReason::Edited), Author::Other);
             let entry = Some(Entry::DIRECTORY);
-            Some(Step { path, action, then: entry, now: entry, author })
+            Some(PlanStep { path, action, then: entry, now: entry, author })
         }));
         plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
         keep_parents(&mut plan.steps);
@@ -158,7 +158,7 @@ impl Repositories {
         plan.steps.extend(blocked.iter().filter_map(|step| {
             let path = project.root.relative(&step.place).ok()?;
             let (action, author) = (Action::Keep(KeepReason::InTheWay), Author::Unknown);
-            Some(Step { path, action, then: Some(Entry::DIRECTORY), now: None, author })
+            Some(PlanStep { path, action, then: Some(Entry::DIRECTORY), now: None, author })
         }));
         plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
         self.steps = free;
@@ -174,7 +174,7 @@ pub(super) fn keep_in_git_dirs(
     project: &Project,
     side: PathSide,
     is_asked: bool,
-    steps: &mut [Step],
+    steps: &mut [PlanStep],
 ) {
     let mut dirs = OtherGitDirs::below(top(project, side));
     let own = own_git_dir(project, side);

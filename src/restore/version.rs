@@ -244,7 +244,7 @@ impl<'a> VersionSource<'a> {
 
     /// Takes back what led from `theirs` to `base`, where `ours` is what is there now. Says whether
     /// conflicts are marked in what comes of it.
-    pub(super) fn three(
+    pub(super) fn merge_back(
         &self,
         path: &RelPath,
         [base, ours, theirs]: [&Version; 3],
@@ -280,7 +280,7 @@ impl<'a> VersionSource<'a> {
     }
 
     /// The bytes of a version apart from where it is.
-    pub(super) fn apart(&self, path: &RelPath, found: Version) -> Version {
+    pub(super) fn with_bytes(&self, path: &RelPath, found: Version) -> Version {
         let found = found?;
         let bytes = self.read(path, &found)?;
         Some(VersionEntry { bytes: VersionBytes::These(bytes), ..found })

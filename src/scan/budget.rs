@@ -155,8 +155,8 @@ impl Intake<'_, '_> {
         }
     }
 
-    /// The ignored directories that are new or have changed since they were left out: whether it
-    /// was not held last time, its parent, and its name.
+    /// The ignored directories that are new, or have changed since they were left out. For each one: whether it
+    /// was *not* held by the last scan, its parent, and its name.
     fn new_directories(&self) -> Vec<(bool, DirPath, Vec<u8>)> {
         let mut new = Vec::new();
         for (path, fresh) in &self.scan.fresh {

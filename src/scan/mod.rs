@@ -85,7 +85,7 @@ pub struct ScanRequest<'a> {
     /// The state directory, which is never a victim.
     pub ours: &'a Path,
     /// How much of each victim.
-    pub named: Named,
+    pub named: VictimDepth,
     /// When the scan began, in nanoseconds since 1970. A later change, or one shortly before, is
     /// checked again by the next scan.
     pub now_ns: i64,
@@ -95,7 +95,7 @@ pub struct ScanRequest<'a> {
 
 /// How much of each victim is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named {
+pub enum VictimDepth {
     /// It and everything below it, within limits, because a call names it.
     WithAllBelow,
     /// It alone, whatever its size, because a restore is about to replace it.

@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use super::{Named, Scan, ScanRequest, Victim, VictimPath, is_racy, regenerable};
+use super::{Scan, ScanRequest, Victim, VictimDepth, VictimPath, is_racy, regenerable};
 use crate::{
     fs::{Dir, DirCursor, c_name, is_gone},
     model::{
@@ -46,7 +46,7 @@ pub fn name_victims(scan: &mut Scan, request: &ScanRequest<'_>) {
     let (bytes, is_output) = (0, false);
     let mut collect = Collect { scan, request, home, ours, bytes, is_output };
     for path in request.victims {
-        collect.named(path);
+        collect.add_named(path);
     }
     let scan = collect.scan;
     scan.repositories.sort();
@@ -77,7 +77,7 @@ struct Collect<'a, 'r> {
 
 impl Collect<'_, '_> {
     /// Adds one victim, by the path that the call gave.
-    fn named(&mut self, path: &Path) {
+    fn add_named(&mut self, path: &Path) {
         let root = self.request.root;
         if root.path() == path {
             return self.whole_root();
@@ -109,12 +109,12 @@ impl Collect<'_, '_> {
         if self.request.scope == ScanScope::Named {
             return self.leave_out(root.path().as_os_str().as_bytes(), SkipReason::TooMany, 0);
         }
-        if self.request.named == Named::Alone {
+        if self.request.named == VictimDepth::Alone {
             return;
         }
         let mut left_out = Vec::new();
         self.scan.each(|dir, row| {
-            let reason = row.skipped.is_some_and(|reason| match reason {
+            let can_be_held = row.skipped.is_some_and(|reason| match reason {
                 SkipReason::Ignored
                 | SkipReason::Output
                 | SkipReason::TooLarge
@@ -129,7 +129,7 @@ impl Collect<'_, '_> {
                 | SkipReason::TooDeep
                 | SkipReason::UnknownKind => false,
             });
-            if reason && left_out.len() < FILES_MAX {
+            if can_be_held && left_out.len() < FILES_MAX {
                 left_out.extend(RelPath::from_bytes(&DirPath(dir.to_vec()).join(row.name)));
             }
         });
@@ -188,7 +188,7 @@ impl Collect<'_, '_> {
         let Some(kind) = stamp.kind() else {
             return self.leave_out(&bytes, SkipReason::UnknownKind, 0);
         };
-        let is_alone = self.request.named == Named::Alone;
+        let is_alone = self.request.named == VictimDepth::Alone;
         if kind == Kind::Directory && !is_alone && regenerable::is_proven(dir, &c_name) {
             return self.leave_out(&bytes, SkipReason::MadeAgain, 0);
         }
@@ -202,7 +202,7 @@ impl Collect<'_, '_> {
             }
             self.bytes += weight;
         }
-        // That of a directory itself says nothing of what is in it.
+        // The size of a directory says nothing about its content.
         let size = if kind == Kind::Directory { 0 } else { stamp.size };
         if self.scan.victims.len() >= FILES_MAX && !is_alone {
             return self.leave_out(&bytes, SkipReason::TooMany, size);
@@ -348,7 +348,7 @@ impl VictimPath {
     }
 }
 
-/// Whether neither `path` nor the directory that would contain it exists.
+/// Whether there is nothing at `path`, or nothing that can be reached.
 fn is_nothing(path: &Path) -> bool {
     path.symlink_metadata().is_err_and(|err| is_gone(&err))
 }

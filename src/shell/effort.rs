@@ -1,7 +1,6 @@
-//! How often the parser may come to read the same text again. It tries one reading after another,
-//! and what is open around a place is read anew with each: the work grows as a power of how deep
-//! brackets nest, and a line of sixty bytes could take hours. What nests deeper than any person
-//! writes is told here, by looking at each byte once.
+//! Recognizes text that the parser could take hours to parse. The parser backtracks: with each attempt it parses
+//! all enclosing brackets again, so its work is exponential in their depth, even for a line of sixty bytes. Here,
+//! one pass over the bytes finds text that nests deeper than any person writes.
 
 /// How deep expansions may nest: `$(`, `${`, and what opens inside them. Each level makes the
 /// parser up to five times slower, and this many take it about ten milliseconds.

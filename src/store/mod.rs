@@ -38,7 +38,7 @@ use crate::{
 
 pub use copy::CopyStore;
 pub use git::GitStore;
-pub use naming::{ContentSource, changes, named_as};
+pub use naming::{ContentSource, changes, with_stored_id};
 pub use record::{Held, Needs, Unreadable};
 pub use repository::{Opened, RepositoryStep, StepKind, maintain};
 pub use root_status::RootStatus;

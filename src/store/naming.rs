@@ -43,7 +43,7 @@ pub fn changes(
     let mut changes = plan::changes(before, after, &mut read)?;
     changes.retain_mut(|change| {
         let Change { path, before, after } = change;
-        *after = after.map(|after| named_as(store, path, after, *before, source));
+        *after = after.map(|after| with_stored_id(store, path, after, *before, source));
         !change.is_none()
     });
     Ok(changes)
@@ -51,7 +51,7 @@ pub fn changes(
 
 /// Returns `entry` with the id of `stored`, an entry of a checkpoint, if both have the same
 /// content.
-pub fn named_as(
+pub fn with_stored_id(
     store: &dyn Store,
     path: &RelPath,
     entry: Entry,

@@ -377,7 +377,7 @@ impl AgentHistory {
     }
 
     /// Whether a restore to the checkpoint put what is there now at `path`.
-    pub fn is_back(&self, path: &RelPath, here: &dyn CurrentState) -> bool {
+    pub fn was_put_back_by_restore(&self, path: &RelPath, here: &dyn CurrentState) -> bool {
         let first = self.origin(path, here).and_then(<[Observation]>::first);
         first.is_some_and(|first| first.by == Actor::Restore(self.since))
     }
@@ -458,12 +458,12 @@ impl AgentHistory {
     }
 
     /// Whether the agent was the last that was seen to leave something at just this `path`.
-    pub fn was_left_last(&self, path: &RelPath) -> bool {
+    pub fn agent_left_last(&self, path: &RelPath) -> bool {
         self.seen(path).last().is_some_and(|seen| seen.by == Actor::Agent && seen.there.is_any())
     }
 
     /// Whether the agent had left something else at just this `path` before what is there now.
-    pub fn had_left_another(&self, path: &RelPath, here: &dyn CurrentState) -> bool {
+    pub fn agent_left_something_else(&self, path: &RelPath, here: &dyn CurrentState) -> bool {
         let first = self.origin(path, here).and_then(<[Observation]>::first);
         let mut before = self.before(path, first);
         before.any(|seen| seen.by == Actor::Agent && seen.there.is_any())
@@ -480,17 +480,17 @@ impl AgentHistory {
     }
 
     /// Whether the agent left something at just this `path`, or removed it.
-    pub fn was_touched(&self, path: &RelPath) -> bool {
+    pub fn agent_touched(&self, path: &RelPath) -> bool {
         self.seen(path).iter().any(|seen| seen.by == Actor::Agent)
     }
 
     /// Whether the agent left just this at `path` at any time.
-    pub fn has_left(&self, path: &RelPath, this: &dyn CurrentState) -> bool {
+    pub fn agent_left_this(&self, path: &RelPath, this: &dyn CurrentState) -> bool {
         self.seen(path).iter().any(|seen| seen.by == Actor::Agent && seen.there.is(this))
     }
 
     /// Whether the agent removed what was at `path`, or may have.
-    pub fn was_removed(&self, path: &RelPath) -> bool {
+    pub fn agent_removed(&self, path: &RelPath) -> bool {
         match vanished(self.seen(path)).map(|(first, _)| first.by) {
             _ if self.is_lost => true,
             Some(by) => by == Actor::Agent,
@@ -506,7 +506,7 @@ impl AgentHistory {
                 let author = self.author(path, here);
                 !author.is_another() && author != Author::Restore
             }
-            None => !self.active || !self.tells || self.was_removed(path),
+            None => !self.active || !self.tells || self.agent_removed(path),
         };
         may_have_left || self.seen(path).iter().any(|seen| seen.by == Actor::Agent)
     }
@@ -521,7 +521,7 @@ impl AgentHistory {
     }
 
     /// The checkpoints right before calls that were not looked at when they were done.
-    pub fn looks(&self) -> BTreeSet<CheckpointId> {
+    pub fn checkpoints_of_open_calls(&self) -> BTreeSet<CheckpointId> {
         self.open.values().filter_map(|open| CheckpointId::parse(&open.of)).collect()
     }
 

@@ -222,9 +222,9 @@ fn what_a_restore_removed_is_not_removed_by_a_call_that_ran() {
     ];
     let path = RelPath::from_bytes(b"x").unwrap();
     let known = |lines| AgentHistory::since(&checkpoint(), Some("agent"), lines, PathSide::Root);
-    assert!(!known(&lines).was_removed(&path) && known(&lines).was_removed_by_restore(&path));
+    assert!(!known(&lines).agent_removed(&path) && known(&lines).was_removed_by_restore(&path));
     let own = [&lines[..2], &lines[3..]].concat();
-    assert!(known(&own).was_removed(&path) && !known(&own).was_removed_by_restore(&path));
+    assert!(known(&own).agent_removed(&path) && !known(&own).was_removed_by_restore(&path));
 }
 
 /// An undo of another session's turn merged a file, and left what the agent had left there.

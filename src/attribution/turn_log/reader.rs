@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{AtPath, Caller, Doer, SeenCheckpoint, Sight, TurnCalls, TurnLog, reaches};
+use super::{AtPath, Doer, LoggedCall, SeenCheckpoint, Sight, TurnCalls, TurnLog, reaches};
 use crate::{
     attribution::{LogEvent, LogLine, PathSide, PathState, look::PATHS_MAX},
     model::{CheckpointId, RelPath},
@@ -20,7 +20,7 @@ pub(super) struct TurnOfSession<'a> {
 
 /// A call that began and has not ended, as far as the log has been read.
 struct RunningCall {
-    /// Its place in [`TurnLog::callers`]; `None` if the log does not say which checkpoint covers it.
+    /// Its place in [`TurnLog::logged_calls`]; `None` if the log does not say which checkpoint covers it.
     caller: Option<usize>,
     /// The position of its beginning.
     began: usize,
@@ -58,7 +58,7 @@ struct LogReader<'a> {
     log: TurnLog,
     /// By session and call.
     running: HashMap<(&'a str, &'a str), RunningCall>,
-    /// Those that have ended, but for what goes on in the background, by their places among the callers.
+    /// Those that have ended, but for what goes on in the background, by their places among the logged_calls.
     in_background: HashMap<(&'a str, &'a str), usize>,
     /// Who made the last call of each session. A change belongs to it if the beginning of its own call is
     /// not in the log.
@@ -130,8 +130,8 @@ impl<'a> LogReader<'a> {
         let again = self.running.get(&(by, call)).filter(|it| it.of == of);
         let again = again.and_then(|it| it.caller);
         let caller = match (again, of) {
-            (Some(at), _) if self.log.callers[at].is_turns || !is_turns => {
-                widen(&mut self.log.callers[at].paths, named);
+            (Some(at), _) if self.log.logged_calls[at].is_turns || !is_turns => {
+                widen(&mut self.log.logged_calls[at].paths, named);
                 Some(at)
             }
             (_, Some(of)) => Some(self.add_caller(order, of, is_turns, named)),
@@ -151,7 +151,7 @@ impl<'a> LogReader<'a> {
 
     fn doer(&self, caller: Option<usize>) -> Doer {
         match caller {
-            Some(at) if self.log.callers[at].is_turns => Doer::Turn,
+            Some(at) if self.log.logged_calls[at].is_turns => Doer::Turn,
             caller => Doer::Call(caller),
         }
     }
@@ -178,7 +178,7 @@ impl<'a> LogReader<'a> {
         };
         let first_before = first_before(&self.lines[..began], *at);
         let (by, at) = (by.clone(), *at);
-        self.log.callers.push(Caller {
+        self.log.logged_calls.push(LoggedCall {
             by,
             is_turns,
             of,
@@ -195,7 +195,7 @@ impl<'a> LogReader<'a> {
             summary,
             names,
         });
-        self.log.callers.len() - 1
+        self.log.logged_calls.len() - 1
     }
 
     /// Something was at a path after a call, or before one: then no session is named.
@@ -229,7 +229,7 @@ impl<'a> LogReader<'a> {
     fn agent_says_ended(&mut self, order: usize, call: &str, in_background: bool) {
         let running = self.running.get(&(self.lines[order].by.as_str(), call));
         if let Some(at) = running.and_then(|it| it.caller) {
-            let caller = &mut self.log.callers[at];
+            let caller = &mut self.log.logged_calls[at];
             caller.ended = Some(order);
             caller.background_until = in_background.then_some(usize::MAX);
         }
@@ -241,7 +241,7 @@ impl<'a> LogReader<'a> {
         let key = (by, call);
         let Some(call) = self.running.remove(&key) else { return };
         if let Some(at) = call.caller {
-            let caller = &mut self.log.callers[at];
+            let caller = &mut self.log.logged_calls[at];
             caller.done = Some(order);
             if caller.background_until.is_some() {
                 self.in_background.insert(key, at);
@@ -261,9 +261,9 @@ impl<'a> LogReader<'a> {
     fn call_cut_off(&mut self, order: usize, call: &'a str, left_nothing: bool) {
         let key = (self.lines[order].by.as_str(), call);
         if let Some(at) = self.in_background.remove(&key) {
-            self.log.callers[at].background_until = (!left_nothing).then_some(order);
+            self.log.logged_calls[at].background_until = (!left_nothing).then_some(order);
         } else if let Some(at) = self.running.get(&key).and_then(|it| it.caller) {
-            let caller = &mut self.log.callers[at];
+            let caller = &mut self.log.logged_calls[at];
             (caller.cut_off, caller.done) = (Some(order), left_nothing.then_some(order));
         }
     }

@@ -74,13 +74,13 @@ fn what_a_call_left_is_its_turns_whatever_began_meanwhile() {
     let call = |at| Doer::Call(Some(at));
     assert_eq!(doers(&log, "d/a"), [Doer::Turn, call(2), call(1), Doer::Other]);
     assert_eq!(doers(&log, "d")[..1], [Doer::Turn], "it had to be made on the way");
-    let of_callers: Vec<CheckpointId> = log.callers.iter().map(|caller| caller.of).collect();
+    let of_callers: Vec<CheckpointId> = log.logged_calls.iter().map(|caller| caller.of).collect();
     assert_eq!(of_callers, [1, 2, 3].map(id));
     assert_eq!((log.calls().count(), log.unseen().count()), (1, 0));
-    let look = log.look(&checkpoint(3, 25));
+    let look = log.position_of(&checkpoint(3, 25));
     assert_eq!((look.order, look.is_of_session), (2, false));
     assert!(log.calls().all(|call| call.is_during(&look)));
-    assert_eq!(log.look(&checkpoint(9, 35)).order, 7, "no call says when: by its time");
+    assert_eq!(log.position_of(&checkpoint(9, 35)).order, 7, "no call says when: by its time");
     assert_eq!(of(&[1, 2]).calls().count(), 2);
 }
 

@@ -30,7 +30,7 @@ use crate::{
     process::Process,
     project,
     restore::{self, PathContent, StepChanges, is_state},
-    scan::{Named, Scan},
+    scan::{Scan, VictimDepth},
     snapshot,
     store::{self, ContentSource},
     ui::{DiffOptions, FileDiff, LineCounts},
@@ -187,7 +187,7 @@ impl<'a> Comparison<'a> {
         let then = project.tree_of(from, project::LaterTurns::Gone).ok()?.tree;
         let reach = project.reach(named_in(project, from, &then));
         let deadline = Some(deadline);
-        let named = Named::Alone;
+        let named = VictimDepth::Alone;
         let look =
             snapshot::ScanOptions { reach: &reach, settings: &project.settings, named, deadline };
         let scan = look.at(process, &project.state, project.store.as_ref()).ok()?;
@@ -326,7 +326,7 @@ impl<'a> Comparison<'a> {
         log: &[attribution::LogLine],
     ) {
         let Some(by) = by else { return };
-        let name = attribution::author(by.agent, &by.session);
+        let name = attribution::session_name(by.agent, &by.session);
         let known = |side| attribution::AgentHistory::since(from, Some(&name), log, side);
         let (below, outside) =
             (known(attribution::PathSide::Root), known(attribution::PathSide::Outside));
@@ -397,8 +397,8 @@ impl<'a> Comparison<'a> {
             };
             return Ok(if self.is_now {
                 let id = self.from.short();
-                let way_there = self.project.way_there();
-                format!("{name}: {what}; `{way_there}beforehand restore {id}` brings {back}\n")
+                let cd_prefix = self.project.cd_prefix();
+                format!("{name}: {what}; `{cd_prefix}beforehand restore {id}` brings {back}\n")
             } else {
                 format!("{name}: {what}\n")
             });

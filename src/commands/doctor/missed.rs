@@ -66,7 +66,7 @@ pub(super) fn tally(process: &Process<'_>, project: &Project, agent: Agent) -> O
                 continue;
             }
             tally.all += 1;
-            if noted.contains(&attribution::name(&call)) {
+            if noted.contains(&attribution::call_key(&call)) {
                 tally.seen += 1;
             } else {
                 tally.missed = Some(in_words(&call));

@@ -1,5 +1,5 @@
-//! A text in the contents of held files. Equal contents are read once, binary files and large ones
-//! are passed over aloud, and Ctrl-C ends the search with what it has found.
+//! Searches the contents of held files for a text. Reads equal contents once, reports how many binary and large
+//! files it has skipped, and on Ctrl-C returns what it has found so far.
 
 use std::{
     collections::HashMap,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     Project, error_text, json_time, origin, print_json, print_text,
-    restore::conversation::{self, Talk},
+    restore::conversation::{self, ConversationFork},
     rows,
     rows::skipped_json,
     say, say_text,
@@ -108,7 +108,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ForkArgs) -> Result<Exit> {
 fn turn_of(project: &Project, checkpoint: Checkpoint) -> Result<(Checkpoint, Option<usize>)> {
     let uses = ledger::uses(&project.state);
     let rows = rows(project.store.list()?, &uses);
-    let has = |row: &super::TurnRow| row.steps[0].id == checkpoint.id;
+    let has = |row: &super::TurnRow| row.checkpoints[0].id == checkpoint.id;
     let number = rows.iter().position(has).map(|row| row + 1);
     let mut adopted = [checkpoint];
     ledger::adopt(&mut adopted, &uses);
@@ -147,7 +147,7 @@ impl ForkWish<'_> {
         let is_silent = matches!(talk, Some(Err(_)));
         let talk = talk.and_then(Result::ok);
         let mut made = plan.make(process, project)?;
-        let resume = talk.as_ref().map(Talk::make).transpose();
+        let resume = talk.as_ref().map(ConversationFork::make).transpose();
         if let Ok(Some(resume)) = &resume {
             made.fork.resume.clone_from(resume);
             made.fork.write(&project.state.root_at(&plan.dir))?;
@@ -202,7 +202,7 @@ impl ForkWish<'_> {
     fn tell_plan(
         &self,
         process: &mut Process<'_>,
-        talk: Option<&Talk>,
+        talk: Option<&ConversationFork>,
         is_json: bool,
     ) -> Result<Exit> {
         if is_json {
@@ -225,7 +225,7 @@ impl ForkWish<'_> {
         &self,
         process: &mut Process<'_>,
         made: &ForkMade,
-        talk: Option<&Talk>,
+        talk: Option<&ConversationFork>,
         is_json: bool,
     ) -> Result<()> {
         for missed in &made.outcome.missed {
@@ -251,14 +251,14 @@ impl ForkWish<'_> {
         print_text(process, &text)
     }
 
-    fn json(&self, made: Option<&ForkMade>, talk: Option<&Talk>) -> Value {
+    fn json(&self, made: Option<&ForkMade>, talk: Option<&ConversationFork>) -> Value {
         let missed = made.iter().flat_map(|made| &made.outcome.missed);
         let missed = missed.map(|it| json!({ "path": it.path.to_string_lossy(), "why": it.why }));
         let repositories = made.map_or(&self.plan.repositories, |made| &made.repositories).iter();
         let conversation = match talk {
             None => "none",
-            Some(Talk::New { .. }) => "new",
-            Some(Talk::Written(_) | Talk::Served { .. }) => "forked",
+            Some(ConversationFork::New { .. }) => "new",
+            Some(ConversationFork::Written(_) | ConversationFork::Served { .. }) => "forked",
         };
         json!({
             "checkpoint": self.checkpoint.id.to_string(),

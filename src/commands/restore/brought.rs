@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{planned::PlannedRestore, unchanged::first};
 use crate::{
     model::{Entry, Kind},
-    plan::Step,
+    plan::PlanStep,
     restore::{Brings, Restore, StaysInFork},
     store::repository::Losing,
     ui,
@@ -32,7 +32,7 @@ impl<'a> PlannedRestore<'a> {
     }
 
     /// What is said where both have changed something.
-    pub(super) fn both_changed_words(self, step: &Step) -> String {
+    pub(super) fn both_changed_words(self, step: &PlanStep) -> String {
         let is_file = |entry: Option<Entry>| entry.is_none_or(|it| it.kind == Kind::File);
         let is_merged = is_file(step.now) && step.now.is_some() && !self.restore.request.markers;
         let advice = if is_merged { " (--merge marks what conflicts in a text)" } else { "" };

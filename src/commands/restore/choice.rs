@@ -3,7 +3,7 @@
 use super::show;
 use crate::{
     model::{Entry, Kind},
-    plan::{Action, Choosable, Chosen, Merged, Step},
+    plan::{Action, Choosable, Chosen, Merged, PlanStep},
     restore::{PathContent, Prepared, Restore, bytes_shown},
     ui::{self, DiffOptions, DiffSide, FileDiff, Patch, Style},
 };
@@ -41,7 +41,7 @@ impl FileChoice {
         restore: Restore<'_>,
         prepared: &Prepared,
         choosable: &Choosable,
-        step: &Step,
+        step: &PlanStep,
         style: Style,
     ) -> Self {
         let Restore { project, request, .. } = restore;
@@ -177,7 +177,7 @@ fn hunks(shown: &(PathContent, PathContent)) -> Option<Pieces> {
 }
 
 /// The first lines of a difference, and how many there are besides.
-fn at_most(text: &str, path: &[u8], step: &Step) -> String {
+fn at_most(text: &str, path: &[u8], step: &PlanStep) -> String {
     if text.is_empty() {
         let name = ui::escape(path);
         let modes =

@@ -28,13 +28,13 @@ use crate::{
     ui,
 };
 
-/// A month of talk. A larger file is none we would want to read at once.
+/// About a month of conversation. A larger file is not read into memory.
 const SIZE_MAX_BYTES: u64 = 512 << 20;
 /// The few lines a session has beside its conversation.
 const COMPANION_MAX_BYTES: u64 = 1 << 20;
 
 /// A fork that is ready to be made.
-pub(crate) enum Talk {
+pub(crate) enum ConversationFork {
     /// We write it.
     Written(Box<PendingFork>),
     /// The agent's server makes it.
@@ -73,7 +73,7 @@ pub(crate) fn prepare(
     process: &Process<'_>,
     project: &Project,
     checkpoint: &Checkpoint,
-) -> Result<Talk> {
+) -> Result<ConversationFork> {
     prepare_in(process, project, checkpoint, project.root.path())
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn prepare_in(
     project: &Project,
     checkpoint: &Checkpoint,
     to: &Path,
-) -> Result<Talk> {
+) -> Result<ConversationFork> {
     let root = project.root.path();
     let (by, at) = origin(project, checkpoint).ok_or_else(|| {
         Error::other(
@@ -131,7 +131,7 @@ pub(crate) fn prepare_in(
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let forked = transcript::fork(by.agent, name, &text, cut, &new);
     if let (Err(NoFork::FirstTurn), Some(command)) = (&forked, transcript::beginning(by.agent)) {
-        return Ok(Talk::New { command, prompt: by.prompt.unwrap_or_default() });
+        return Ok(ConversationFork::New { command, prompt: by.prompt.unwrap_or_default() });
     }
     let fork = forked.map_err(|why| {
         let path = ui::escape_path(&path);
@@ -143,20 +143,25 @@ pub(crate) fn prepare_in(
     let here = path.parent().unwrap_or_else(|| Path::new("/"));
     let here = transcript::place_for(by.agent, here, root, to);
     match transcript::companion(by.agent) {
-        None => Ok(Talk::written(fork, here, None)),
+        None => Ok(ConversationFork::written(fork, here, None)),
         Some(name) => {
             let above = here.parent().unwrap_or(&here);
             let text = read_small(&here.join(name), COMPANION_MAX_BYTES)?.unwrap_or_default();
             let text = transcript::renamed(&text, &by.session.0, &new);
             let text = transcript::moved(&text, root, to);
-            Ok(Talk::written(fork, above.join(&new), Some((name, text))))
+            Ok(ConversationFork::written(fork, above.join(&new), Some((name, text))))
         }
     }
 }
 
 /// What to ask the agent's own server, which must know the turn. Where none listens any more, one
 /// is started for as long as it takes.
-fn serve(process: &Process<'_>, project: &Project, by: &By, to: &Path) -> Result<Talk, String> {
+fn serve(
+    process: &Process<'_>,
+    project: &Project,
+    by: &By,
+    to: &Path,
+) -> Result<ConversationFork, String> {
     let name = by_agent(by.agent).name;
     let turn = by.turn.as_ref().ok_or("it did not say which turn it was")?;
     let ask = |address: &str, seconds| {
@@ -176,7 +181,7 @@ fn serve(process: &Process<'_>, project: &Project, by: &By, to: &Path) -> Result
             }
         };
     let (session, prompt) = (by.session.0.clone(), by.prompt.clone().unwrap_or_default());
-    Ok(Talk::Served { asked, session, prompt, _running: running })
+    Ok(ConversationFork::Served { asked, session, prompt, _running: running })
 }
 
 /// The author of the turn that begins with the checkpoint, and a moment in it: the newest turn that uses
@@ -243,12 +248,12 @@ fn new_session(old: &str) -> String {
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 
-impl Talk {
+impl ConversationFork {
     fn written(fork: Fork, dir: PathBuf, companion: Option<(&'static str, Vec<u8>)>) -> Self {
         Self::Written(Box::new(PendingFork { fork, dir, companion }))
     }
 
-    /// Makes the fork and returns the command that takes it up. Half of it is never seen.
+    /// Creates the fork, never a part of it, and returns the command that resumes it.
     ///
     /// # Errors
     ///

@@ -55,7 +55,7 @@ pub(super) fn nested_words(
         HeadSince::Lost | HeadSince::Gone => format!(
             "{name}: HEAD was at {id} then, which is not below it now; `{}beforehand \
              restore {} --repository -- {}` takes it back",
-            project.way_there(),
+            project.cd_prefix(),
             checkpoint.id.short(),
             project.argument(&below(place))
         ),

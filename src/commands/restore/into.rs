@@ -14,7 +14,7 @@ use crate::{
     commands::{Project, print_json, print_text, rows::skipped_json, say},
     error::{Error, Result},
     model::{Checkpoint, CheckpointId, Content, Kind, RelPath, Root, RootKind, Skipped},
-    plan::Step,
+    plan::PlanStep,
     process::{Exit, Process},
     project::{LaterTurns, Then},
     restore::{Restore, elsewhere, left_out, refuse_unknown},
@@ -139,6 +139,6 @@ fn say_missing(process: &mut Process<'_>, missing: &[Skipped]) {
     }
 }
 
-fn is_directory(step: &Step) -> bool {
+fn is_directory(step: &PlanStep) -> bool {
     step.then.is_some_and(|then| then.kind == Kind::Directory)
 }

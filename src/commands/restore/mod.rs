@@ -340,7 +340,7 @@ pub(crate) fn with_conversation(
     })?;
     print_text(
         process,
-        &format!("{}\n", talk.words(made.as_deref(), &restore.project.way_there())),
+        &format!("{}\n", talk.words(made.as_deref(), &restore.project.cd_prefix())),
     )?;
     Ok(carried.exit)
 }
@@ -355,7 +355,7 @@ fn conversation_alone(
 ) -> Result<Exit> {
     let talk = conversation::prepare(process, project, checkpoint)?;
     let made = if dry_run { None } else { Some(talk.make()?) };
-    print_text(process, &format!("{}\n", talk.words(made.as_deref(), &project.way_there())))?;
+    print_text(process, &format!("{}\n", talk.words(made.as_deref(), &project.cd_prefix())))?;
     Ok(Exit::Ok)
 }
 

@@ -4,7 +4,7 @@ use super::head;
 use crate::{
     commands::rows::{agent_title, on_one_line},
     model::{Agent, Entry, Kind, RelPath},
-    plan::{Author, SessionTag, Step},
+    plan::{Author, PlanStep, SessionTag},
     restore::{OtherSession, Prepared, Restore, is_ref},
     ui,
 };
@@ -102,7 +102,7 @@ impl PlannedRestore<'_> {
     }
 
     /// Which turn builds on a reverted one at a path, and what may be done about it.
-    pub(super) fn built_on_words(self, step: &Step) -> String {
+    pub(super) fn built_on_words(self, step: &PlanStep) -> String {
         let is_file = |entry: Option<Entry>| entry.is_some_and(|it| it.kind == Kind::File);
         let is_merged = is_file(step.then) && is_file(step.now) && !self.restore.request.markers;
         let advice = if is_merged { " (--merge marks what conflicts)" } else { "" };
@@ -113,7 +113,7 @@ impl PlannedRestore<'_> {
     }
 
     /// The same of what the turn left by another name.
-    pub(super) fn renamed_words(self, step: &Step) -> String {
+    pub(super) fn renamed_words(self, step: &PlanStep) -> String {
         match self.later_turn(step) {
             Some(turn) => format!("the turn left it, and {turn} renamed it since"),
             None => "it seems to be what the turn left, renamed since".to_owned(),
@@ -121,13 +121,13 @@ impl PlannedRestore<'_> {
     }
 
     /// The same where what the turn left is not held.
-    pub(super) fn unheld_words(self, step: &Step) -> String {
+    pub(super) fn unheld_words(self, step: &PlanStep) -> String {
         let by = self.later_turn(step).map(|turn| format!(" by {turn}")).unwrap_or_default();
         let number = self.restore.turn_number();
         format!("changed since{by}, and what turn {number} left there is not held")
     }
 
-    fn later_turn(self, step: &Step) -> Option<String> {
+    fn later_turn(self, step: &PlanStep) -> Option<String> {
         let by = self.prepared.built_on.get(&step.path)?;
         Some(by.turn.map_or_else(|| "a later turn".to_owned(), |turn| format!("turn {turn}")))
     }

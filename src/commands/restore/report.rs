@@ -17,7 +17,7 @@ use crate::{
     apply::ApplyOutcome,
     commands::{Project, print_json, print_text, say},
     error::Result,
-    plan::{Action, KeepReason, RestorePlan, Step},
+    plan::{Action, KeepReason, PlanStep, RestorePlan},
     process::{Exit, Process},
     restore::{Prepared, Restore, RestoreReport},
     store::{RepositoryStep, StepKind},
@@ -43,8 +43,8 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
         let value = came_json(&came, index_said.as_deref());
         print_json(process, "restore", value)?;
     } else {
-        let way_there = came.shown.restore.project.way_there();
-        print_text(process, &came_text(&came, index_said.as_deref(), &way_there))?;
+        let cd_prefix = came.shown.restore.project.cd_prefix();
+        print_text(process, &came_text(&came, index_said.as_deref(), &cd_prefix))?;
     }
     missed(process, project, &came.report.outcome);
     if let Some(note) = names_note(&came.report.outcome.had_names) {
@@ -118,7 +118,7 @@ pub(super) fn set_aside_json(outcome: &ApplyOutcome) -> Value {
     outcome.set_aside.iter().map(json).collect()
 }
 
-fn came_text(came: &Came<'_>, index: Option<&str>, way_there: &str) -> String {
+fn came_text(came: &Came<'_>, index: Option<&str>, cd_prefix: &str) -> String {
     let PlannedRestore { restore: Restore { project, .. }, prepared, .. } = came.shown;
     let plan = &prepared.plan;
     let conflicts = conflicts(plan);
@@ -152,10 +152,10 @@ fn came_text(came: &Came<'_>, index: Option<&str>, way_there: &str) -> String {
     let is_any = done > 0 || prepared.stages() || prepared.head.moves.is_some();
     if came.report.held.is_some() && came.report.is_settled && is_any {
         let back = came.way_back;
-        text.push_str(&format!("{back} with: {way_there}beforehand {back}\n"));
+        text.push_str(&format!("{back} with: {cd_prefix}beforehand {back}\n"));
         if came.shown.brings().is_some() {
             let name = came.shown.quoted_fork_name();
-            let drop = format!("{way_there}beforehand fork --drop {name}");
+            let drop = format!("{cd_prefix}beforehand fork --drop {name}");
             text.push_str(&format!("the fork is still there; remove it with: {drop}\n"));
         }
     }
@@ -240,7 +240,7 @@ fn clashes_text(came: &Came<'_>) -> String {
     if came.shown.takes_options() && came.was_shown {
         return String::new();
     }
-    let line = |step: &Step| {
+    let line = |step: &PlanStep| {
         let (path, (_, why)) = (ui::escape(step.path.as_bytes()), words(step, came.shown));
         format!("  {path}: {why}")
     };
@@ -265,29 +265,29 @@ fn forced_text(came: &Came<'_>, conflicts: &[PathBuf]) -> String {
     }
     let picked = arguments(project, forced.into_iter());
     let id = checkpoint.id.short();
-    let way_there = project.way_there();
-    format!("to restore what was kept: {way_there}beforehand restore {id} --force -- {picked}\n")
+    let cd_prefix = project.cd_prefix();
+    format!("to restore what was kept: {cd_prefix}beforehand restore {id} --force -- {picked}\n")
 }
 
 /// What stays because another author changed it.
 pub(super) fn conflicts(plan: &RestorePlan) -> Vec<PathBuf> {
-    paths_of(plan, Step::is_conflict)
+    paths_of(plan, PlanStep::is_conflict)
 }
 
 /// The steps of a plan with their paths: relative to the root, or absolute if they are outside it.
-fn all_steps(plan: &RestorePlan) -> impl Iterator<Item = (PathBuf, &Step)> {
+fn all_steps(plan: &RestorePlan) -> impl Iterator<Item = (PathBuf, &PlanStep)> {
     let below = plan.steps.iter().map(|step| (step.path.as_path().to_owned(), step));
     below.chain(plan.outside.steps.iter().map(|step| (step.path.at_top(), step)))
 }
 
 /// The paths of some steps.
-pub(super) fn paths_of(plan: &RestorePlan, is_meant: impl Fn(&Step) -> bool) -> Vec<PathBuf> {
+pub(super) fn paths_of(plan: &RestorePlan, is_meant: impl Fn(&PlanStep) -> bool) -> Vec<PathBuf> {
     all_steps(plan).filter(|(_, step)| is_meant(step)).map(|(path, _)| path).collect()
 }
 
 /// What stays because what is there now, or was then, cannot be read, and why.
 pub(super) fn barred(plan: &RestorePlan) -> Vec<(PathBuf, String)> {
-    let why = |step: &Step| match step.action {
+    let why = |step: &PlanStep| match step.action {
         Action::Keep(KeepReason::Unseen(why)) => {
             Some(format!("its present content {}", why.predicate()))
         }
@@ -315,8 +315,8 @@ fn kept_text(came: &Came<'_>) -> String {
         (false, true) => " (--exact removes them)".to_owned(),
         (false, false) => {
             let id = checkpoint.id.short();
-            let way_there = project.way_there();
-            format!(" (`{way_there}beforehand restore {id} --exact{outside}` removes them)")
+            let cd_prefix = project.cd_prefix();
+            format!(" (`{cd_prefix}beforehand restore {id} --exact{outside}` removes them)")
         }
     };
     for (paths, thing, why, how) in [
@@ -338,7 +338,7 @@ fn escaped(paths: &[PathBuf]) -> String {
 }
 
 /// Whether a step keeps what is there for this reason.
-fn keeps(reason: KeepReason) -> impl Fn(&Step) -> bool {
+fn keeps(reason: KeepReason) -> impl Fn(&PlanStep) -> bool {
     move |step| step.action == Action::Keep(reason)
 }
 

@@ -9,7 +9,7 @@ use crate::{
     commands::say,
     error::{Error, Result},
     model::{Entry, RelPath},
-    plan::{Action, Choosable, Chosen, Merged, RestorePlan, Step},
+    plan::{Action, Choosable, Chosen, Merged, PlanStep, RestorePlan},
     process::{Exit, Process},
     restore::{Prepared, Restore},
     restore_log,
@@ -137,7 +137,7 @@ impl PlanOffer {
 
 impl PartDeeds {
     fn of(plan: &RestorePlan) -> Self {
-        let deed = |step: &Step| (step.path.clone(), step.action, step.then, step.now);
+        let deed = |step: &PlanStep| (step.path.clone(), step.action, step.then, step.now);
         Self {
             paths: plan.deeds().map(deed).collect(),
             outside: plan.outside.deeds().map(deed).collect(),

@@ -19,7 +19,7 @@ use crate::{
     commands::{Project, print_json, print_text},
     error::Result,
     model::{Kind, RelPath},
-    plan::{Action, Author, KeepReason, Picked, Step},
+    plan::{Action, Author, KeepReason, Picked, PlanStep},
     process::Process,
     restore::{Prepared, Restore, StepGap, bytes_now},
     store::{RepositoryStep, StepKind},
@@ -167,7 +167,7 @@ pub(super) fn lines_of(shown: PlannedRestore<'_>) -> BTreeMap<RelPath, LineCount
 }
 
 /// How many lines come and go when a step is done.
-fn count(shown: PlannedRestore<'_>, step: &Step, deadline: Instant) -> Option<LineCounts> {
+fn count(shown: PlannedRestore<'_>, step: &PlanStep, deadline: Instant) -> Option<LineCounts> {
     let (then, now) = (step.then?, step.now?);
     let old = bytes_now(shown.restore.project, &step.path)?;
     let new = match shown.prepared.plan.merges.get(&step.path) {
@@ -188,15 +188,16 @@ const ROWS_MAX: usize = 200;
 /// The plan in groups: what changes, what comes back, what goes, what stays.
 fn rows_text(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, LineCounts>) -> String {
     let plan = &shown.prepared.plan;
-    let steps: Vec<&Step> = plan.steps.iter().filter(|step| !plan.is_implied(step)).collect();
-    let name = |step: &Step| {
+    let steps: Vec<&PlanStep> = plan.steps.iter().filter(|step| !plan.is_implied(step)).collect();
+    let name = |step: &PlanStep| {
         let slash = if is_directory(step) { "/" } else { "" };
         format!("{}{slash}", ui::escape(step.path.as_bytes()))
     };
     let width = steps.iter().map(|step| ui::cells(&name(step))).max().unwrap_or(0).min(WIDTH_MAX);
     let mut text = String::new();
     for verb in ["restore", "merge", "recreate", "remove", "keep", "leave"] {
-        let rows: Vec<&&Step> = steps.iter().filter(|step| words(step, shown).0 == verb).collect();
+        let rows: Vec<&&PlanStep> =
+            steps.iter().filter(|step| words(step, shown).0 == verb).collect();
         for step in rows.iter().take(ROWS_MAX) {
             let counted = lines.get(&step.path).map(ToString::to_string);
             let said = counted
@@ -272,12 +273,12 @@ fn summary(prepared: &Prepared) -> String {
     text
 }
 
-fn is_directory(step: &Step) -> bool {
+fn is_directory(step: &PlanStep) -> bool {
     step.then.or(step.now).is_some_and(|entry| entry.kind == Kind::Directory)
 }
 
 /// What else changes than lines, if the path becomes what it was: its type or its permissions.
-fn turned(step: &Step) -> Option<String> {
+fn turned(step: &PlanStep) -> Option<String> {
     let (now, then) = (step.now?, step.then?);
     if step.action != Action::Restore {
         return None;
@@ -290,7 +291,7 @@ fn turned(step: &Step) -> Option<String> {
 }
 
 /// What happens to a path, and a word on why.
-pub(super) fn words(step: &Step, shown: PlannedRestore<'_>) -> (&'static str, String) {
+pub(super) fn words(step: &PlanStep, shown: PlannedRestore<'_>) -> (&'static str, String) {
     match (step.action, shown.others_words(&step.path)) {
         (Action::Restore, Some(others)) => return ("restore", format!("to what was {others}")),
         (Action::Recreate, Some(others)) => return ("recreate", others),
@@ -334,7 +335,7 @@ pub(super) fn words(step: &Step, shown: PlannedRestore<'_>) -> (&'static str, St
 
 /// The same of what stays.
 fn kept_words(
-    step: &Step,
+    step: &PlanStep,
     (kept, author): (KeepReason, Author),
     shown: PlannedRestore<'_>,
 ) -> (&'static str, String) {
@@ -397,8 +398,8 @@ fn kept_words(
 pub(super) fn plan_json(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, LineCounts>) -> Value {
     let prepared = shown.prepared;
     let plan = &prepared.plan;
-    let step = |step: &Step| step_json(step, shown, lines.get(&step.path));
-    let outside = |step: &Step| step.path.at_top().to_string_lossy().into_owned();
+    let step = |step: &PlanStep| step_json(step, shown, lines.get(&step.path));
+    let outside = |step: &PlanStep| step.path.at_top().to_string_lossy().into_owned();
     let named = |path: &RelPath| String::from_utf8_lossy(path.as_bytes()).into_owned();
     json!({
         "command": shown.restore.request.verb,
@@ -441,7 +442,7 @@ pub(super) fn plan_json(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, Lin
     })
 }
 
-fn step_json(step: &Step, shown: PlannedRestore<'_>, lines: Option<&LineCounts>) -> Value {
+fn step_json(step: &PlanStep, shown: PlannedRestore<'_>, lines: Option<&LineCounts>) -> Value {
     let (action, why) = words(step, shown);
     let author = match step.author {
         _ if shown.brings().is_some() => "unknown",

@@ -15,7 +15,7 @@ use crate::{
     ui,
 };
 
-/// So many digits of an id are hardly ever those of another checkpoint.
+/// So many digits of an id almost always name one checkpoint only.
 const ID_DIGITS: usize = 8;
 /// More of one kind are counted, not named.
 pub(super) const NAMED_MAX: usize = 5;
@@ -31,7 +31,7 @@ pub(super) fn remaining(shown: PlannedRestore<'_>) -> Vec<String> {
 /// The same without the repositories made since, for which a plan has rows.
 pub(super) fn unchanged(shown: PlannedRestore<'_>) -> Vec<String> {
     let PlannedRestore { restore: Restore { project, .. }, prepared, .. } = shown;
-    let way_there = &project.way_there();
+    let cd_prefix = &project.cd_prefix();
     let inner = prepared.inner_roots.iter().map(|path| {
         let (path, quoted) = (ui::escape(path.as_bytes()), project.argument(path.as_path()));
         format!(
@@ -43,7 +43,7 @@ pub(super) fn unchanged(shown: PlannedRestore<'_>) -> Vec<String> {
         let id = prepared.plan.of.short();
         let (named, quoted) = (ui::path(place, project.home.as_deref()), project.argument(place));
         format!(
-            "left: {named}, a repository that is gone or another one since; `{way_there}beforehand \
+            "left: {named}, a repository that is gone or another one since; `{cd_prefix}beforehand \
              restore {id} -- {quoted}` brings it back"
         )
     });
@@ -82,10 +82,10 @@ fn others_versions_line(shown: PlannedRestore<'_>) -> Option<String> {
     let named = first(paths.iter().map(|path| ui::escape(path.as_bytes())));
     let project = shown.restore.project;
     let picked = arguments(project, paths.iter().map(|path| path.as_path()));
-    let (id, way_there) = (prepared.plan.of.short(), project.way_there());
+    let (id, cd_prefix) = (prepared.plan.of.short(), project.cd_prefix());
     Some(format!(
         "not further back than to the work of others since: {named} \
-         (`{way_there}beforehand restore {id} --force -- {picked}` goes all the way)"
+         (`{cd_prefix}beforehand restore {id} --force -- {picked}` goes all the way)"
     ))
 }
 
@@ -95,7 +95,7 @@ fn others_left_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
     for (path, id) in &prepared.others_left {
         by_step.entry(*id).or_default().push(path);
     }
-    let way_there = &project.way_there();
+    let cd_prefix = &project.cd_prefix();
     let line = |(id, paths): (CheckpointId, Vec<&RelPath>)| {
         let id = id.to_string();
         let id = id.get(..ID_DIGITS).unwrap_or(&id);
@@ -103,7 +103,7 @@ fn others_left_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
         let named = first(paths.iter().map(|path| ui::escape(path.as_bytes())));
         format!(
             "what others made of it since is not restored, and is held: {named}; \
-             `{way_there}beforehand restore {id} -- {picked}`"
+             `{cd_prefix}beforehand restore {id} -- {picked}`"
         )
     };
     by_step.into_iter().map(line).collect()
@@ -131,9 +131,9 @@ fn lost_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
     for lost in &prepared.lost {
         let option = if lost.place.starts_with(root) { "" } else { " --outside" };
         let id = prepared.plan.of.short();
-        let way_there = project.way_there();
+        let cd_prefix = project.cd_prefix();
         let back =
-            format!("`{way_there}beforehand restore {id} --repository{option}` brings it back");
+            format!("`{cd_prefix}beforehand restore {id} --repository{option}` brings it back");
         let gone = names(&lost.refs, lost.stashes);
         let is_own = lost.place == root.join(".git");
         let from = if is_own { String::new() } else { format!(" from {}", named(&lost.place)) };

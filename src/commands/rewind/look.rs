@@ -199,7 +199,7 @@ impl Looker<'_, '_> {
                 let planned = self.plan(turn);
                 self.say_trouble(turn, planned);
             }
-            DetailRequest::Talk(turn) => self.talk(turn),
+            DetailRequest::ConversationFork(turn) => self.talk(turn),
             DetailRequest::Revert(turn) => {
                 let plan = self.preview(turn, PickerGoal::Turn).map_err(|err| error_line(&err));
                 self.teller.say(News::Reverts(turn, plan));

@@ -11,7 +11,7 @@ use crate::{
     error::{Error, Result},
     forked::BroughtBack,
     model::{Cause, Checkpoint, CheckpointId, Entry, RelPath},
-    plan::{Action, KeepReason, Step, is_same},
+    plan::{Action, KeepReason, PlanStep, is_same},
     process::Process,
     project::Project,
     restore::{Restore, RestoreReport, brought::Brought, prepared::Prepared},
@@ -71,13 +71,13 @@ impl Brings {
     }
 
     /// Makes sure that the checkpoint has what the plan was made of, and makes the plan take it from there.
-    fn confirm(&self, brought: &Brought, held: &Checkpoint, steps: &mut [Step]) -> Result<()> {
+    fn confirm(&self, brought: &Brought, held: &Checkpoint, steps: &mut [PlanStep]) -> Result<()> {
         let store = self.fork.store.as_ref();
         let tree = store.tree(held.id)?;
         for (path, theirs) in &brought.theirs {
             let found = store::entry_at(store, &tree, path)?;
             let theirs =
-                theirs.map(|it| store::named_as(store, path, it, found, ContentSource::Disk));
+                theirs.map(|it| store::with_stored_id(store, path, it, found, ContentSource::Disk));
             if !is_same(theirs.as_ref(), found.as_ref()) {
                 let place = ui::escape_path(&self.fork.root.join(path)).into_owned();
                 return Err(Error::other(
@@ -100,7 +100,7 @@ impl Brings {
         let unpicked = brought.into_iter().flat_map(|it| it.unpicked.union(&it.old_names).cloned());
         let stays = brought.into_iter().flat_map(|it| it.stays.iter().map(|it| it.path.clone()));
         let is_left =
-            |step: &&Step| matches!(step.action, Action::Keep(kept) if kept != KeepReason::New);
+            |step: &&PlanStep| matches!(step.action, Action::Keep(kept) if kept != KeepReason::New);
         let kept = prepared.plan.steps.iter().filter(is_left).map(|step| step.path.clone());
         let stayed: BTreeSet<RelPath> = unpicked.chain(stays).chain(kept).collect();
         if !self.own.fork().exists() {
@@ -114,7 +114,7 @@ impl Brings {
 }
 
 /// Whether a step puts there what the fork has.
-fn is_put(step: &Step) -> bool {
+fn is_put(step: &PlanStep) -> bool {
     matches!(step.action, Action::Restore | Action::Recreate)
 }
 

@@ -87,7 +87,7 @@ impl<'a> Bring<'a> {
             // Something is there, and cannot be looked at.
             Err(Clash::Unheld)
         } else {
-            self.three(path, [&base, &here, &theirs])
+            self.merge_back(path, [&base, &here, &theirs])
         };
         Ok(BringOutcome { base, theirs, ours, wanted })
     }
@@ -110,7 +110,7 @@ impl<'a> Bring<'a> {
     }
 
     /// Three versions made one.
-    pub(super) fn three(
+    pub(super) fn merge_back(
         &self,
         path: &RelPath,
         [base, ours, theirs]: [&Version; 3],
@@ -118,7 +118,7 @@ impl<'a> Bring<'a> {
         if self.source.is_same(path, base, theirs) {
             return Ok((ours.clone(), false));
         }
-        self.source.three(path, [base, ours, theirs], self.markers)
+        self.source.merge_back(path, [base, ours, theirs], self.markers)
     }
 
     /// Adds to the plan what is to become of a path.

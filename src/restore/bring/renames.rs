@@ -56,12 +56,12 @@ impl Bring<'_> {
         new_here: &[(RelPath, VersionEntry)],
     ) {
         let [at_old, at_new] = [old, new].map(|path| outcomes[path].ours.map(VersionEntry::here));
-        let base = self.source.apart(old, Some(base.clone()));
-        let theirs = self.source.apart(new, Some(theirs));
+        let base = self.source.with_bytes(old, Some(base.clone()));
+        let theirs = self.source.with_bytes(new, Some(theirs));
         match (at_old, at_new) {
             // It was taken away as it was, or has been renamed the same way.
             (Some(at_old), None) if outcomes[old].wanted.is_err() => {
-                let ours = self.source.apart(old, Some(at_old));
+                let ours = self.source.with_bytes(old, Some(at_old));
                 match self.merged(new, [&base, &ours, &theirs]) {
                     Ok(merged) => {
                         set(outcomes, new, Ok(merged));
@@ -72,7 +72,7 @@ impl Bring<'_> {
                 }
             }
             (None, Some(at_new)) if outcomes[new].wanted.is_err() => {
-                let ours = self.source.apart(new, Some(at_new));
+                let ours = self.source.with_bytes(new, Some(at_new));
                 if let Ok(merged) = self.merged(new, [&base, &ours, &theirs]) {
                     set(outcomes, new, Ok(merged));
                 }
@@ -112,8 +112,8 @@ impl Bring<'_> {
                 continue;
             }
             let [base, theirs] =
-                [base, theirs].map(|version| self.source.apart(&old, version.clone()));
-            let ours = self.source.apart(path, Some(here.clone()));
+                [base, theirs].map(|version| self.source.with_bytes(&old, version.clone()));
+            let ours = self.source.with_bytes(path, Some(here.clone()));
             // Where it does not fit, it may be another file.
             let Ok(merged) = self.merged(path, [&base, &ours, &theirs]) else {
                 continue;
@@ -135,7 +135,7 @@ impl Bring<'_> {
         if [base, ours, theirs].iter().any(|version| version.is_none()) {
             return Err(Clash::Unheld);
         }
-        self.three(path, sides)
+        self.merge_back(path, sides)
     }
 
     /// The files that the project has and the fork neither began with nor has changed. Looked for only

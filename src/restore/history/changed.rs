@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{FileHistory, HistoryStep, LineWriter, StepCause, WriterCandidates};
+use super::{FileHistory, LineWriter, PastState, StateOrigin, WriterCandidates};
 use crate::model::{Checkpoint, RelPath};
 
 /// Those who changed files between two states.
@@ -24,14 +24,14 @@ impl FileHistory<'_> {
         from: &Checkpoint,
         until: Option<&Checkpoint>,
     ) -> ChangedBy {
-        let place = |one: &Checkpoint| self.log.look(one).order;
+        let place = |one: &Checkpoint| self.log.position_of(one).order;
         let (from, last) = (place(from), until);
         let until = until.map_or(usize::MAX, place);
         let mut found = ChangedBy::default();
         for path in paths {
             let steps = self.steps(path);
             // Between turns a state may have come about before it was seen.
-            let is_so_early = |it: &HistoryStep| {
+            let is_so_early = |it: &PastState| {
                 let held = last.and_then(|last| self.held(last, path));
                 it.known < until
                     && held.is_none_or(|held| self.source.is_same(path, &held, &it.there))
@@ -47,11 +47,11 @@ impl FileHistory<'_> {
 }
 
 impl ChangedBy {
-    fn add(&mut self, cause: &StepCause) {
+    fn add(&mut self, cause: &StateOrigin) {
         let writer = match cause {
-            StepCause::By(writer) => writer,
-            StepCause::Restored => return self.others = true,
-            StepCause::First => return self.any = true,
+            StateOrigin::By(writer) => writer,
+            StateOrigin::Restored => return self.others = true,
+            StateOrigin::First => return self.any = true,
         };
         let WriterCandidates { turns, user, any, .. } = WriterCandidates::of(writer);
         self.turns.extend(turns);

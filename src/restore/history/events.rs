@@ -8,7 +8,7 @@ use super::{
     FileHistory,
 };
 use crate::{
-    attribution::{Caller, Doer, PathSide, Sight},
+    attribution::{Doer, LoggedCall, PathSide, Sight},
     fs::stat_path,
     model::{Checkpoint, CheckpointId, Entry, Kind, Reason, RelPath},
     plan::ByPath,
@@ -44,7 +44,7 @@ impl FileHistory<'_> {
         let mut seen = self.in_checkpoints(path);
         let base = self.base_order();
         let sights = self.log.seen_at(path);
-        for (at, caller) in self.log.callers.iter().enumerate() {
+        for (at, caller) in self.log.logged_calls.iter().enumerate() {
             if caller.began >= base && caller.reaches(path) {
                 seen.extend(self.before_call(path, caller, sights));
                 seen.extend(self.unchanged_by(path, at, sights));
@@ -65,7 +65,7 @@ impl FileHistory<'_> {
 
     /// Where the oldest checkpoint stands.
     pub(super) fn base_order(&self) -> usize {
-        self.checkpoints.iter().map(|one| self.log.look(one).order).min().unwrap_or(0)
+        self.checkpoints.iter().map(|one| self.log.position_of(one).order).min().unwrap_or(0)
     }
 
     /// What the checkpoints tell. The oldest one, those right before a call, and those right before a
@@ -74,7 +74,7 @@ impl FileHistory<'_> {
         let base = self.base_order();
         let mut seen = Vec::new();
         for one in &self.checkpoints {
-            let order = self.log.look(one).order;
+            let order = self.log.position_of(one).order;
             let (order, how) = match one.cause.reason {
                 _ if order == base || self.log.is_before_call(one) => (order, SeenWhen::Before),
                 Reason::BeforeRestore => (order, SeenWhen::BeforeRestore),
@@ -112,13 +112,18 @@ impl FileHistory<'_> {
     }
 
     /// Whether a checkpoint was taken, or found as it was, right before a call.
-    pub(super) fn is_exact(&self, caller: &Caller, checkpoint: &Checkpoint) -> bool {
-        caller.compared || self.log.look(checkpoint).order == caller.began
+    pub(super) fn is_exact(&self, caller: &LoggedCall, checkpoint: &Checkpoint) -> bool {
+        caller.compared || self.log.position_of(checkpoint).order == caller.began
     }
 
     /// What was there right before a call. What an edit names and finds as it was last seen is not noted
     /// again.
-    fn before_call(&self, path: &RelPath, caller: &Caller, sights: &[Sight]) -> Option<SeenState> {
+    fn before_call(
+        &self,
+        path: &RelPath,
+        caller: &LoggedCall,
+        sights: &[Sight],
+    ) -> Option<SeenState> {
         let is_its = |sight: &&Sight| {
             sight.by == Doer::Other && (caller.first_before..=caller.began).contains(&sight.order)
         };
@@ -141,10 +146,10 @@ impl FileHistory<'_> {
     }
 
     /// What the session itself left last at a path before a call, or what a checkpoint holds since.
-    fn last_known(&self, path: &RelPath, caller: &Caller, sights: &[Sight]) -> Option<Version> {
+    fn last_known(&self, path: &RelPath, caller: &LoggedCall, sights: &[Sight]) -> Option<Version> {
         let is_own = |sight: &&Sight| match sight.by {
             Doer::Call(Some(by)) => {
-                sight.order < caller.began && self.log.callers[by].by == caller.by
+                sight.order < caller.began && self.log.logged_calls[by].by == caller.by
             }
             Doer::Turn | Doer::Call(None) | Doer::Other | Doer::Restore => false,
         };
@@ -175,7 +180,7 @@ impl FileHistory<'_> {
     /// That a call left a path as it was: a command that was seen to leave others and not this one, or an
     /// edit that was refused.
     fn unchanged_by(&self, path: &RelPath, at: usize, sights: &[Sight]) -> Option<SeenState> {
-        let caller = &self.log.callers[at];
+        let caller = &self.log.logged_calls[at];
         let done = caller.done?;
         let how = SeenWhen::After(Some(at));
         if caller.paths.is_some() {
@@ -195,7 +200,7 @@ impl FileHistory<'_> {
 
     fn sight(&self, sight: &Sight) -> SeenState {
         let is_its = |by: &usize| {
-            let caller = &self.log.callers[*by];
+            let caller = &self.log.logged_calls[*by];
             caller.began <= sight.order && caller.done.is_some_and(|done| sight.order <= done)
         };
         let how = match sight.by {

@@ -11,7 +11,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
 use super::{
     super::version::{ALIKE_MIN, Version, VersionEntry, similarity},
-    FileHistory, HistoryStep, LineWriter, StepCause, WriterCandidates,
+    FileHistory, LineWriter, PastState, StateOrigin, WriterCandidates,
 };
 use crate::{
     error::{Error, Result},
@@ -115,7 +115,7 @@ impl FileHistory<'_> {
     pub(super) fn text(
         &self,
         path: &RelPath,
-        steps: &[HistoryStep],
+        steps: &[PastState],
         names: &[&RelPath],
     ) -> WrittenText {
         let (name, path) = (path, Rc::new(path.clone()));
@@ -126,16 +126,16 @@ impl FileHistory<'_> {
         for step in steps {
             let Some(lines) = self.lines(&path, &step.there) else {
                 let made = match &step.made {
-                    StepCause::First => LineWriter::Before,
-                    StepCause::By(writer) => writer.clone(),
-                    StepCause::Restored => anything(),
+                    StateOrigin::First => LineWriter::Before,
+                    StateOrigin::By(writer) => writer.clone(),
+                    StateOrigin::Restored => anything(),
                 };
                 unread = Some(unread.map_or(made.clone(), |unread| unread.or(&made)));
                 continue;
             };
             let text = match &step.made {
-                StepCause::First => fresh(lines, &path, &LineWriter::Before, (0, step.order)),
-                StepCause::By(writer) => {
+                StateOrigin::First => fresh(lines, &path, &LineWriter::Before, (0, step.order)),
+                StateOrigin::By(writer) => {
                     let is_new = !was_there && unread.is_none();
                     let writer = unread.map_or(writer.clone(), |unread| unread.or(writer));
                     let last = known.last();
@@ -154,7 +154,7 @@ impl FileHistory<'_> {
                     let of_each = of_each.or_else(|| exchanged().map(of_other));
                     of_each.unwrap_or_else(|| self.doubted(name, (step, of(last)), last, names))
                 }
-                StepCause::Restored => {
+                StateOrigin::Restored => {
                     let moved = self.moved_by_restore(name, step, names);
                     restored((&known, &moved), lines, (&path, step, &self.restorer(step)))
                 }
@@ -167,7 +167,7 @@ impl FileHistory<'_> {
     }
 
     /// Who wrote what a restore put where it had never been.
-    fn restorer(&self, step: &HistoryStep) -> LineWriter {
+    fn restorer(&self, step: &PastState) -> LineWriter {
         let held = self.log.restore_at(step.order).and_then(|held| self.checkpoint(held));
         let brought = held.is_some_and(|held| held.cause.tool.as_deref() == Some("keep"));
         LineWriter::Unknown(WriterCandidates { any: true, brought, ..WriterCandidates::default() })
@@ -178,7 +178,7 @@ impl FileHistory<'_> {
     fn doubted(
         &self,
         path: &RelPath,
-        (step, mut text): (&HistoryStep, WrittenText),
+        (step, mut text): (&PastState, WrittenText),
         before: Option<&WrittenText>,
         names: &[&RelPath],
     ) -> WrittenText {
@@ -217,7 +217,7 @@ pub(super) fn anything() -> LineWriter {
 }
 
 /// Between which places of the log a state came to be.
-fn step_seen(step: &HistoryStep) -> (usize, usize) {
+fn step_seen(step: &PastState) -> (usize, usize) {
     (step.known, step.order)
 }
 
@@ -240,7 +240,7 @@ fn changed(
     before: Option<&WrittenText>,
     lines: Vec<Vec<u8>>,
     path: &Rc<RelPath>,
-    (by, step): (&LineWriter, &HistoryStep),
+    (by, step): (&LineWriter, &PastState),
 ) -> WrittenText {
     let mut text = fresh(lines, path, by, step_seen(step));
     let Some(before) = before else { return text };
@@ -263,7 +263,7 @@ fn either(mut one: WrittenText, other: WrittenText) -> WrittenText {
 fn restored(
     (known, moved): (&[WrittenText], &[WrittenText]),
     lines: Vec<Vec<u8>>,
-    (path, step, another): (&Rc<RelPath>, &HistoryStep, &LineWriter),
+    (path, step, another): (&Rc<RelPath>, &PastState, &LineWriter),
 ) -> WrittenText {
     let mut text = fresh(lines, path, another, step_seen(step));
     let is_same: Vec<&WrittenText> = known.iter().filter(|it| it.lines == text.lines).collect();

@@ -22,7 +22,7 @@ use chrono::{DateTime, Utc};
 
 use super::version::VersionSource;
 use crate::{
-    attribution::{self, Caller, PathSide, TurnLog},
+    attribution::{self, LoggedCall, PathSide, TurnLog},
     error::{Error, Result},
     ledger::{self, Use},
     model::{BeforeShell, By, Checkpoint, CheckpointId, Dedupe, Reason, Settings, TurnKey},
@@ -35,7 +35,7 @@ pub(crate) use series::{
 };
 pub(crate) use step_state::{StepGap, StepState};
 pub(crate) use steps::{BetweenSteps, StepChanges, StepVersion, TurnStep, TurnSteps, step_numbers};
-use walk::{HistoryStep, StepCause};
+use walk::{PastState, StateOrigin};
 
 /// Who wrote something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ enum Leaving {
 /// A turn as a history tells it.
 #[derive(Clone, Debug)]
 pub(crate) struct HistoryTurn {
-    /// What tells it from all others; `None` for what is known of it is only one call.
+    /// Its identity; `None` if no more than one call of it is known.
     key: Option<TurnKey>,
     /// Its number in the list; `None` if it is not there any more.
     pub(crate) number: Option<usize>,
@@ -133,7 +133,7 @@ struct PastCall {
     over: usize,
     /// Until where something that it started may have gone on in the background.
     background_until: Option<usize>,
-    /// Its place among the callers of the log; `None` for one that the log does not have.
+    /// Its place among the logged_calls of the log; `None` for one that the log does not have.
     caller: Option<usize>,
     /// The checkpoint that covers it.
     of: CheckpointId,
@@ -226,16 +226,17 @@ impl<'a> FileHistory<'a> {
 
     /// Finds the turn of every call, and when each was over.
     fn add_calls(&mut self, uses: &[Use]) {
-        let callers = std::mem::take(&mut self.log.callers);
-        let turns: Vec<usize> = callers.iter().map(|caller| self.turn_of(caller, uses)).collect();
-        for (at, caller) in callers.iter().enumerate() {
+        let logged_calls = std::mem::take(&mut self.log.logged_calls);
+        let turns: Vec<usize> =
+            logged_calls.iter().map(|caller| self.turn_of(caller, uses)).collect();
+        for (at, caller) in logged_calls.iter().enumerate() {
             let turn = turns[at];
             let next = || {
-                let is_next = |later: &(usize, &Caller)| {
+                let is_next = |later: &(usize, &LoggedCall)| {
                     let is_other = turns[later.0] != turn && self.turns[turn].key.is_some();
                     later.1.by == caller.by && later.1.began > caller.began && is_other
                 };
-                callers.iter().enumerate().find(is_next).map(|(_, next)| next.began)
+                logged_calls.iter().enumerate().find(is_next).map(|(_, next)| next.began)
             };
             let over = caller.done.or(caller.ended).or(caller.cut_off).or_else(next);
             let over = over.unwrap_or_else(|| self.outlived(caller.at));
@@ -248,7 +249,7 @@ impl<'a> FileHistory<'a> {
                 of: caller.of,
             });
         }
-        self.log.callers = callers;
+        self.log.logged_calls = logged_calls;
         self.add_unlogged();
     }
 
@@ -263,16 +264,17 @@ impl<'a> FileHistory<'a> {
 
     /// Adds calls that have a checkpoint and that the log does not have.
     fn add_unlogged(&mut self) {
-        let logged: BTreeSet<CheckpointId> = self.log.callers.iter().map(|it| it.of).collect();
+        let logged: BTreeSet<CheckpointId> = self.log.logged_calls.iter().map(|it| it.of).collect();
         let checkpoints = std::mem::take(&mut self.checkpoints);
         let is_unlogged =
             |one: &&Checkpoint| one.cause.reason == Reason::Call && !logged.contains(&one.id);
         for one in checkpoints.iter().filter(is_unlogged) {
             let turn = self.turn(one.turn_key(), one.id, one.taken_at, one.cause.by.as_ref());
-            let began = self.log.look(one).order;
-            let name = one.cause.by.as_ref().map(|by| attribution::author(by.agent, &by.session));
+            let began = self.log.position_of(one).order;
+            let name =
+                one.cause.by.as_ref().map(|by| attribution::session_name(by.agent, &by.session));
             let is_next = |ran: &&PastCall| {
-                let caller = ran.caller.map(|caller| &self.log.callers[caller].by);
+                let caller = ran.caller.map(|caller| &self.log.logged_calls[caller].by);
                 ran.began >= began && ran.turn != turn && caller == name.as_ref()
             };
             let over = self.calls.iter().find(is_next).map_or(usize::MAX, |next| next.began);
@@ -289,12 +291,12 @@ impl<'a> FileHistory<'a> {
     }
 
     /// The turn of a call: the last one of its session that came to use a checkpoint before it.
-    fn turn_of(&mut self, caller: &Caller, uses: &[Use]) -> usize {
+    fn turn_of(&mut self, caller: &LoggedCall, uses: &[Use]) -> usize {
         let last = caller.last_use(uses);
         let key = last.and_then(|used| used.by.turn_key());
         let at = DateTime::from_timestamp_nanos(caller.at);
         let of = self.checkpoint(caller.of);
-        let is_its = |by: &&By| attribution::author(by.agent, &by.session) == caller.by;
+        let is_its = |by: &&By| attribution::session_name(by.agent, &by.session) == caller.by;
         let held = of.and_then(|one| one.cause.by.as_ref()).filter(is_its).cloned();
         self.turn(key, caller.of, at, last.map(|used| &used.by).or(held.as_ref()))
     }
@@ -330,10 +332,11 @@ impl<'a> FileHistory<'a> {
             .iter()
             .enumerate()
             .rev()
-            .filter_map(|(at, row)| Some((row.steps.first()?.turn_key()?, at + 1)))
+            .filter_map(|(at, row)| Some((row.checkpoints.first()?.turn_key()?, at + 1)))
             .collect();
         for turn in &mut self.turns {
-            let is_its = |row: &TurnRow| row.steps.iter().any(|step| step.id == turn.checkpoint);
+            let is_its =
+                |row: &TurnRow| row.checkpoints.iter().any(|step| step.id == turn.checkpoint);
             turn.number = match &turn.key {
                 Some(key) => keys.get(key).copied(),
                 None => rows.iter().position(is_its).map(|at| at + 1),

@@ -7,11 +7,11 @@ use super::{
         content::{bytes_then, small},
         version::{ALIKE_MIN, COMPARED_MAX, similarity},
     },
-    FileHistory, HistoryStep, Leaving, LineWriter, StepCause,
+    FileHistory, Leaving, LineWriter, PastState, StateOrigin,
     lines::{RenamedText, WrittenText, anything},
 };
 use crate::{
-    attribution::{AtPath, Caller, Doer, Sight},
+    attribution::{AtPath, Doer, LoggedCall, Sight},
     fs::stat_path,
     model::{Checkpoint, Entry, Kind, RelPath, Tree},
     store::{self, ContentSource},
@@ -23,7 +23,7 @@ const NAMES_MAX: usize = 8;
 const TELLING_BYTES: usize = 4;
 
 /// Whether a call was running at a place, or ended there.
-fn is_during(caller: &Caller, at: usize) -> bool {
+fn is_during(caller: &LoggedCall, at: usize) -> bool {
     caller.began < at && caller.done.is_some_and(|done| at <= done)
 }
 
@@ -31,7 +31,7 @@ fn is_during(caller: &Caller, at: usize) -> bool {
 struct LeftFile {
     path: RelPath,
     /// Its states until then.
-    steps: Vec<HistoryStep>,
+    steps: Vec<PastState>,
     /// What the last one had.
     bytes: Vec<u8>,
     /// The lines that it has since.
@@ -47,11 +47,11 @@ impl FileHistory<'_> {
     pub(super) fn renamed(
         &self,
         (path, alike_min): (&RelPath, usize),
-        step: &HistoryStep,
+        step: &PastState,
         lines: &[Vec<u8>],
         names: &[&RelPath],
     ) -> RenamedText {
-        let StepCause::By(writer) = &step.made else { return RenamedText::default() };
+        let StateOrigin::By(writer) = &step.made else { return RenamedText::default() };
         if names.len() >= NAMES_MAX {
             return RenamedText::default();
         }
@@ -82,8 +82,8 @@ impl FileHistory<'_> {
 
     /// Whether there is a call that was running at both places, or ended there.
     fn is_in_one_call(&self, one: usize, other: usize) -> bool {
-        let mut callers = self.log.callers.iter();
-        callers.any(|caller| is_during(caller, one) && is_during(caller, other))
+        let mut logged_calls = self.log.logged_calls.iter();
+        logged_calls.any(|caller| is_during(caller, one) && is_during(caller, other))
     }
 
     /// The file that has become another one in the very command that changed it too, as where two files change their
@@ -91,14 +91,14 @@ impl FileHistory<'_> {
     pub(super) fn exchanged(
         &self,
         path: &RelPath,
-        step: &HistoryStep,
+        step: &PastState,
         (before, lines): (&[Vec<u8>], &[Vec<u8>]),
         names: &[&RelPath],
     ) -> Option<WrittenText> {
-        let StepCause::By(writer) = &step.made else { return None };
-        let mut callers = self.log.callers.iter();
+        let StateOrigin::By(writer) = &step.made else { return None };
+        let mut logged_calls = self.log.logged_calls.iter();
         // An edit has one file.
-        let is_command = callers.any(|it| it.paths.is_none() && is_during(it, step.order));
+        let is_command = logged_calls.any(|it| it.paths.is_none() && is_during(it, step.order));
         if names.len() >= NAMES_MAX || lines.is_empty() || !is_command {
             return None;
         }
@@ -121,7 +121,7 @@ impl FileHistory<'_> {
     pub(super) fn moved_by_restore(
         &self,
         path: &RelPath,
-        step: &HistoryStep,
+        step: &PastState,
         names: &[&RelPath],
     ) -> Vec<WrittenText> {
         if names.len() >= NAMES_MAX {
@@ -152,11 +152,11 @@ impl FileHistory<'_> {
     pub(super) fn taken_lines(
         &self,
         path: &RelPath,
-        step: &HistoryStep,
+        step: &PastState,
         names: &[&RelPath],
     ) -> Option<BTreeMap<Vec<u8>, LineWriter>> {
         let mut taken: BTreeMap<Vec<u8>, LineWriter> = BTreeMap::new();
-        let StepCause::By(writer) = &step.made else { return Some(taken) };
+        let StateOrigin::By(writer) = &step.made else { return Some(taken) };
         if names.len() >= NAMES_MAX {
             return None;
         }
@@ -185,7 +185,7 @@ impl FileHistory<'_> {
     fn left_meanwhile(
         &self,
         path: &RelPath,
-        (writer, made): (&LineWriter, &HistoryStep),
+        (writer, made): (&LineWriter, &PastState),
         leaving: Leaving,
     ) -> Option<Vec<LeftFile>> {
         let mut paths = self.touched(writer, made, leaving);
@@ -221,12 +221,12 @@ impl FileHistory<'_> {
     fn until_left(
         &self,
         path: &RelPath,
-        made: &HistoryStep,
+        made: &PastState,
         leaving: Leaving,
-    ) -> Option<(Vec<HistoryStep>, HistoryStep)> {
+    ) -> Option<(Vec<PastState>, PastState)> {
         let mut steps = self.steps(path);
-        let is_turns = matches!(made.made, StepCause::By(LineWriter::Turn(_)));
-        let is_end = |step: &HistoryStep| {
+        let is_turns = matches!(made.made, StateOrigin::By(LineWriter::Turn(_)));
+        let is_end = |step: &PastState| {
             let is_then = is_turns && step.made == made.made
                 || step.known <= made.order && made.known <= step.order;
             let is_left = step.there.is_none() || leaving == Leaving::Changed;
@@ -246,7 +246,7 @@ impl FileHistory<'_> {
     }
 
     /// The files that a writer may have removed or changed when it made another one.
-    fn touched(&self, writer: &LineWriter, step: &HistoryStep, leaving: Leaving) -> Vec<RelPath> {
+    fn touched(&self, writer: &LineWriter, step: &PastState, leaving: Leaving) -> Vec<RelPath> {
         match writer {
             LineWriter::Turn(turn) => self.left_by(*turn, leaving),
             LineWriter::User => {
@@ -284,7 +284,7 @@ impl FileHistory<'_> {
     /// the last checkpoint before it, and those that calls left since. Without a checkpoint after it, those that are
     /// not there now.
     fn left_between(&self, (from, to): (usize, usize), leaving: Leaving) -> Option<Vec<RelPath>> {
-        let order = |one: &&Checkpoint| self.log.look(one).order;
+        let order = |one: &&Checkpoint| self.log.position_of(one).order;
         let whole = || self.checkpoints.iter().filter(|one| !one.partial);
         let before = whole().filter(|one| order(one) <= from).max_by_key(order)?;
         let then = self.source.tree(before.id)?;

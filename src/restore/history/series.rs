@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     super::version::{ALIKE_MIN, Clash, Version, VersionEntry, similarity},
-    FileHistory, HistoryStep, LineWriter, StepCause,
+    FileHistory, LineWriter, PastState, StateOrigin,
 };
 use crate::{
     attribution::Sight,
@@ -206,7 +206,7 @@ impl FileHistory<'_> {
     ) -> Result<()> {
         let steps = self.steps(path);
         let is_of_turns =
-            |steps: &[HistoryStep]| steps.iter().any(|it| span.has(it) && is_of(it, span.turns));
+            |steps: &[PastState]| steps.iter().any(|it| span.has(it) && is_of(it, span.turns));
         if !steps.iter().any(|step| span.has(step)) || !files.has(path) {
             return Ok(());
         }
@@ -341,7 +341,7 @@ impl FileHistory<'_> {
         let seen = self.log.sights.iter().filter(|(_, sights)| is_seen(sights));
         let mut paths: BTreeSet<RelPath> = seen.map(|(path, _)| path.clone()).collect();
         let is_between =
-            |one: &&Checkpoint| !one.partial && range.contains(&self.log.look(one).order);
+            |one: &&Checkpoint| !one.partial && range.contains(&self.log.position_of(one).order);
         let between = self.checkpoints.iter().filter(is_between);
         let trees: Vec<_> = between.filter_map(|one| self.source.tree(one.id)).collect();
         let store = self.project.store.as_ref();
@@ -361,13 +361,13 @@ impl FileHistory<'_> {
 
     /// The states of a path that count. A restore that went back to one of them took back what had led on from
     /// it; one that went forward again, such as a redo, gave it back.
-    fn standing(&self, path: &RelPath, steps: &[HistoryStep]) -> Vec<HistoryStep> {
+    fn standing(&self, path: &RelPath, steps: &[PastState]) -> Vec<PastState> {
         // By their places among the steps. What was taken back is newest first.
         let (mut standing, mut taken_back) = (Vec::new(), Vec::new());
         // Of each step, the one that it went back to, or itself.
         let mut same_as: Vec<usize> = Vec::new();
         for (at, step) in steps.iter().enumerate() {
-            let target = (step.made == StepCause::Restored)
+            let target = (step.made == StateOrigin::Restored)
                 .then(|| self.restored_to(path, &steps[..=at], &same_as, &standing, &taken_back))
                 .flatten();
             same_as.push(target.unwrap_or(at));
@@ -389,7 +389,7 @@ impl FileHistory<'_> {
     fn restored_to(
         &self,
         path: &RelPath,
-        steps: &[HistoryStep],
+        steps: &[PastState],
         same_as: &[usize],
         standing: &[usize],
         taken_back: &[usize],
@@ -397,14 +397,14 @@ impl FileHistory<'_> {
         let (restored, earlier) = steps.split_last()?;
         let is_same = |at: &usize| self.source.is_same(path, &steps[*at].there, &restored.there);
         let is_its = |one: &&Checkpoint| {
-            let place = self.log.look(one).order;
+            let place = self.log.position_of(one).order;
             one.cause.reason == Reason::BeforeRestore
                 && (restored.known..=restored.order).contains(&place)
         };
         let held = self.checkpoints.iter().rfind(is_its);
         let target = held.and_then(|held| self.checkpoint(held.cause.of?));
         let at_target = target.and_then(|target| {
-            let place = self.log.look(target).order;
+            let place = self.log.position_of(target).order;
             earlier.iter().rposition(|step| step.order <= place)
         });
         let known = at_target.map(|at| same_as[at]).filter(is_same);
@@ -422,10 +422,10 @@ impl FileHistory<'_> {
     fn course(
         &self,
         path: &RelPath,
-        (steps, standing): (&[HistoryStep], &[HistoryStep]),
+        (steps, standing): (&[PastState], &[PastState]),
         span: &SeriesSpan<'_>,
     ) -> Option<MixedCourse> {
-        let begin = |steps: &[HistoryStep]| steps.iter().rposition(|it| it.order <= span.start);
+        let begin = |steps: &[PastState]| steps.iter().rposition(|it| it.order <= span.start);
         let (there, first) = (&steps[begin(steps)?].there, begin(standing)?);
         let there = self.git_file(path, there, None).ok()?;
         let mut here = self.git_file(path, &standing[first].there, None).ok()?;
@@ -438,7 +438,7 @@ impl FileHistory<'_> {
         }));
         let (mut mixed, mut unread) = (BTreeSet::new(), None);
         let steps = standing[first + 1..].iter().filter(|step| span.has(step));
-        let steps: Vec<&HistoryStep> = steps.collect();
+        let steps: Vec<&PastState> = steps.collect();
         for run in steps.chunk_by(|one, next| span.owner(one) == span.owner(next)) {
             let (owner, last) = (span.owner(run[0]), run[run.len() - 1]);
             let mut states = Vec::new();
@@ -492,29 +492,29 @@ impl FileHistory<'_> {
 }
 
 /// Whether one of some turns led to a state, or may have.
-fn is_of(step: &HistoryStep, turns: &[usize]) -> bool {
+fn is_of(step: &PastState, turns: &[usize]) -> bool {
     match &step.made {
-        StepCause::By(LineWriter::Turn(turn)) => turns.contains(turn),
-        StepCause::By(LineWriter::Unknown(candidates)) => {
+        StateOrigin::By(LineWriter::Turn(turn)) => turns.contains(turn),
+        StateOrigin::By(LineWriter::Unknown(candidates)) => {
             candidates.any || candidates.turns.iter().any(|turn| turns.contains(turn))
         }
-        StepCause::By(LineWriter::User | LineWriter::Before)
-        | StepCause::First
-        | StepCause::Restored => false,
+        StateOrigin::By(LineWriter::User | LineWriter::Before)
+        | StateOrigin::First
+        | StateOrigin::Restored => false,
     }
 }
 
 impl SeriesSpan<'_> {
     /// Whether a state came about in the span. One that was seen only later may have, if it may be of a turn.
-    fn has(&self, step: &HistoryStep) -> bool {
+    fn has(&self, step: &PastState) -> bool {
         let is_in = (self.start..=self.end).contains(&step.order);
         let may_be_in = step.order > self.end && step.known < self.end && is_of(step, self.turns);
-        step.made != StepCause::First && (is_in || may_be_in)
+        step.made != StateOrigin::First && (is_in || may_be_in)
     }
 
     /// Who led to a state: a turn of the series, if it alone did.
-    fn owner(&self, step: &HistoryStep) -> PartOwner {
-        if let StepCause::By(LineWriter::Turn(turn)) = &step.made
+    fn owner(&self, step: &PastState) -> PartOwner {
+        if let StateOrigin::By(LineWriter::Turn(turn)) = &step.made
             && let Some(at) = self.turns.iter().position(|it| it == turn)
         {
             return PartOwner::Turn(at);
@@ -522,7 +522,7 @@ impl SeriesSpan<'_> {
         self.others(step)
     }
 
-    fn others(&self, step: &HistoryStep) -> PartOwner {
+    fn others(&self, step: &PastState) -> PartOwner {
         let before = self.begins.iter().filter(|begins| **begins < step.order).count();
         PartOwner::Before(before.min(self.begins.len() - 1))
     }

@@ -23,7 +23,7 @@ use crate::{
     attribution::PathSide,
     error::{Error, Result},
     model::{Checkpoint, CheckpointId, ContentId, Entry, Kind, Reason, RelPath, Tree},
-    plan::{Action, Change, KeepReason, Merged, RestorePlan, Step},
+    plan::{Action, Change, KeepReason, Merged, PlanStep, RestorePlan},
     process::Process,
     project::{LaterTurns, Project, Then},
     store::{self, ContentSource},
@@ -192,15 +192,16 @@ impl TurnSteps<'_> {
     fn looks(&self) -> &[(usize, CheckpointId)] {
         self.looks.all.get_or_init(|| {
             let history = &self.history;
-            let exact = history.log.callers.iter().filter_map(|caller| {
+            let exact = history.log.logged_calls.iter().filter_map(|caller| {
                 let one = history.checkpoint(caller.of).filter(|one| !one.partial)?;
                 history.is_exact(caller, one).then_some((caller.began, one.id))
             });
             let is_found = |one: &&Checkpoint| one.cause.reason == Reason::BeforeRestore;
             let restores = history.checkpoints.iter().filter(is_found);
             let restores = restores.filter(|one| !one.partial);
-            let mut all: Vec<_> =
-                exact.chain(restores.map(|one| (history.log.look(one).order, one.id))).collect();
+            let mut all: Vec<_> = exact
+                .chain(restores.map(|one| (history.log.position_of(one).order, one.id)))
+                .collect();
             all.sort_by_key(|(order, _)| *order);
             all
         })
@@ -326,7 +327,7 @@ impl StepState {
         project: &Project,
         plan: &RestorePlan,
     ) -> BTreeMap<RelPath, Merged> {
-        let is_put = |step: &&Step| {
+        let is_put = |step: &&PlanStep| {
             matches!(step.action, Action::Restore | Action::Recreate)
                 && self.differs.contains_key(&step.path)
         };

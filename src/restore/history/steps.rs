@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     super::version::{Version, VersionBytes, VersionEntry},
-    FileHistory, HistoryStep, StepGap,
+    FileHistory, PastState, StepGap,
     step_state::Looks,
 };
 use crate::{
@@ -30,7 +30,7 @@ pub(crate) struct TurnSteps<'a> {
     pub(crate) steps: Vec<TurnStep>,
     pub(super) looks: Looks,
     /// The states that paths went through, as far as they were asked for.
-    states: RefCell<BTreeMap<RelPath, Rc<Vec<HistoryStep>>>>,
+    states: RefCell<BTreeMap<RelPath, Rc<Vec<PastState>>>>,
 }
 
 /// One call of a turn.
@@ -133,12 +133,12 @@ impl<'a> TurnSteps<'a> {
     /// whatever session it was taken for.
     pub(crate) fn checkpoint(&self, step: &TurnStep) -> Option<Checkpoint> {
         let mut found = self.history.checkpoint(step.of).filter(|_| step.is_exact)?.clone();
-        found.cause.by = self.row.steps.first().and_then(|first| first.cause.by.clone());
+        found.cause.by = self.row.checkpoints.first().and_then(|first| first.cause.by.clone());
         Some(found)
     }
 
     /// The states that a path went through.
-    pub(super) fn states(&self, path: &RelPath) -> Rc<Vec<HistoryStep>> {
+    pub(super) fn states(&self, path: &RelPath) -> Rc<Vec<PastState>> {
         if let Some(known) = self.states.borrow().get(path) {
             return Rc::clone(known);
         }
@@ -248,7 +248,7 @@ impl CallsChange {
 impl TurnRow {
     /// Whether a person asked for it, and so no turn began with it.
     fn told_by_user(&self) -> bool {
-        self.steps.first().is_some_and(|first| first.cause.reason == Reason::Asked)
+        self.checkpoints.first().is_some_and(|first| first.cause.reason == Reason::Asked)
     }
 }
 
@@ -258,7 +258,7 @@ impl FileHistory<'_> {
     pub(crate) fn turn_changes(&self, turn: usize) -> Option<StepChanges> {
         let known = |call: usize| {
             let caller = self.calls[call].caller?;
-            let done = self.log.callers[caller].done?;
+            let done = self.log.logged_calls[caller].done?;
             (!self.log.is_cut_short(done)).then_some((call, caller))
         };
         let calls: Vec<_> = self.calls_of(turn).into_iter().map(known).collect::<Option<_>>()?;
@@ -269,11 +269,11 @@ impl FileHistory<'_> {
         })
     }
 
-    /// What some calls changed, each given with its place among the callers of the log, in their order.
+    /// What some calls changed, each given with its place among the logged_calls of the log, in their order.
     fn changes_by(
         &self,
         calls: &[(usize, usize)],
-        states: impl Fn(&RelPath) -> Rc<Vec<HistoryStep>>,
+        states: impl Fn(&RelPath) -> Rc<Vec<PastState>>,
     ) -> StepChanges {
         let mut found = StepChanges::default();
         let is_any = |sight: &Sight| calls.iter().any(|(_, by)| sight.by == Doer::Call(Some(*by)));
@@ -286,7 +286,8 @@ impl FileHistory<'_> {
                 it.before.as_ref().is_some_and(|then| self.source.is_same(path, then, &it.after))
             };
             changes.retain(|it| !is_same(it) && !it.is_of_directory());
-            let is_known = |(_, by): &(usize, usize)| !self.log.callers[*by].may_be_anothers(path);
+            let is_known =
+                |(_, by): &(usize, usize)| !self.log.logged_calls[*by].may_be_anothers(path);
             let its = calls
                 .iter()
                 .filter(|(_, by)| sights.iter().any(|sight| sight.by == Doer::Call(Some(*by))));
@@ -311,7 +312,7 @@ impl FileHistory<'_> {
         &self,
         path: &RelPath,
         sights: &[Sight],
-        (calls, states): (&[(usize, usize)], &[HistoryStep]),
+        (calls, states): (&[(usize, usize)], &[PastState]),
     ) -> Vec<CallsChange> {
         let mut changes: Vec<CallsChange> = Vec::new();
         for (call, by) in calls {
@@ -347,7 +348,7 @@ impl FileHistory<'_> {
 
     fn step(&self, number: usize, call: usize, row: &TurnRow) -> TurnStep {
         let ran = &self.calls[call];
-        let caller = ran.caller.map(|caller| &self.log.callers[caller]);
+        let caller = ran.caller.map(|caller| &self.log.logged_calls[caller]);
         let held = self.checkpoint(ran.of);
         let is_exact = match (caller, held) {
             (_, None) => false,
@@ -355,10 +356,12 @@ impl FileHistory<'_> {
             (Some(caller), Some(held)) => self.is_exact(caller, held),
         };
         // What the checkpoint was taken before, or the turn that found it as it was.
-        let at = row.steps.iter().position(|one| one.id == ran.of && is_exact);
+        let at = row.checkpoints.iter().position(|one| one.id == ran.of && is_exact);
         let cause = at.map(|at| match row.used.as_ref().filter(|_| at == 0) {
             Some(used) => (used.tool.clone(), used.summary.clone()),
-            None => (row.steps[at].cause.tool.clone(), row.steps[at].cause.summary.clone()),
+            None => {
+                (row.checkpoints[at].cause.tool.clone(), row.checkpoints[at].cause.summary.clone())
+            }
         });
         let (tool, summary) = match (caller, cause) {
             (Some(caller), _) if !caller.tool.is_empty() => (Some(caller.tool.clone()), None),
@@ -396,11 +399,12 @@ impl FileHistory<'_> {
     pub(super) fn before(
         &self,
         path: &RelPath,
-        states: &[HistoryStep],
+        states: &[PastState],
         call: usize,
     ) -> Result<Version, StepGap> {
         let ran = &self.calls[call];
-        let looked = ran.caller.map_or(ran.began, |caller| self.log.callers[caller].first_before);
+        let looked =
+            ran.caller.map_or(ran.began, |caller| self.log.logged_calls[caller].first_before);
         let next = states.iter().position(|state| state.order > ran.began);
         let next = next.unwrap_or(states.len());
         let last = next.checked_sub(1).and_then(|last| states.get(last)).ok_or(StepGap::When)?;

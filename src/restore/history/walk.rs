@@ -1,4 +1,4 @@
-//! From what was seen at a path to the states it went through, each with who led there.
+//! Turns the sightings of a path into the sequence of states that it went through, each with its possible writers.
 
 use std::ops::Range;
 
@@ -12,10 +12,10 @@ use crate::model::{Checkpoint, Reason, RelPath};
 
 /// A state of a path, and how it came about.
 #[derive(Clone, Debug)]
-pub(super) struct HistoryStep {
+pub(super) struct PastState {
     pub(super) there: Version,
-    pub(super) made: StepCause,
-    /// Until where in the log another one was known.
+    pub(super) made: StateOrigin,
+    /// The place in the log up to which the previous state is known to have lasted.
     pub(super) known: usize,
     /// Its place in the log.
     pub(super) order: usize,
@@ -23,7 +23,7 @@ pub(super) struct HistoryStep {
 
 /// How a state came about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum StepCause {
+pub(super) enum StateOrigin {
     /// It was the first that was seen.
     First,
     /// It was written.
@@ -32,7 +32,7 @@ pub(super) enum StepCause {
     Restored,
 }
 
-impl StepCause {
+impl StateOrigin {
     /// Whether one writer may have made both.
     pub(super) fn may_be_one_with(&self, other: &Self) -> bool {
         let (Self::By(one), Self::By(other)) = (self, other) else { return false };
@@ -46,8 +46,8 @@ impl StepCause {
 
 impl FileHistory<'_> {
     /// The states of a path since the oldest checkpoint that tells, oldest first.
-    pub(super) fn steps(&self, path: &RelPath) -> Vec<HistoryStep> {
-        let mut steps: Vec<HistoryStep> = Vec::new();
+    pub(super) fn steps(&self, path: &RelPath) -> Vec<PastState> {
+        let mut steps: Vec<PastState> = Vec::new();
         let (mut known, all) = (0, self.seen(path));
         for (at, seen) in all.iter().enumerate() {
             if self.is_belated(path, &steps, (seen, all.get(at + 1))) {
@@ -55,7 +55,7 @@ impl FileHistory<'_> {
             }
             let SeenState { order, there, how } = seen.clone();
             let Some(last) = steps.last_mut() else {
-                steps.push(HistoryStep { there, made: StepCause::First, known: order, order });
+                steps.push(PastState { there, made: StateOrigin::First, known: order, order });
                 known = self.known_from(order, how);
                 continue;
             };
@@ -72,19 +72,19 @@ impl FileHistory<'_> {
                 prefer(&mut last.there, there);
             } else {
                 let made = self.made(path, (known, order), how, &there);
-                steps.push(HistoryStep { there, made, known, order });
+                steps.push(PastState { there, made, known, order });
             }
             known = self.known_from(order, how);
         }
         steps
     }
 
-    /// Whether something was seen before a call of which it was noted later: another call had changed it
-    /// meanwhile, and it is so since. A look that began when that had been noted saw what was there then.
+    /// Whether a sighting is out of date: it shows the state before a call, but another call had changed the
+    /// path before it was noted, as the next sighting confirms. Not if its call began after that change was noted.
     fn is_belated(
         &self,
         path: &RelPath,
-        steps: &[HistoryStep],
+        steps: &[PastState],
         (seen, next): (&SeenState, Option<&SeenState>),
     ) -> bool {
         let ([.., before, last], Some(next)) = (steps, next) else { return false };
@@ -95,12 +95,12 @@ impl FileHistory<'_> {
             && self.source.is_same(path, &last.there, &next.there)
     }
 
-    /// From where on nothing that was seen can have changed a state: a call is over when all it left is
-    /// noted.
+    /// The place in the log from which on a state that was seen at `order` is settled. If a call left it,
+    /// that is where everything the call left had been noted.
     fn known_from(&self, order: usize, how: SeenWhen) -> usize {
         match how {
             SeenWhen::After(Some(caller)) => {
-                self.log.callers[caller].done.unwrap_or(order).max(order)
+                self.log.logged_calls[caller].done.unwrap_or(order).max(order)
             }
             SeenWhen::After(None)
             | SeenWhen::Before
@@ -117,9 +117,9 @@ impl FileHistory<'_> {
         (known, order): (usize, usize),
         how: SeenWhen,
         there: &Version,
-    ) -> StepCause {
+    ) -> StateOrigin {
         if self.log.is_lost {
-            return StepCause::By(anything());
+            return StateOrigin::By(anything());
         }
         let running = self
             .calls
@@ -130,22 +130,22 @@ impl FileHistory<'_> {
         match how {
             SeenWhen::After(Some(caller)) => {
                 // Whether it is known what was there right before the call.
-                let caller = &self.log.callers[caller];
+                let caller = &self.log.logged_calls[caller];
                 candidates.user = known < caller.first_before || caller.may_be_anothers(path);
             }
             SeenWhen::After(None) => candidates.any = true,
             SeenWhen::Back => {
                 if candidates.turns.is_empty() {
-                    return StepCause::Restored;
+                    return StateOrigin::Restored;
                 }
                 candidates.any = true;
             }
             SeenWhen::Before | SeenWhen::BeforeRestore | SeenWhen::NotBefore => {
-                // What a restore found it has not put there.
+                // A state that a restore found is not one that it put there.
                 let until =
                     if how == SeenWhen::BeforeRestore { order } else { order.saturating_add(1) };
                 if candidates.turns.is_empty() && self.was_restored(path, known..until, there) {
-                    return StepCause::Restored;
+                    return StateOrigin::Restored;
                 }
             }
         }
@@ -159,18 +159,19 @@ impl FileHistory<'_> {
             candidates.turns.extend(background.map(|ran| ran.turn));
         }
         candidates.any |= candidates.user && !self.sees_all();
-        StepCause::By(candidates.writer())
+        StateOrigin::By(candidates.writer())
     }
 
     /// Whether a call can have changed what is at a path.
     fn reaches(&self, ran: &PastCall, path: &RelPath) -> bool {
-        ran.caller.is_none_or(|caller| self.log.callers[caller].reaches(path))
+        ran.caller.is_none_or(|caller| self.log.logged_calls[caller].reaches(path))
     }
 
-    /// Whether a restore that ran meanwhile went to just this, and did not come to note it.
+    /// Whether a restore at one of these places went to exactly this state, but was stopped before it noted so.
     fn was_restored(&self, path: &RelPath, places: Range<usize>, there: &Version) -> bool {
         let is_meanwhile = |one: &&Checkpoint| {
-            one.cause.reason == Reason::BeforeRestore && places.contains(&self.log.look(one).order)
+            one.cause.reason == Reason::BeforeRestore
+                && places.contains(&self.log.position_of(one).order)
         };
         self.checkpoints.iter().filter(is_meanwhile).any(|held| {
             let target = held.cause.of.and_then(|of| self.checkpoint(of));
@@ -180,7 +181,7 @@ impl FileHistory<'_> {
     }
 }
 
-/// Keeps the one of two equal states of which the bytes are at hand.
+/// Of two equal versions, keeps the one whose bytes are stored and not only noted in the log.
 fn prefer(known: &mut Version, other: Version) {
     let is_noted = |version: &Version| {
         version.as_ref().is_some_and(|found| matches!(found.bytes, VersionBytes::Noted { .. }))

@@ -1,8 +1,7 @@
 //! What a revert makes of each path: a turn is taken back, and what came after it stays.
 //!
-//! What a turn did at a path is one change or more of them, each from what was there right before
-//! its calls to what they left. They are taken back from what is there now by three-way merges. The plan
-//! that comes of it is carried out as any restore.
+//! The deeds of a turn at a path lead from what was there before its calls to what they left. Three-way merges
+//! remove them from the current file. The result becomes a plan, which is executed like that of any restore.
 
 mod renames;
 mod story;
@@ -17,7 +16,7 @@ use super::{
     version::{Clash, Version, VersionEntry, VersionSource},
 };
 use crate::{
-    attribution::{self, Caller, Doer, PathSide, TurnCalls, TurnLog},
+    attribution::{self, Doer, LoggedCall, PathSide, TurnCalls, TurnLog},
     error::{Error, Result},
     fs::stat_path,
     model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Tree},
@@ -39,7 +38,7 @@ pub(super) struct Reverted {
     /// What stays, and why.
     pub(super) kept: BTreeMap<RelPath, KeepReason>,
     /// The later calls that build on the turn, by path.
-    pub(super) built_on: BTreeMap<RelPath, Caller>,
+    pub(super) built_on: BTreeMap<RelPath, LoggedCall>,
     /// What the turn was seen to change.
     pub(super) touched: BTreeSet<RelPath>,
 }
@@ -62,7 +61,7 @@ pub(super) fn revert(
             "what the turn did is not known: no call of it is in the log",
             format!(
                 "`{}beforehand restore {id}` goes back to before it",
-                restore.project.way_there()
+                restore.project.cd_prefix()
             ),
         ));
     }
@@ -109,7 +108,7 @@ impl<'a> Revert<'a> {
     ) -> Result<Option<Self>> {
         let Restore { project, checkpoint, request } = restore;
         let Some(by) = &checkpoint.cause.by else { return Ok(None) };
-        let name = attribution::author(by.agent, &by.session);
+        let name = attribution::session_name(by.agent, &by.session);
         let lines = attribution::read(&project.state.root(&project.root));
         let log = TurnLog::of(checkpoint, turn, &name, &lines, side);
         let mut since = project.store.list()?;
@@ -231,9 +230,9 @@ impl Revert<'_> {
         PathOutcome { deeds, now: change.after, wanted: wanted.map_err(Stays::Clash) }
     }
 
-    /// Takes back what the turn did from what is there: its deeds one by one, the newest first, or else all
-    /// at once, from what would have been there at its end without it. That is what was there before the first
-    /// one, with what others did between one and the next.
+    /// Takes the deeds of the turn back from `from`: one by one, the newest first. If that conflicts, all at once,
+    /// against the state that the path would have had without the turn: the state before the first deed, plus what
+    /// others did between the deeds.
     fn take_back(
         &self,
         path: &RelPath,
@@ -243,7 +242,7 @@ impl Revert<'_> {
     ) -> Result<(Version, bool), Clash> {
         let one_by_one = deeds.iter().rev().try_fold(from.clone(), |here, deed| {
             let sides = [&deed.after, &here, &deed.before];
-            self.source.three(path, sides, false).map(|(version, _)| version)
+            self.source.merge_back(path, sides, false).map(|(version, _)| version)
         });
         let (first, last) = match (one_by_one, deeds) {
             (Ok(version), _) => return Ok((version, false)),
@@ -253,9 +252,9 @@ impl Revert<'_> {
         };
         let without = deeds.windows(2).try_fold(first.before.clone(), |without, pair| {
             let sides = [&pair[0].after, &pair[1].before, &without];
-            self.source.three(path, sides, false).map(|(version, _)| version)
+            self.source.merge_back(path, sides, false).map(|(version, _)| version)
         })?;
-        self.source.three(path, [&last.after, from, &without], markers)
+        self.source.merge_back(path, [&last.after, from, &without], markers)
     }
 
     /// Adds to the plan what is to become of a path.
@@ -270,7 +269,7 @@ impl Revert<'_> {
                     Stays::Clash(Clash::Touches) => (KeepReason::BuiltOn, built_on()),
                     Stays::Clash(Clash::Unheld) => (KeepReason::AfterUnheld, built_on()),
                     Stays::Renamed(by) => {
-                        (KeepReason::Renamed, by.map(|by| self.log.callers[by].clone()))
+                        (KeepReason::Renamed, by.map(|by| self.log.logged_calls[by].clone()))
                     }
                 };
                 reverted.keep(&change, kept, by);
@@ -332,7 +331,7 @@ impl Revert<'_> {
     }
 
     /// The later call that touched what the turn did at a path, if one was seen to.
-    fn built_on(&self, path: &RelPath, deeds: &[Deed]) -> Option<Caller> {
+    fn built_on(&self, path: &RelPath, deeds: &[Deed]) -> Option<LoggedCall> {
         let clashes = |there: &Version| self.take_back(path, deeds, there, false).is_err();
         let sights = self.log.sights.get(path)?;
         let last = sights.iter().rposition(|sight| sight.by == Doer::Turn);
@@ -340,7 +339,7 @@ impl Revert<'_> {
             .iter()
             .find(|sight| clashes(&VersionEntry::seen(&sight.there)))?;
         let Doer::Call(Some(caller)) = first.by else { return None };
-        let caller = &self.log.callers[caller];
+        let caller = &self.log.logged_calls[caller];
         // What clashed before the call began is another author's, and was not seen.
         let was = self.held_at(path, caller.of);
         (!was.is_some_and(|was| clashes(&was))).then(|| caller.clone())
@@ -361,7 +360,7 @@ impl Reverted {
         self.changes.push(change);
     }
 
-    fn keep(&mut self, change: &Change, kept: KeepReason, by: Option<Caller>) {
+    fn keep(&mut self, change: &Change, kept: KeepReason, by: Option<LoggedCall>) {
         self.kept.insert(change.path.clone(), kept);
         let session = by.as_ref().map(|by| Author::Session(attribution::tag(&by.by)));
         let author = session.unwrap_or(Author::Other);

@@ -1,4 +1,4 @@
-//! A file that was renamed, by the turn that is reverted or since, is looked for where it is now.
+//! Finds where a file is now that was renamed by the turn to revert, or after it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,7 +63,7 @@ impl Revert<'_> {
         self.source.most_alike((path, &last), &made).map(|(path, _)| path.clone())
     }
 
-    /// Takes back what the turn did to a file that had these names in it, the last of which it still has.
+    /// Takes back what the turn did to one file that it renamed along `names`. The file has the last of them now.
     fn follow_names(
         &self,
         names: &[RelPath],
@@ -77,7 +77,7 @@ impl Revert<'_> {
             first.is_some_and(|first| first.before.is_some())
         };
         if names.iter().any(is_over_another) {
-            // What was there before, and what others did to the file, would have to come to one.
+            // The replaced file and what others did to the renamed one would have to be merged into one file.
             set(outcomes, new, Err(Stays::Clash(Clash::Touches)));
             return Some(());
         }
@@ -86,17 +86,17 @@ impl Revert<'_> {
         let old =
             first_left.as_ref().and_then(|left| self.source.most_alike((&names[0], left), &gone));
         let mut before =
-            old.and_then(|(path, before)| self.source.apart(path, Some(before.clone())));
+            old.and_then(|(path, before)| self.source.with_bytes(path, Some(before.clone())));
         // From what was there before the turn to what it left, name by name: what others did is between them.
         let mut deeds = Vec::new();
         for name in names {
             let own = &outcomes.get(name)?.deeds;
             let after = if name == new { own.last()? } else { own.first()? }.after.clone();
-            let after = self.source.apart(name, after);
+            let after = self.source.with_bytes(name, after);
             deeds.push(Deed { before: before.take(), after });
-            before = self.source.apart(name, own.last()?.before.clone());
+            before = self.source.with_bytes(name, own.last()?.before.clone());
         }
-        // What cannot be read is nothing here, and nothing comes to one with it.
+        // `apart` gives `None` for bytes that cannot be read, and then no merge is possible.
         let is_known = deeds.iter().all(|deed| deed.after.is_some());
         let taken = if is_known {
             self.take_back(new, &deeds, &now, self.markers)
@@ -105,7 +105,7 @@ impl Revert<'_> {
         };
         let taken = taken.and_then(|(wanted, is_marked)| match (wanted, old) {
             (Some(wanted), Some(_)) => {
-                Ok((self.source.apart(new, Some(wanted)).ok_or(Clash::Unheld)?, is_marked))
+                Ok((self.source.with_bytes(new, Some(wanted)).ok_or(Clash::Unheld)?, is_marked))
             }
             _ => Err(Clash::Touches),
         });
@@ -114,7 +114,7 @@ impl Revert<'_> {
                 set(outcomes, &old?.0, Ok((Some(wanted), is_marked)));
                 set(outcomes, new, Ok((None, false)));
             }
-            // Both stay, or there would be two of it.
+            // Leave both paths as they are. Otherwise the file would exist twice.
             Err(clash) => {
                 for path in old.map(|(path, _)| path).into_iter().chain([new]) {
                     set(outcomes, path, Err(Stays::Clash(clash)));
@@ -150,16 +150,16 @@ impl Revert<'_> {
             let Some((old, before)) = found else { continue };
             let now = outcomes[&new].now.map(VersionEntry::here);
             let sides = [&Some(after), &now, &Some(before.clone())];
-            let merged = self.source.three(&new, sides, self.markers);
+            let merged = self.source.merge_back(&new, sides, self.markers);
             let merged = merged.and_then(|(wanted, is_marked)| {
-                Ok((self.source.apart(&new, wanted).ok_or(Clash::Unheld)?, is_marked))
+                Ok((self.source.with_bytes(&new, wanted).ok_or(Clash::Unheld)?, is_marked))
             });
             match merged {
                 Ok((wanted, is_marked)) => {
                     set(outcomes, old, Ok((Some(wanted), is_marked)));
                     set(outcomes, &new, Ok((None, false)));
                 }
-                // Both stay, or there would be two of it.
+                // Leave both paths as they are. Otherwise the file would exist twice.
                 Err(clash) => set(outcomes, old, Err(Stays::Clash(clash))),
             }
         }
@@ -211,16 +211,16 @@ impl Revert<'_> {
         let now = other.after?;
         // What was there before is gone for it.
         let is_over_another = other.before.is_some();
-        let here = self.source.apart(&path, Some(VersionEntry::here(now)))?;
-        let after = self.source.apart(&old, Some(after));
+        let here = self.source.with_bytes(&path, Some(VersionEntry::here(now)))?;
+        let after = self.source.with_bytes(&old, Some(after));
         let own = before.is_none().then(|| self.own_rename(&after, outcomes)).flatten();
         let sides = [&after, &Some(here), &before];
         let wanted = match (&before, by) {
-            // Where it was before the turn, and where it is now, are two other places.
+            // The turn had itself renamed it to `old`, or it now replaces another file.
             _ if own.is_some() || is_over_another => Err(Stays::Renamed(by)),
             // What the turn made may have been copied: another name of it is not the turn's.
             (None, None) => Err(Stays::Renamed(None)),
-            _ => match self.source.three(&old, sides, self.markers) {
+            _ => match self.source.merge_back(&old, sides, self.markers) {
                 Ok(merged) => Ok(merged),
                 Err(clash) if by.is_some() => Err(Stays::Clash(clash)),
                 // It may be another file.
@@ -250,7 +250,7 @@ impl Revert<'_> {
         equal.next().is_none().then(|| path.clone())
     }
 
-    /// Where the turn had renamed from what it left `after`, if it had: it would be put back there.
+    /// The path from which the turn itself had renamed the file that it left as `after`, if it did.
     fn own_rename(
         &self,
         after: &Version,

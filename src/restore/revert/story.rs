@@ -3,7 +3,7 @@
 
 use super::Revert;
 use crate::{
-    attribution::{Caller, Doer, PathSide, SeenCheckpoint, Sight},
+    attribution::{Doer, LoggedCall, PathSide, SeenCheckpoint, Sight},
     error::Result,
     model::{Checkpoint, Reason, RelPath},
     plan::{ByPath, Change},
@@ -74,8 +74,8 @@ enum SeenEvent<'e> {
 
 impl Revert<'_> {
     /// The first checkpoint that was taken after a call began.
-    pub(super) fn first_look_after(&self, call: &Caller) -> Option<SeenCheckpoint> {
-        let mut looks = self.since.iter().map(|checkpoint| self.log.look(checkpoint));
+    pub(super) fn first_look_after(&self, call: &LoggedCall) -> Option<SeenCheckpoint> {
+        let mut looks = self.since.iter().map(|checkpoint| self.log.position_of(checkpoint));
         let since = call.done.unwrap_or(call.began);
         looks.find(|look| look.order > since)
     }
@@ -86,7 +86,8 @@ impl Revert<'_> {
         let then = entry_at(self.restore.project, self.then, path, self.side)?;
         let here = then.map(VersionEntry::held);
         let mut teller = PathDeedsBuilder { story: PathDeeds::default(), here, is_deed: false };
-        let unseen: Vec<&Caller> = self.log.unseen().filter(|call| call.reaches(path)).collect();
+        let unseen: Vec<&LoggedCall> =
+            self.log.unseen().filter(|call| call.reaches(path)).collect();
         let after: Vec<Option<SeenCheckpoint>> =
             unseen.iter().map(|call| self.first_look_after(call)).collect();
         for event in self.events(path, &after) {
@@ -151,7 +152,7 @@ impl Revert<'_> {
         let ends = after.iter().flatten().map(|look| look.order);
         let end = last.map(|sight| sight.order).into_iter().chain(ends).max();
         let Some(end) = end else { return Vec::new() };
-        let looks = self.since.iter().map(|it| SeenEvent::Look(self.log.look(it), it));
+        let looks = self.since.iter().map(|it| SeenEvent::Look(self.log.position_of(it), it));
         let order = |event: &SeenEvent<'_>| match event {
             SeenEvent::Look(look, _) => (look.order, false),
             SeenEvent::Sight(sight) => (sight.order, true),

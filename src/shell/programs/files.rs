@@ -186,7 +186,7 @@ pub(in crate::shell) fn tar(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) ->
             targets.extend(each(walk));
             let dirs =
                 parsed.hits.iter().filter(|hit| hit.name == "-C" || hit.name == "--directory");
-            walk.apart(|walk| {
+            walk.in_subshell(|walk| {
                 for dir in dirs {
                     walk.enter(dir.value.as_ref());
                     targets.extend(each(walk));

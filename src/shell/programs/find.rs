@@ -205,7 +205,7 @@ fn exec(walk: &mut ShellWalk<'_>, args: &[Field], from: usize) -> usize {
         words.extend([last.clone(), last]);
     }
     if !words.is_empty() {
-        walk.apart(|walk| walk.run(&words, &CommandInput::Inherited));
+        walk.in_subshell(|walk| walk.run(&words, &CommandInput::Inherited));
     }
     from + end + 1
 }

@@ -267,7 +267,7 @@ pub(in crate::shell) fn git(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) ->
         .filter_map(|hit| hit.value.clone())
         .collect();
     let mut verdict = unknown("may change the repository");
-    walk.apart(|walk| {
+    walk.in_subshell(|walk| {
         for place in &places {
             walk.enter(Some(place));
         }

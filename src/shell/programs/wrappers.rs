@@ -78,7 +78,7 @@ pub(in crate::shell) fn env(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) ->
     }
     let directory = parsed.value(&["-C", "--chdir"]).cloned();
     let mut verdict = reads(RUNS);
-    walk.apart(|walk| {
+    walk.in_subshell(|walk| {
         if let Some(directory) = &directory {
             walk.enter(Some(directory));
         }

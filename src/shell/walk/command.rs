@@ -26,7 +26,7 @@ impl ShellWalk<'_> {
                     fields.push(text);
                 }
                 CommandItem::Process(nodes) => {
-                    self.apart(|walk| walk.nodes(nodes));
+                    self.in_subshell(|walk| walk.nodes(nodes));
                     self.takes_any = true;
                     fields.push(Field {
                         text: "/dev/fd/63".to_owned(),
@@ -109,7 +109,7 @@ impl ShellWalk<'_> {
         let others = std::mem::take(&mut self.others);
         let found = self.found.len();
         for base in &others {
-            self.apart(|walk| {
+            self.in_subshell(|walk| {
                 walk.base = base.clone();
                 let other = (walk.programs.judge)(walk, &CommandCall { words: fields, stdin });
                 verdict.targets.extend(other.targets);

@@ -30,7 +30,7 @@ impl ShellWalk<'_> {
                     if !names::selects(node) {
                         self.files.finds = None;
                     }
-                    self.apart(|walk| walk.node(node, &stdin));
+                    self.in_subshell(|walk| walk.node(node, &stdin));
                     self.files.input = self.copied(node);
                     stdin = self.echoed(node).map_or(CommandInput::Pipe, CommandInput::Text);
                 }
@@ -45,7 +45,7 @@ impl ShellWalk<'_> {
             ShellNode::Function(name, body) => {
                 self.changes_shell = true;
                 self.push(format!("{name}()"), unknown("defines a function"));
-                self.apart(|walk| {
+                self.in_subshell(|walk| {
                     walk.variables.values_mut().for_each(|value| *value = Variable::Tainted);
                     walk.node(body, &CommandInput::Pipe);
                 });
@@ -95,10 +95,10 @@ impl ShellWalk<'_> {
         let stdin = fed.unwrap_or_else(|| stdin.clone());
         match block.kind {
             BlockKind::Plain => self.fed(&block.body, &stdin),
-            BlockKind::Subshell => self.apart(|walk| walk.fed(&block.body, &stdin)),
+            BlockKind::Subshell => self.in_subshell(|walk| walk.fed(&block.body, &stdin)),
             BlockKind::Background => {
                 self.in_background = true;
-                self.apart(|walk| walk.fed(&block.body, &stdin));
+                self.in_subshell(|walk| walk.fed(&block.body, &stdin));
             }
             BlockKind::Branch => self.branch(block, &stdin),
         }

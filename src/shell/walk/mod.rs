@@ -207,19 +207,19 @@ impl<'scope> ShellWalk<'scope> {
 
     /// Judges a script with a directory and variables of its own.
     pub(super) fn subscript(&mut self, text: &str) {
-        self.apart(|walk| walk.script(text));
+        self.in_subshell(|walk| walk.script(text));
     }
 
     /// Judges a script that runs at some other time, when variables hold something else.
     pub(super) fn later(&mut self, text: &str) {
-        self.apart(|walk| {
+        self.in_subshell(|walk| {
             walk.variables.values_mut().for_each(|value| *value = Variable::Tainted);
             walk.script(text);
         });
     }
 
     /// Runs `inside`, then forgets where it went.
-    pub(super) fn apart(&mut self, inside: impl FnOnce(&mut Self)) {
+    pub(super) fn in_subshell(&mut self, inside: impl FnOnce(&mut Self)) {
         let (base, others) = (self.base.clone(), self.others.clone());
         let (previous, stack) = (self.previous.clone(), self.stack.clone());
         let (variables, ends_early) = (self.variables.clone(), self.ends_early);

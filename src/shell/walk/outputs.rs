@@ -24,7 +24,7 @@ impl ShellWalk<'_> {
         self.parsed_bytes += script.len();
         let nodes = self.grammar.script(script).ok()?;
         let mut printed = None;
-        self.quietly(|walk| walk.apart(|walk| printed = walk.printed_by(&nodes)));
+        self.quietly(|walk| walk.in_subshell(|walk| printed = walk.printed_by(&nodes)));
         printed
     }
 

@@ -59,7 +59,7 @@ impl ShellWalk<'_> {
                 }
             }
             RedirectSource::Process(nodes) => {
-                self.apart(|walk| walk.nodes(nodes));
+                self.in_subshell(|walk| walk.nodes(nodes));
                 self.takes_any = true;
                 CommandInput::File
             }

@@ -261,7 +261,7 @@ impl ShellWalk<'_> {
 /// A text with `*` in the place of each group of alternatives, such as `!(a|b)`, or of all from the first one on: that
 /// fits more. `None` if there is no group.
 fn without_groups(text: &str) -> Option<String> {
-    /// In a word with more, nobody counts them.
+    /// If a word has more groups, `*` stands for everything from the next one on.
     const GROUPS_MAX: usize = 8;
     let begin =
         |text: &str| ["?(", "*(", "+(", "@(", "!("].iter().filter_map(|it| text.find(it)).min();

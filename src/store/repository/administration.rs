@@ -1,9 +1,9 @@
 //! Everything in a git directory but its objects: refs, HEAD, configuration, reflogs, hooks, the
 //! administration of linked worktrees and submodules.
 //!
-//! Kept as a tree of the raw files, and a blob of the modes that a tree cannot say. What the last
-//! look saw lies beside it in a cache: a look at an unchanged git directory is a stat of each file
-//! and reads none. The index of the worktree at hand is not in it, because a checkpoint keeps that
+//! It is stored as a tree of the raw files and a blob with the modes that a tree cannot express. A cache records
+//! the stamps that the last look found, so a look at an unchanged git directory only stats its files and reads
+//! none. The index of the worktree at hand is not in it, because a checkpoint keeps that
 //! as a tree; the indexes of other worktrees are, without their stat fields, so that a refresh by
 //! `git status` is no change.
 
@@ -43,7 +43,7 @@ use crate::{
 const FILE_MAX_BYTES: u64 = 64 << 20;
 /// Refs and worktrees nest less deep.
 const DEPTH_MAX: usize = 100;
-/// For callers that keep no index elsewhere; no file has that name.
+/// For logged_calls that keep no index elsewhere; no file has that name.
 pub(super) const NO_INDEX: &[u8] = b"\0";
 
 /// What a checkpoint keeps of a git directory.
@@ -202,7 +202,7 @@ impl<'a> AdministrationWalk<'a> {
         Ok(())
     }
 
-    /// Of a directory of objects, only what says where else objects are.
+    /// Of a directory of objects, holds only its permissions and `info/alternates`, which names further ones.
     fn objects(&mut self, path: &[u8]) -> Result<()> {
         let dir = self.common_dir.join(OsStr::from_bytes(path));
         if let Ok(stamp) = stat_path(&dir) {
@@ -241,7 +241,7 @@ impl<'a> AdministrationWalk<'a> {
                 Ok(())
             }
             Some(Kind::File | Kind::Link) => self.hold(dir, name, path, Some(stamp)),
-            // A daemon's socket is its own.
+            // Sockets, pipes and devices belong to a running program, not to the repository.
             Some(Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice) | None => Ok(()),
         }
     }
@@ -304,7 +304,7 @@ impl<'a> AdministrationWalk<'a> {
         Ok((index.map_or(bytes.into(), Cow::from), stamp))
     }
 
-    /// Names what is not held. As long as it is there every look is a whole one, and names it again.
+    /// Reports what cannot be held. As long as it exists, the cache is never valid, so every look reports it.
     fn leave_out(&mut self, path: &[u8], reason: SkipReason, stamp: Stamp) {
         self.rows.insert(path.to_vec(), StampedBlob { stamp, racy: true, blob: None });
         let is_dir = stamp.kind() == Some(Kind::Directory);
@@ -314,8 +314,8 @@ impl<'a> AdministrationWalk<'a> {
     }
 }
 
-/// What git makes and drops as it goes: locks, and what tells of processes. No ref has a name like a
-/// lock's; the others are names like any for a ref.
+/// Whether a file exists only while a git process runs: a lock, or a process id. A ref cannot be called like a
+/// lock; it can be called like the others, so those count as refs below `refs`.
 fn is_left_to_git(path: &[u8], name: &[u8]) -> bool {
     let is_of_process = name == b"gc.pid" || name.starts_with(b"fsmonitor--daemon");
     name.ends_with(b".lock") || is_of_process && !super::is_below_refs(path)

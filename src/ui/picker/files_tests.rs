@@ -234,7 +234,7 @@ impl Answers {
         model.learn(match self.wishes.remove(0) {
             DetailRequest::Look(turn) => News::Begins(turn),
             DetailRequest::Plan(turn) => News::Planned(turn, PickerPlan::default()),
-            DetailRequest::Talk(turn) => News::Talked(turn, Err("gone".to_owned())),
+            DetailRequest::ConversationFork(turn) => News::Talked(turn, Err("gone".to_owned())),
             DetailRequest::Revert(turn) => News::Reverts(turn, Ok(PickerPlan::default())),
             DetailRequest::Steps(turn) => {
                 let step = |n| PickerTurn { step: Some(n), ..PickerTurn::default() };

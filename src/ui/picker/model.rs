@@ -84,7 +84,7 @@ pub enum DetailRequest {
     /// The plan for restoring this turn, before anything else.
     Plan(usize),
     /// What becomes of the conversation of this turn.
-    Talk(usize),
+    ConversationFork(usize),
     /// The plan for taking back this turn alone.
     Revert(usize),
     /// A plan to choose from, which gets this number.
@@ -437,7 +437,7 @@ impl Model {
         let is_talk = choice.has_conversation() && known.is_none_or(|it| it.talk.is_none());
         let is_revert = choice == Choice::Revert && known.is_none_or(|it| it.revert.is_none());
         match (is_talk, is_revert) {
-            (true, _) => PickerEffect::Wish(DetailRequest::Talk(chosen)),
+            (true, _) => PickerEffect::Wish(DetailRequest::ConversationFork(chosen)),
             (_, true) => PickerEffect::Wish(DetailRequest::Revert(chosen)),
             (false, false) => PickerEffect::Nothing,
         }

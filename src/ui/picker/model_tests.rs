@@ -126,7 +126,7 @@ fn the_choices_are_those_that_can_be_had() {
     let mut model = model();
     model.press(KeyPress::Enter);
     model.learn(News::Planned(0, planned("restore a")));
-    assert_eq!(model.press(KeyPress::Down), wish(DetailRequest::Talk(0)));
+    assert_eq!(model.press(KeyPress::Down), wish(DetailRequest::ConversationFork(0)));
     model.learn(News::Talked(0, Ok("it would be forked".to_owned())));
     assert_eq!(model.press(KeyPress::Enter), PickerEffect::Do(0, Choice::Conversation));
     assert_eq!(model.press(KeyPress::Down), PickerEffect::Nothing);
