@@ -352,10 +352,10 @@ impl SkipReason {
     /// A fragment for people.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Ignored => "ignored, and more than is held unasked",
+            Self::Ignored => "ignored, and over the limits",
             Self::MadeAgain => "can be made again",
             Self::Excluded => "excluded by your settings",
-            Self::TooLarge => "too large to be held unasked",
+            Self::TooLarge => "too large to hold unless a call names it",
             Self::Unreadable => "cannot be read",
             Self::OtherFileSystem => "on another file system",
             Self::TooMany => "over max_files",
@@ -364,7 +364,7 @@ impl SkipReason {
             Self::TooDeep => "nested too deep",
             Self::UnknownKind => "an unknown type of file",
             Self::GitPrivate => "git's own",
-            Self::Output => "the output of a build, and more than is held unasked",
+            Self::Output => "the output of a build, and over the limits",
         }
     }
 
