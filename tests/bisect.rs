@@ -112,7 +112,7 @@ fn what_no_turn_broke_is_said_of_none() {
     let (code, told, said) =
         bisect(&world, &["--good", "1", "--", "sh", "-c", "! grep -q worse b"]);
     assert_eq!(code, 0, "{told}{said}");
-    assert!(told.starts_with("broken by no turn, but by what else was done "), "{told}");
+    assert!(told.starts_with("no turn broke it: something else did, "), "{told}");
 }
 
 /// What a turn left is held when it has ended.
@@ -130,7 +130,7 @@ fn what_the_user_broke_between_two_turns_is_no_turns() {
         let (code, told, said) = bisect(&world, &["--good", "2", "--", "grep", "-q", "good", "b"]);
         assert_eq!(code, 0, "{told}{said}");
         assert!(said.contains("(between turns): good\n"), "{said}");
-        assert!(told.starts_with("broken by no turn, but by what else was done "), "{told}");
+        assert!(told.starts_with("no turn broke it: something else did, "), "{told}");
         assert!(told.lines().next().unwrap().ends_with(" until turn 1 began"), "{told}");
     }
 }

@@ -341,7 +341,7 @@ fn status_tells_of_the_last_prune_and_not_of_itself() {
     ours(&mut world, &["prune", "--keep", "1"], 0);
     let told = ours(&mut world, &["status"], 0).stdout;
     assert!(told.contains("last prune just now: 3 checkpoints dropped"), "{told}");
-    assert!(told.contains("too much to hold unasked: large"), "{told}");
+    assert!(told.contains("over the limits, so not held unless a call names it: large"), "{told}");
     assert!(!told.contains("beforehand status"), "{told}");
 }
 
@@ -549,7 +549,7 @@ fn a_list_tells_turns_from_what_people_asked_for() {
     writes(&mut world, "one", "a", "the agent's");
     ours(&mut world, &["create", "-m", "mine"], 0);
     let told = ours(&mut world, &["list"], 0).stderr;
-    assert!(told.contains("1 turn, 1 asked for"), "{told}");
+    assert!(told.contains("1 turn, 1 by hand"), "{told}");
 }
 
 /// A person's checkpoint between turns or before all of them is no beginning of a turn.

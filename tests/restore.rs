@@ -685,7 +685,7 @@ fn what_is_not_held_keeps_its_directory_from_becoming_a_file_again() {
         let shown = world.run(&[&args[..4], &["--dry-run"]].concat()).stdout;
         let done = world.run(&args);
         assert!(shown.contains("something in it, or in its place, is kept"), "{shown}");
-        let why = "not restored: d/big: its present content is too large to be held unasked\n";
+        let why = "not restored: d/big: its present content is too large to hold unless a call names it\n";
         assert_eq!(done.stderr, format!("warning: {why}"));
         assert_eq!(world.read("d/big").len(), 3_000_000);
     }

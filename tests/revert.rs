@@ -366,7 +366,7 @@ fn what_cannot_be_taken_back_is_refused_or_named() {
             ("9", "no checkpoint `9`"),
             ("1.1", "`1.1` is a step of a turn"),
             ("1.2", "`1.2` is a step of a turn"),
-            ("2", "was asked for: no turn began with it"),
+            ("2", "was taken by hand: it does not begin a turn"),
             ("ffff", "no checkpoint `ffff`"),
         ] {
             let done = ours(&mut world, &["revert", given, "--yes"], 1);

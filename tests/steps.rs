@@ -278,8 +278,11 @@ fn what_is_no_step_is_refused_and_changes_nothing() {
         for (args, said) in [
             (&["restore", "2.9", "--yes"][..], "error: turn 2 has no step 9: it has 5\n"),
             (&["restore", "9.2", "--yes"], "error: no checkpoint `9.2`\n"),
-            (&["restore", "1.2", "--yes"], "error: 1 is no turn: a user asked for it"),
-            (&["list", "--steps", "1"], "error: 1 is no turn: a user asked for it"),
+            (
+                &["restore", "1.2", "--yes"],
+                "error: 1 is a checkpoint taken by hand; it has no steps",
+            ),
+            (&["list", "--steps", "1"], "error: 1 is a checkpoint taken by hand; it has no steps"),
             (&["fork", "2.2", "--yes"], "error: step 2.2 has no checkpoint of its own\n"),
             (
                 &["restore", "2.2", "--yes", "--head"],

@@ -355,7 +355,7 @@ impl BisectSearch<'_> {
             ([], _) => {
                 let since = self.name(found.good);
                 format!(
-                    "broken by no turn, but by what else was done after the state {since} and {until}\n"
+                    "no turn broke it: something else did, after the state {since} and {until}\n"
                 )
             }
             ([one], false) => format!("broken by {one}\n"),

@@ -442,7 +442,7 @@ fn heading(project: &Project, listed: &ListView) -> String {
     let turns = ui::count(listed.turns as u64, "turn");
     let asked = match listed.asked {
         0 => String::new(),
-        asked => format!(", {} asked for", ui::number(asked as u64)),
+        asked => format!(", {} by hand", ui::number(asked as u64)),
     };
     format!("{} — {turns}{asked}\n\n", title(project))
 }

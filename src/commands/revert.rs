@@ -134,7 +134,7 @@ fn find(
         ));
     }
     if first.cause.reason != Reason::Call || first.cause.by.is_none() {
-        return no_turn("was asked for: no turn began with it");
+        return no_turn("was taken by hand: it does not begin a turn");
     }
     if first.partial {
         return Err(Error::other(

@@ -84,7 +84,7 @@ impl<'a> CheckpointLabel<'a> {
             (None, Reason::Asked) => {
                 return self
                     .summary
-                    .map_or_else(|| "asked for".to_owned(), |why| format!("\"{why}\""));
+                    .map_or_else(|| "taken by hand".to_owned(), |why| format!("\"{why}\""));
             }
             (None, Reason::Net) => "between turns".to_owned(),
         };

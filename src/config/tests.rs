@@ -83,7 +83,7 @@ impl Drop for ConfigFixture {
 }
 
 /// Another value than the default for each key, as in a file and as in the environment.
-const OTHERS: [(&str, &str, &str); 31] = [
+const OTHERS: [(&str, &str, &str); 30] = [
     ("enabled", "false", "off"),
     ("triggers.before_write", "false", "false"),
     ("triggers.before_edit", "false", "no"),

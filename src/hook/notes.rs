@@ -220,7 +220,7 @@ fn not_held(checkpoint: &Checkpoint, reason: SkipReason, words: &str) -> Option<
     Some(format!("{words}, and so is not held: {first}{others}"))
 }
 
-/// What is ignored or large, and more than is held unasked. Without sizes, which change all the
+/// What is ignored or large, and over the limits. Without sizes, which change all the
 /// while: it is said once in a session.
 fn over_budget(checkpoint: &Checkpoint) -> Option<String> {
     const NAMED_MAX: usize = 3;
@@ -233,6 +233,6 @@ fn over_budget(checkpoint: &Checkpoint) -> Option<String> {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!names.is_empty()).then(|| {
         let names = names.join(", ");
-        format!("too much to hold unasked: {names}{more}; `beforehand show latest` tells how much")
+        format!("over the limits, so not held unless a call names it: {names}{more}; `beforehand show latest` tells how much")
     })
 }

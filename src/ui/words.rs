@@ -267,10 +267,10 @@ mod tests {
         assert_eq!(
             left_out(&skipped),
             [
-                "b\\n.db (ignored, and more than is held unasked)",
-                "a.db (3.0 GB, too large to be held unasked)",
-                "data/ (4 paths, 40.0 MB, ignored, and more than is held unasked)",
-                "data/big (100.0 MB, too large to be held unasked)",
+                "b\\n.db (ignored, and over the limits)",
+                "a.db (3.0 GB, too large to hold unless a call names it)",
+                "data/ (4 paths, 40.0 MB, ignored, and over the limits)",
+                "data/big (100.0 MB, too large to hold unless a call names it)",
                 "node_modules (can be made again)",
             ]
         );

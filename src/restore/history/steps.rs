@@ -116,7 +116,7 @@ impl<'a> TurnSteps<'a> {
             let turn = self.turn;
             let message = match (self.row.told_by_user(), self.steps.len()) {
                 (true, _) => {
-                    format!("{turn} is no turn: a user asked for it, and it has no steps")
+                    format!("{turn} is a checkpoint taken by hand; it has no steps")
                 }
                 (false, 1) => format!("turn {turn} has no step {number}: it has one"),
                 (false, count) => format!("turn {turn} has no step {number}: it has {count}"),
