@@ -218,6 +218,11 @@ impl Entry {
     /// A directory with the default permissions, of which nothing more is known.
     pub const DIRECTORY: Self =
         Self { kind: Kind::Directory, permissions: 0o755, content: None, device: 0 };
+
+    /// Whether it is a directory.
+    pub fn is_directory(self) -> bool {
+        self.kind == Kind::Directory
+    }
 }
 
 /// One directory as a store keeps it: its entries by name, in the order of their bytes.
@@ -325,23 +330,28 @@ impl SkipReason {
         Self::ALL.into_iter().find(|reason| *reason as u8 == number)
     }
 
+    /// Its name, and a fragment for people.
+    fn texts(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Ignored => ("ignored", "ignored, and over the limits"),
+            Self::MadeAgain => ("made-again", "can be made again"),
+            Self::Excluded => ("excluded", "excluded by your settings"),
+            Self::TooLarge => ("too-large", "too large to hold unless a call names it"),
+            Self::Unreadable => ("unreadable", "cannot be read"),
+            Self::OtherFileSystem => ("other-file-system", "on another file system"),
+            Self::TooMany => ("too-many", "over max_files"),
+            Self::OutOfTime => ("out-of-time", "the deadline was reached"),
+            Self::KeptChanging => ("kept-changing", "kept changing while it was read"),
+            Self::TooDeep => ("too-deep", "nested too deep"),
+            Self::UnknownKind => ("unknown-kind", "an unknown type of file"),
+            Self::GitPrivate => ("git-private", "git's own"),
+            Self::Output => ("output", "the output of a build, and over the limits"),
+        }
+    }
+
     /// A word for scripts and files, as in `too-large`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Ignored => "ignored",
-            Self::MadeAgain => "made-again",
-            Self::Excluded => "excluded",
-            Self::TooLarge => "too-large",
-            Self::Unreadable => "unreadable",
-            Self::OtherFileSystem => "other-file-system",
-            Self::TooMany => "too-many",
-            Self::OutOfTime => "out-of-time",
-            Self::KeptChanging => "kept-changing",
-            Self::TooDeep => "too-deep",
-            Self::UnknownKind => "unknown-kind",
-            Self::GitPrivate => "git-private",
-            Self::Output => "output",
-        }
+        self.texts().0
     }
 
     /// Finds a reason by its name.
@@ -351,21 +361,7 @@ impl SkipReason {
 
     /// A fragment for people.
     pub fn words(self) -> &'static str {
-        match self {
-            Self::Ignored => "ignored, and over the limits",
-            Self::MadeAgain => "can be made again",
-            Self::Excluded => "excluded by your settings",
-            Self::TooLarge => "too large to hold unless a call names it",
-            Self::Unreadable => "cannot be read",
-            Self::OtherFileSystem => "on another file system",
-            Self::TooMany => "over max_files",
-            Self::OutOfTime => "the deadline was reached",
-            Self::KeptChanging => "kept changing while it was read",
-            Self::TooDeep => "nested too deep",
-            Self::UnknownKind => "an unknown type of file",
-            Self::GitPrivate => "git's own",
-            Self::Output => "the output of a build, and over the limits",
-        }
+        self.texts().1
     }
 
     /// The same as what is said of a file, as in "its present content {}".
