@@ -29,16 +29,16 @@ impl FileHistory<'_> {
         let until = until.map_or(usize::MAX, place);
         let mut found = ChangedBy::default();
         for path in paths {
-            let steps = self.steps(path);
+            let steps = self.states(path);
             // Between turns a state may have come about before it was seen.
             let is_so_early = |it: &PastState| {
                 let held = last.and_then(|last| self.held(last, path));
-                it.known < until
+                it.known_until < until
                     && held.is_none_or(|held| self.source.is_same(path, &held, &it.there))
             };
             let between =
                 steps.iter().filter(|it| from < it.order && (it.order <= until || is_so_early(it)));
-            let count = between.map(|step| found.add(&step.made)).count();
+            let count = between.map(|step| found.add(&step.origin)).count();
             // What is not seen to change was changed by someone.
             found.any |= count == 0;
         }

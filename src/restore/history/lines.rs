@@ -81,7 +81,7 @@ impl FileHistory<'_> {
     ///
     /// Fails if there is no such file, or it is no text that can be read.
     pub(crate) fn blame(&self, path: &RelPath) -> Result<Vec<BlamedLine>> {
-        let steps = self.steps(path);
+        let steps = self.states(path);
         let refuse = |why: &str, hint: &str| {
             let name = ui::escape(path.as_bytes());
             Err(Error::other(format!("`{name}` {why}"), hint))
@@ -125,7 +125,7 @@ impl FileHistory<'_> {
         let mut unread: Option<LineWriter> = None;
         for step in steps {
             let Some(lines) = self.lines(&path, &step.there) else {
-                let made = match &step.made {
+                let made = match &step.origin {
                     StateOrigin::First => LineWriter::Before,
                     StateOrigin::By(writer) => writer.clone(),
                     StateOrigin::Restored => anything(),
@@ -133,7 +133,7 @@ impl FileHistory<'_> {
                 unread = Some(unread.map_or(made.clone(), |unread| unread.or(&made)));
                 continue;
             };
-            let text = match &step.made {
+            let text = match &step.origin {
                 StateOrigin::First => fresh(lines, &path, &LineWriter::Before, (0, step.order)),
                 StateOrigin::By(writer) => {
                     let is_new = !was_there && unread.is_none();
@@ -218,7 +218,7 @@ pub(super) fn anything() -> LineWriter {
 
 /// Between which places of the log a state came to be.
 fn step_seen(step: &PastState) -> (usize, usize) {
-    (step.known, step.order)
+    (step.known_until, step.order)
 }
 
 /// Lines that all have one writer.

@@ -51,7 +51,7 @@ impl FileHistory<'_> {
         lines: &[Vec<u8>],
         names: &[&RelPath],
     ) -> RenamedText {
-        let StateOrigin::By(writer) = &step.made else { return RenamedText::default() };
+        let StateOrigin::By(writer) = &step.origin else { return RenamedText::default() };
         if names.len() >= NAMES_MAX {
             return RenamedText::default();
         }
@@ -95,7 +95,7 @@ impl FileHistory<'_> {
         (before, lines): (&[Vec<u8>], &[Vec<u8>]),
         names: &[&RelPath],
     ) -> Option<WrittenText> {
-        let StateOrigin::By(writer) = &step.made else { return None };
+        let StateOrigin::By(writer) = &step.origin else { return None };
         let mut logged_calls = self.log.logged_calls.iter();
         // An edit has one file.
         let is_command = logged_calls.any(|it| it.paths.is_none() && is_during(it, step.order));
@@ -137,7 +137,7 @@ impl FileHistory<'_> {
         });
         let names_since = [names, &[path]].concat();
         let text = |old: &RelPath| {
-            let mut steps = self.steps(old);
+            let mut steps = self.states(old);
             let end = steps.iter().position(|it| {
                 it.there.is_none() && self.log.restore_at(it.order) == Some(restore)
             })?;
@@ -156,7 +156,7 @@ impl FileHistory<'_> {
         names: &[&RelPath],
     ) -> Option<BTreeMap<Vec<u8>, LineWriter>> {
         let mut taken: BTreeMap<Vec<u8>, LineWriter> = BTreeMap::new();
-        let StateOrigin::By(writer) = &step.made else { return Some(taken) };
+        let StateOrigin::By(writer) = &step.origin else { return Some(taken) };
         if names.len() >= NAMES_MAX {
             return None;
         }
@@ -200,7 +200,7 @@ impl FileHistory<'_> {
             let Some(there) = there.filter(|there| there.kind == Kind::File) else { continue };
             let Some(before) = self.source.read(&old, there) else { continue };
             let is_known = matches!(writer, LineWriter::Turn(_) | LineWriter::User);
-            let is_certain = is_known && end.made == made.made;
+            let is_certain = is_known && end.origin == made.origin;
             let still = end.there.as_ref().filter(|there| there.kind == Kind::File);
             let still = still.and_then(|there| self.source.read(&old, there)).unwrap_or_default();
             let still = still.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
@@ -224,13 +224,13 @@ impl FileHistory<'_> {
         made: &PastState,
         leaving: Leaving,
     ) -> Option<(Vec<PastState>, PastState)> {
-        let mut steps = self.steps(path);
-        let is_turns = matches!(made.made, StateOrigin::By(LineWriter::Turn(_)));
+        let mut steps = self.states(path);
+        let is_turns = matches!(made.origin, StateOrigin::By(LineWriter::Turn(_)));
         let is_end = |step: &PastState| {
-            let is_then = is_turns && step.made == made.made
-                || step.known <= made.order && made.known <= step.order;
+            let is_then = is_turns && step.origin == made.origin
+                || step.known_until <= made.order && made.known_until <= step.order;
             let is_left = step.there.is_none() || leaving == Leaving::Changed;
-            is_left && is_then && made.made.may_be_one_with(&step.made)
+            is_left && is_then && made.origin.may_be_one_with(&step.origin)
         };
         let ends = steps.iter().enumerate().filter(|(_, step)| is_end(step));
         let ends: Vec<usize> = ends.map(|(at, _)| at).collect();
@@ -250,12 +250,12 @@ impl FileHistory<'_> {
         match writer {
             LineWriter::Turn(turn) => self.left_by(*turn, leaving),
             LineWriter::User => {
-                self.left_between((step.known, step.order), leaving).unwrap_or_default()
+                self.left_between((step.known_until, step.order), leaving).unwrap_or_default()
             }
             LineWriter::Unknown(candidates) => {
                 let by_turns =
                     candidates.turns.iter().flat_map(|turn| self.left_by(*turn, leaving));
-                let between = self.left_between((step.known, step.order), leaving);
+                let between = self.left_between((step.known_until, step.order), leaving);
                 let all: BTreeSet<RelPath> = by_turns.chain(between.unwrap_or_default()).collect();
                 all.into_iter().collect()
             }

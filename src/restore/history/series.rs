@@ -204,7 +204,7 @@ impl FileHistory<'_> {
         files: &mut dyn SeriesFiles,
         gathered: &mut Gathered,
     ) -> Result<()> {
-        let steps = self.steps(path);
+        let steps = self.states(path);
         let is_of_turns =
             |steps: &[PastState]| steps.iter().any(|it| span.has(it) && is_of(it, span.turns));
         if !steps.iter().any(|step| span.has(step)) || !files.has(path) {
@@ -367,7 +367,7 @@ impl FileHistory<'_> {
         // Of each step, the one that it went back to, or itself.
         let mut same_as: Vec<usize> = Vec::new();
         for (at, step) in steps.iter().enumerate() {
-            let target = (step.made == StateOrigin::Restored)
+            let target = (step.origin == StateOrigin::Restored)
                 .then(|| self.restored_to(path, &steps[..=at], &same_as, &standing, &taken_back))
                 .flatten();
             same_as.push(target.unwrap_or(at));
@@ -399,7 +399,7 @@ impl FileHistory<'_> {
         let is_its = |one: &&Checkpoint| {
             let place = self.log.position_of(one).order;
             one.cause.reason == Reason::BeforeRestore
-                && (restored.known..=restored.order).contains(&place)
+                && (restored.known_until..=restored.order).contains(&place)
         };
         let held = self.checkpoints.iter().rfind(is_its);
         let target = held.and_then(|held| self.checkpoint(held.cause.of?));
@@ -413,7 +413,7 @@ impl FileHistory<'_> {
     }
 
     fn course_of(&self, path: &RelPath, span: &SeriesSpan<'_>) -> Option<MixedCourse> {
-        let steps = self.steps(path);
+        let steps = self.states(path);
         self.course(path, (&steps, &self.standing(path, &steps)), span)
     }
 
@@ -493,7 +493,7 @@ impl FileHistory<'_> {
 
 /// Whether one of some turns led to a state, or may have.
 fn is_of(step: &PastState, turns: &[usize]) -> bool {
-    match &step.made {
+    match &step.origin {
         StateOrigin::By(LineWriter::Turn(turn)) => turns.contains(turn),
         StateOrigin::By(LineWriter::Unknown(candidates)) => {
             candidates.any || candidates.turns.iter().any(|turn| turns.contains(turn))
@@ -508,13 +508,14 @@ impl SeriesSpan<'_> {
     /// Whether a state came about in the span. One that was seen only later may have, if it may be of a turn.
     fn has(&self, step: &PastState) -> bool {
         let is_in = (self.start..=self.end).contains(&step.order);
-        let may_be_in = step.order > self.end && step.known < self.end && is_of(step, self.turns);
-        step.made != StateOrigin::First && (is_in || may_be_in)
+        let may_be_in =
+            step.order > self.end && step.known_until < self.end && is_of(step, self.turns);
+        step.origin != StateOrigin::First && (is_in || may_be_in)
     }
 
     /// Who led to a state: a turn of the series, if it alone did.
     fn owner(&self, step: &PastState) -> PartOwner {
-        if let StateOrigin::By(LineWriter::Turn(turn)) = &step.made
+        if let StateOrigin::By(LineWriter::Turn(turn)) = &step.origin
             && let Some(at) = self.turns.iter().position(|it| it == turn)
         {
             return PartOwner::Turn(at);

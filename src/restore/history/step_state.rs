@@ -292,7 +292,7 @@ impl StepState {
     fn put_outside(&mut self, history: &FileHistory<'_>, step: &TurnStep, began: usize) {
         let step_began = history.calls[step.call].began;
         for path in history.seen_between(began..=step_began) {
-            let there = history.before(path, &history.steps(path), step.call);
+            let there = history.before(path, &history.states(path), step.call);
             let entry = there.and_then(|there| history.entry(path, &there, &mut self.contents));
             let all = &mut self.then.tree.outside;
             match entry {

@@ -73,7 +73,7 @@ impl StepChanges {
     /// Adds what the same calls changed outside the project.
     fn and_outside(mut self, outside: Option<&FileHistory<'_>>, calls: &[(usize, usize)]) -> Self {
         if let Some(outside) = outside {
-            let found = outside.changes_by(calls, |path| Rc::new(outside.steps(path)));
+            let found = outside.changes_by(calls, |path| Rc::new(outside.states(path)));
             self.contents.extend(found.contents);
             (self.outside, self.unknown_outside) = (found.changes, found.unknown);
         }
@@ -142,7 +142,7 @@ impl<'a> TurnSteps<'a> {
         if let Some(known) = self.states.borrow().get(path) {
             return Rc::clone(known);
         }
-        let states = Rc::new(self.history.steps(path));
+        let states = Rc::new(self.history.states(path));
         self.states.borrow_mut().insert(path.clone(), Rc::clone(&states));
         states
     }
@@ -264,7 +264,7 @@ impl FileHistory<'_> {
         let calls: Vec<_> = self.calls_of(turn).into_iter().map(known).collect::<Option<_>>()?;
         let is_known = !calls.is_empty() && !self.log.is_lost;
         is_known.then(|| {
-            let changes = self.changes_by(&calls, |path| Rc::new(self.steps(path)));
+            let changes = self.changes_by(&calls, |path| Rc::new(self.states(path)));
             changes.and_outside(self.outside(), &calls)
         })
     }
@@ -408,7 +408,7 @@ impl FileHistory<'_> {
         let next = states.iter().position(|state| state.order > ran.began);
         let next = next.unwrap_or(states.len());
         let last = next.checked_sub(1).and_then(|last| states.get(last)).ok_or(StepGap::When)?;
-        if states.get(next).is_none_or(|next| next.known >= looked) {
+        if states.get(next).is_none_or(|next| next.known_until >= looked) {
             return Ok(last.there.clone());
         }
         // What is large is not compared before the next call.

@@ -10,14 +10,14 @@ use super::{
 };
 use crate::model::{Checkpoint, Reason, RelPath};
 
-/// A state of a path, and how it came about.
+/// A state of a path, and how it came about: after [`Self::known_until`], and no later than [`Self::order`].
 #[derive(Clone, Debug)]
 pub(super) struct PastState {
     pub(super) there: Version,
-    pub(super) made: StateOrigin,
+    pub(super) origin: StateOrigin,
     /// The place in the log up to which the previous state is known to have lasted.
-    pub(super) known: usize,
-    /// Its place in the log.
+    pub(super) known_until: usize,
+    /// The place in the log at which it was first seen.
     pub(super) order: usize,
 }
 
@@ -46,37 +46,37 @@ impl StateOrigin {
 
 impl FileHistory<'_> {
     /// The states of a path since the oldest checkpoint that tells, oldest first.
-    pub(super) fn steps(&self, path: &RelPath) -> Vec<PastState> {
-        let mut steps: Vec<PastState> = Vec::new();
-        let (mut known, all) = (0, self.seen(path));
+    pub(super) fn states(&self, path: &RelPath) -> Vec<PastState> {
+        let mut states: Vec<PastState> = Vec::new();
+        let mut known_until = 0;
+        let all = self.seen(path);
         for (at, seen) in all.iter().enumerate() {
-            if self.is_belated(path, &steps, (seen, all.get(at + 1))) {
+            if self.is_belated(path, &states, (seen, all.get(at + 1))) {
                 continue;
             }
             let SeenState { order, there, how } = seen.clone();
-            let Some(last) = steps.last_mut() else {
-                steps.push(PastState { there, made: StateOrigin::First, known: order, order });
-                known = self.known_from(order, how);
-                continue;
-            };
-            let is_same = self.source.is_same(path, &last.there, &there);
-            if how == SeenWhen::NotBefore {
+            let last = states.last_mut();
+            let is_same =
+                last.as_ref().is_some_and(|last| self.source.is_same(path, &last.there, &there));
+            if how == SeenWhen::NotBefore && !is_same && last.is_some() {
                 // Another state came about later than that; the next look tells when.
-                if is_same {
-                    prefer(&mut last.there, there);
-                    known = known.max(order);
-                }
                 continue;
             }
-            if is_same {
-                prefer(&mut last.there, there);
-            } else {
-                let made = self.made(path, (known, order), how, &there);
-                steps.push(PastState { there, made, known, order });
+            match last {
+                Some(last) if is_same => prefer(&mut last.there, there),
+                Some(_) => {
+                    let origin = self.origin(path, known_until, seen);
+                    states.push(PastState { there, origin, known_until, order });
+                }
+                None => {
+                    let origin = StateOrigin::First;
+                    states.push(PastState { there, origin, known_until: order, order });
+                }
             }
-            known = self.known_from(order, how);
+            let known = self.known_from(order, how);
+            known_until = if how == SeenWhen::NotBefore { known_until.max(known) } else { known };
         }
-        steps
+        states
     }
 
     /// Whether a sighting is out of date: it shows the state before a call, but another call had changed the
@@ -84,10 +84,10 @@ impl FileHistory<'_> {
     fn is_belated(
         &self,
         path: &RelPath,
-        steps: &[PastState],
+        states: &[PastState],
         (seen, next): (&SeenState, Option<&SeenState>),
     ) -> bool {
-        let ([.., before, last], Some(next)) = (steps, next) else { return false };
+        let ([.., before, last], Some(next)) = (states, next) else { return false };
         let began = |place| self.log.time_at(place);
         seen.how == SeenWhen::Before
             && began(seen.order) <= began(last.order)
@@ -110,56 +110,50 @@ impl FileHistory<'_> {
         }
     }
 
-    /// How a state came about that was seen at `order`, while another one was known until `known`.
-    fn made(
-        &self,
-        path: &RelPath,
-        (known, order): (usize, usize),
-        how: SeenWhen,
-        there: &Version,
-    ) -> StateOrigin {
+    /// How the state came about that was `seen`, while the previous one is known to have lasted up to `known_until`.
+    fn origin(&self, path: &RelPath, known_until: usize, seen: &SeenState) -> StateOrigin {
         if self.log.is_lost {
             return StateOrigin::By(anything());
         }
-        let running = self
-            .calls
-            .iter()
-            .filter(|ran| self.reaches(ran, path) && ran.began < order && ran.over > known);
         let mut candidates = WriterCandidates { user: true, ..WriterCandidates::default() };
-        candidates.turns.extend(running.map(|ran| ran.turn));
-        match how {
-            SeenWhen::After(Some(caller)) => {
-                // Whether it is known what was there right before the call.
-                let caller = &self.log.logged_calls[caller];
-                candidates.user = known < caller.first_before || caller.may_be_anothers(path);
+        candidates.turns.extend(self.running(path, known_until..seen.order));
+        match seen.how {
+            SeenWhen::After(Some(call)) => {
+                let call = &self.log.logged_calls[call];
+                // Only if it is known what was there right before the call, the user did not write it.
+                candidates.user = known_until < call.first_before || call.may_be_anothers(path);
             }
             SeenWhen::After(None) => candidates.any = true,
-            SeenWhen::Back => {
-                if candidates.turns.is_empty() {
-                    return StateOrigin::Restored;
-                }
-                candidates.any = true;
-            }
+            SeenWhen::Back if candidates.turns.is_empty() => return StateOrigin::Restored,
+            SeenWhen::Back => candidates.any = true,
             SeenWhen::Before | SeenWhen::BeforeRestore | SeenWhen::NotBefore => {
-                // A state that a restore found is not one that it put there.
-                let until =
-                    if how == SeenWhen::BeforeRestore { order } else { order.saturating_add(1) };
-                if candidates.turns.is_empty() && self.was_restored(path, known..until, there) {
+                if candidates.turns.is_empty() && self.was_restored(path, known_until, seen) {
                     return StateOrigin::Restored;
                 }
             }
         }
         if candidates.user {
             // What goes on in the background is seen as little as the user.
-            let background = self.calls.iter().filter(|ran| {
-                let is_then =
-                    ran.over < order && ran.background_until.is_some_and(|over| over > known);
-                is_then && self.reaches(ran, path)
-            });
-            candidates.turns.extend(background.map(|ran| ran.turn));
+            candidates.turns.extend(self.in_background(path, known_until..seen.order));
         }
         candidates.any |= candidates.user && !self.sees_all();
         StateOrigin::By(candidates.writer())
+    }
+
+    /// The turns of the calls that ran in a part of the log and can have changed what is at a path.
+    fn running(&self, path: &RelPath, part: Range<usize>) -> impl Iterator<Item = usize> {
+        let is_then = move |ran: &&PastCall| ran.began < part.end && ran.over > part.start;
+        let calls = self.calls.iter().filter(is_then);
+        calls.filter(|ran| self.reaches(ran, path)).map(|ran| ran.turn)
+    }
+
+    /// The same of calls that were over, but for what they had started in the background.
+    fn in_background(&self, path: &RelPath, part: Range<usize>) -> impl Iterator<Item = usize> {
+        let is_then = move |ran: &&PastCall| {
+            ran.over < part.end && ran.background_until.is_some_and(|over| over > part.start)
+        };
+        let calls = self.calls.iter().filter(is_then);
+        calls.filter(|ran| self.reaches(ran, path)).map(|ran| ran.turn)
     }
 
     /// Whether a call can have changed what is at a path.
@@ -167,16 +161,21 @@ impl FileHistory<'_> {
         ran.caller.is_none_or(|caller| self.log.logged_calls[caller].reaches(path))
     }
 
-    /// Whether a restore at one of these places went to exactly this state, but was stopped before it noted so.
-    fn was_restored(&self, path: &RelPath, places: Range<usize>, there: &Version) -> bool {
+    /// Whether a restore after `known_until` went to exactly this state, but was stopped before it noted so.
+    fn was_restored(&self, path: &RelPath, known_until: usize, seen: &SeenState) -> bool {
+        // A state that a restore found is not one that it put there.
+        let until = match seen.how {
+            SeenWhen::BeforeRestore => seen.order,
+            _ => seen.order.saturating_add(1),
+        };
         let is_meanwhile = |one: &&Checkpoint| {
             one.cause.reason == Reason::BeforeRestore
-                && places.contains(&self.log.position_of(one).order)
+                && (known_until..until).contains(&self.log.position_of(one).order)
         };
         self.checkpoints.iter().filter(is_meanwhile).any(|held| {
             let target = held.cause.of.and_then(|of| self.checkpoint(of));
             let then = target.and_then(|target| self.held(target, path));
-            then.is_some_and(|then| self.source.is_same(path, &then, there))
+            then.is_some_and(|then| self.source.is_same(path, &then, &seen.there))
         })
     }
 }
