@@ -1,4 +1,12 @@
 //! Finds where a file is now that was renamed by the turn to revert, or after it.
+//!
+//! | what happened | what the revert does | |
+//! |---|---|---|
+//! | the turn left a file, others changed it, then the turn renamed it | takes the turn's changes out of it, and moves it back to its first name | `follow_renames_on` |
+//! | the turn renamed a file, then others changed it | the same | `follow_own_renames` |
+//! | the turn changed a file, then others renamed it | takes the turn's changes out of it; it keeps its new name | `follow_later_renames` |
+//!
+//! Where that cannot be merged, the file stays as it is, at every name that it has or had.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,14 +26,14 @@ impl Revert<'_> {
         outcomes: &mut BTreeMap<RelPath, PathOutcome>,
     ) {
         if self.side == PathSide::Root {
-            self.follow_on(outcomes);
-            self.follow_own(outcomes);
-            self.follow_later(changes, outcomes);
+            self.follow_renames_on(outcomes);
+            self.follow_own_renames(outcomes);
+            self.follow_later_renames(changes, outcomes);
         }
     }
 
     /// The turn made or renamed a file, others changed it, and the turn renamed it on.
-    fn follow_on(&self, outcomes: &mut BTreeMap<RelPath, PathOutcome>) {
+    fn follow_renames_on(&self, outcomes: &mut BTreeMap<RelPath, PathOutcome>) {
         let is_left_behind = |outcome: &PathOutcome| match &outcome.deeds[..] {
             [_, .., last] => last.after.is_none() && outcome.now.is_none(),
             _ => false,
@@ -41,7 +49,7 @@ impl Revert<'_> {
             // Two files may have changed their names with each other.
             let names = std::iter::successors(Some(first), |path| next.get(path));
             let names: Vec<RelPath> = names.take(behind.len() + 1).cloned().collect();
-            self.follow_names(&names, outcomes);
+            self.follow_chain(&names, outcomes);
         }
     }
 
@@ -64,7 +72,8 @@ impl Revert<'_> {
     }
 
     /// Takes back what the turn did to one file that it renamed along `names`. The file has the last of them now.
-    fn follow_names(
+    /// `None` if it is not there any more: then nothing is to be done.
+    fn follow_chain(
         &self,
         names: &[RelPath],
         outcomes: &mut BTreeMap<RelPath, PathOutcome>,
@@ -96,7 +105,7 @@ impl Revert<'_> {
             deeds.push(Deed { before: before.take(), after });
             before = self.source.with_bytes(name, own.last()?.before.clone());
         }
-        // `apart` gives `None` for bytes that cannot be read, and then no merge is possible.
+        // `with_bytes` gives `None` for bytes that cannot be read, and then no merge is possible.
         let is_known = deeds.iter().all(|deed| deed.after.is_some());
         let taken = if is_known {
             self.take_back(new, &deeds, &now, self.markers)
@@ -126,7 +135,7 @@ impl Revert<'_> {
     }
 
     /// The turn renamed a file, and what is at its new name was changed since.
-    fn follow_own(&self, outcomes: &mut BTreeMap<RelPath, PathOutcome>) {
+    fn follow_own_renames(&self, outcomes: &mut BTreeMap<RelPath, PathOutcome>) {
         let deed = |outcome: &PathOutcome| match &outcome.deeds[..] {
             [only] => Some(only.clone()),
             _ => None,
@@ -166,7 +175,11 @@ impl Revert<'_> {
     }
 
     /// A file that the turn left was renamed since.
-    fn follow_later(&self, changes: &[Change], outcomes: &mut BTreeMap<RelPath, PathOutcome>) {
+    fn follow_later_renames(
+        &self,
+        changes: &[Change],
+        outcomes: &mut BTreeMap<RelPath, PathOutcome>,
+    ) {
         let lost: Vec<(RelPath, Version, VersionEntry)> = outcomes
             .iter()
             .filter_map(|(path, outcome)| match (&outcome.deeds[..], outcome.now) {
@@ -187,12 +200,13 @@ impl Revert<'_> {
         let others = changes.iter().filter(is_others);
         let others = others.map(|change| (change.path.clone(), change)).collect();
         for (old, before, after) in lost {
-            self.follow_one(LostFile { old, before, after }, &others, outcomes);
+            self.follow_later_rename(LostFile { old, before, after }, &others, outcomes);
         }
     }
 
-    /// The same for one file; the `others` are files that the turn did not touch and that have changed since.
-    fn follow_one(
+    /// The same for one file; the `others` are files that the turn did not touch and that have changed since. `None` if
+    /// it is not found among them: it counts as removed.
+    fn follow_later_rename(
         &self,
         LostFile { old, before, after }: LostFile,
         others: &BTreeMap<RelPath, &Change>,
