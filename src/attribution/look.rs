@@ -221,34 +221,16 @@ pub(super) fn changes(
     let held = record.checkpoint;
     let is_outside = !held.outside.is_empty() || !absent.is_empty();
     let then = if is_outside { Some(store.tree(since.of)?) } else { None };
-    let apart = [since.root.path(), since.state.dir()];
-    let outside = then.as_ref().map(|then| Outside {
-        then: &then.outside,
-        skipped: &held.skipped,
-        absent,
-        apart: &apart,
-    });
-    let paths = outside.map(|outside| outside.paths()).unwrap_or_default();
-    let (known, new): (BTreeSet<PathBuf>, BTreeSet<PathBuf>) = paths
-        .into_iter()
-        .partition(|path| then.as_ref().is_some_and(|then| then.outside.contains_key(path)));
-    let room = OUTSIDE_MAX_BYTES.checked_sub(known.iter().map(|path| size(path)).sum());
-    let is_too_much = room.is_none();
-    let mut paths = known;
-    paths.extend(smallest(&new, room.unwrap_or_default()));
-    let mut unread: Vec<_> =
-        new.difference(&paths).filter_map(|path| unread_outside(path)).collect();
-    let victims = if is_too_much { Vec::new() } else { paths.iter().cloned().collect() };
-    let reach = Reach {
-        root: since.root.clone(),
-        scope: ScanScope::Whole,
-        victims,
-        checkout: Checkout::default(),
+    let OutsidePaths { read, mut unread, is_too_much } = match &then {
+        Some(then) => {
+            let apart = [since.root.path(), since.state.dir()];
+            let (then, skipped) = (&then.outside, &*held.skipped);
+            OutsidePaths::of(Outside { then, skipped, absent, apart: &apart })
+        }
+        None => OutsidePaths::default(),
     };
-    let named = VictimDepth::Alone;
-    let look =
-        ScanOptions { reach: &reach, settings: since.settings, named, deadline: Some(deadline) };
-    let mut scan = look.at(since.process, since.state, store)?;
+    let victims = if is_too_much { Vec::new() } else { read.iter().cloned().collect() };
+    let mut scan = scan_with(since, store, victims, deadline)?;
     if scan.partial {
         return Ok(None);
     }
@@ -256,21 +238,60 @@ pub(super) fn changes(
     // Unchanged since this checkpoint, and not since a later one that another call took.
     let latest = scan.base.as_ref().and_then(|base| base.facts().latest);
     let is_as_held = scan.is_unchanged() && latest.is_some_and(|(id, _)| id == since.of);
-    if is_as_held && outside.is_none() {
+    if is_as_held && !is_outside {
         let (changes, outside) = (Vec::new(), Some(Vec::new()));
         return Ok(Some(Differences { changes, outside, unread, repositories, unheld }));
     }
     let now = store.identify(&mut scan)?;
     unread.extend(unread_in(&scan, &held.skipped));
-    let elsewhere = match outside {
-        Some(_) if is_too_much => None,
-        Some(outside) => Some(outside_changes(&paths, outside.then, &now.outside)),
-        None => Some(Vec::new()),
+    let then = match then {
+        Some(then) => then,
+        None => store.tree(since.of)?,
     };
-    let then = then.clone().map_or_else(|| store.tree(since.of), Ok)?;
+    let outside = (!is_too_much).then(|| outside_changes(&read, &then.outside, &now.outside));
     let mut changes = store::changes(store, &then, &now, ContentSource::Disk)?;
     keep_real(since.root, &held, &scan, &mut changes);
-    Ok(Some(Differences { changes, outside: elsewhere, unread, repositories, unheld }))
+    Ok(Some(Differences { changes, outside, unread, repositories, unheld }))
+}
+
+/// Scans the root, and the `victims` outside of it.
+fn scan_with(
+    since: SinceCheckpoint<'_, '_>,
+    store: &dyn Store,
+    victims: Vec<PathBuf>,
+    deadline: Instant,
+) -> Result<Scan> {
+    let root = since.root.clone();
+    let reach = Reach { root, scope: ScanScope::Whole, victims, checkout: Checkout::default() };
+    let options = ScanOptions {
+        reach: &reach,
+        settings: since.settings,
+        named: VictimDepth::Alone,
+        deadline: Some(deadline),
+    };
+    options.at(since.process, since.state, store)
+}
+
+/// The paths outside the root that may have changed.
+#[derive(Default)]
+struct OutsidePaths {
+    /// Those that are read.
+    read: BTreeSet<PathBuf>,
+    /// New files for which there is no room, as the log has them: path and permissions.
+    unread: Vec<(String, u32)>,
+    /// Whether what the checkpoint holds there is more than is read.
+    is_too_much: bool,
+}
+
+impl OutsidePaths {
+    fn of(outside: Outside<'_>) -> Self {
+        let (mut read, new): (BTreeSet<PathBuf>, BTreeSet<PathBuf>) =
+            outside.paths().into_iter().partition(|path| outside.then.contains_key(path));
+        let room = OUTSIDE_MAX_BYTES.checked_sub(read.iter().map(|path| size(path)).sum());
+        read.extend(smallest(&new, room.unwrap_or_default()));
+        let unread = new.difference(&read).filter_map(|path| unread_outside(path)).collect();
+        Self { read, unread, is_too_much: room.is_none() }
+    }
 }
 
 /// Leaves out what only seems to have changed since the checkpoint `held`.
