@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Restore,
-    content::entry_at,
-    content::{Present, digest_now},
+    content::{Present, digest_now, entry_at},
 };
 use crate::{
-    attribution::{self, AgentHistory, CurrentState, PathSide},
+    attribution::{self, AgentHistory, CurrentState, PathSide, PathState},
     error::{Error, Result},
     ledger,
     model::{By, Checkpoint, CheckpointId, Entry, RelPath, Skipped, Tree},
@@ -212,7 +211,7 @@ impl Authors {
 }
 
 /// What a restore went to; `None` if the checkpoint was pruned meanwhile.
-pub(super) fn restored(project: &Project, of: CheckpointId) -> Result<Option<Tree>> {
+pub(super) fn target_tree(project: &Project, of: CheckpointId) -> Result<Option<Tree>> {
     match project.tree_by_id(of) {
         Err(Error::NoSuchCheckpoint { .. }) => Ok(None),
         // On any other error, what the restore made is unknown. An undo that then changed nothing would look
@@ -239,76 +238,115 @@ pub(super) fn attribute_restore(
     changes: &[Change],
     skipped: &[Skipped],
 ) -> Result<Authorship> {
-    let Restore { project, checkpoint, .. } = restore;
-    let Some(restored) = restored(project, of)? else { return Ok(Authorship::default()) };
-    let merged: BTreeMap<_, _> =
-        attribution::merged(&project.state.root(&project.root), checkpoint.id)
-            .into_iter()
-            .collect();
-    // Before a step, its calls had left something else there than the checkpoint has.
-    let back = match side {
-        PathSide::Root => BTreeMap::new(),
-        PathSide::Outside => {
-            attribution::put_back_outside(&project.state.root(&project.root), checkpoint.id)
-        }
+    let project = restore.project;
+    let Some(past) = PastRestore::of(project, of, restore.checkpoint.id, side)? else {
+        return Ok(Authorship::default());
     };
-    let looks = BTreeMap::new();
     let (mut authors, mut made, mut others) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
     for change in changes {
-        let (path, here) = (&change.path, change.after);
-        let then = entry_at(project, &restored, path, side)?;
-        let here = here.map(|here| match side {
-            PathSide::Root => {
-                with_stored_id(project.store.as_ref(), path, here, then, ContentSource::Disk)
-            }
-            PathSide::Outside => here,
-        });
-        let is_merged = || {
-            let digest = || digest_now(project, path, here?.kind);
-            merged.get(path).is_some_and(|merged| digest().is_some_and(|now| now == *merged))
-        };
-        let is_back = || match (back.get(path), here) {
-            (Some(Some(state)), now @ Some(_)) => {
-                Present { project, path, side, now, likely: None, looks: &looks }.is(state)
-            }
-            (Some(state), here) => state.is_none() && here.is_none(),
-            (None, _) => false,
-        };
-        let is_ours = is_same(then.as_ref(), here.as_ref())
-            || is_back()
-            || side == PathSide::Root && (is_merged() || is_on_the_way_to(&merged, change))
-            || side == PathSide::Outside && is_on_the_way(&restored, change);
-        let author = if is_ours { Author::Restore } else { Author::Other };
+        let path = &change.path;
+        let then = entry_at(project, &past.target, path, side)?;
+        let is_its = past.has_left(change, then);
+        authors.insert(path.clone(), if is_its { Author::Restore } else { Author::Other });
         // Where the restore changed nothing, the path does not belong to it.
-        others.extend(
-            (!is_ours && is_same(then.as_ref(), change.before.as_ref())).then(|| path.clone()),
-        );
-        authors.insert(path.clone(), author);
-        made.extend(then.map(|_| path.clone()));
+        if !is_its && is_same(then.as_ref(), change.before.as_ref()) {
+            others.insert(path.clone());
+        }
+        if then.is_some() {
+            made.insert(path.clone());
+        }
     }
     if side == PathSide::Root {
         for path in skipped.iter().filter_map(|it| RelPath::from_bytes(&it.path).ok()) {
-            if entry_at(project, &restored, &path, side)?.is_some() {
+            if entry_at(project, &past.target, &path, side)?.is_some() {
                 authors.insert(path, Author::Restore);
             }
         }
     }
-    let of_restore = Authorship::of(authors, changes, |change| made.contains(&change.path));
-    Ok(Authorship { others, ..of_restore })
+    let of_files = Authorship::of(authors, changes, |change| made.contains(&change.path));
+    Ok(Authorship { others, ..of_files })
 }
 
-/// Whether `change` is a directory that a restore created: for a merged path below it, or as a merged path itself.
-fn is_on_the_way_to(merged: &BTreeMap<RelPath, String>, change: &Change) -> bool {
-    let mut below = merged.range(change.path.clone()..);
-    change.after.is_some_and(Entry::is_directory)
-        && below.next().is_some_and(|(at, _)| at.is_within(&change.path))
+/// What is known of a restore that is taken back.
+struct PastRestore<'a> {
+    project: &'a Project,
+    side: PathSide,
+    /// What it went to.
+    target: Tree,
+    /// The digests of what it merged in the root.
+    merged: BTreeMap<RelPath, String>,
+    /// What it put back outside the root for a step, where calls before the step had left something else than the
+    /// target has.
+    put_back: BTreeMap<RelPath, Option<PathState>>,
 }
 
-/// Whether a restore had to make a directory outside for what it put back in it.
-fn is_on_the_way(restored: &Tree, change: &Change) -> bool {
-    let place = change.path.at_top();
-    let mut below = restored.outside.range(place.clone()..);
-    change.after.is_some_and(Entry::is_directory)
-        && !restored.outside.contains_key(&place)
-        && below.next().is_some_and(|(at, _)| at.starts_with(&place))
+impl<'a> PastRestore<'a> {
+    /// `held` is its before-restore checkpoint. `None` if its target was pruned meanwhile.
+    fn of(
+        project: &'a Project,
+        target: CheckpointId,
+        held: CheckpointId,
+        side: PathSide,
+    ) -> Result<Option<Self>> {
+        let Some(target) = target_tree(project, target)? else { return Ok(None) };
+        let state = project.state.root(&project.root);
+        let (merged, put_back) = match side {
+            PathSide::Root => {
+                (attribution::merged(&state, held).into_iter().collect(), BTreeMap::new())
+            }
+            PathSide::Outside => (BTreeMap::new(), attribution::put_back_outside(&state, held)),
+        };
+        Ok(Some(Self { project, side, target, merged, put_back }))
+    }
+
+    /// Whether it left what is at a path now. `then` is what its target has there.
+    fn has_left(&self, change: &Change, then: Option<Entry>) -> bool {
+        match self.side {
+            PathSide::Root => {
+                let store = self.project.store.as_ref();
+                let name =
+                    |now| with_stored_id(store, &change.path, now, then, ContentSource::Disk);
+                is_same(then.as_ref(), change.after.map(name).as_ref())
+                    || self.has_merged(change)
+                    || self.is_parent_of_merged(change)
+            }
+            PathSide::Outside => {
+                is_same(then.as_ref(), change.after.as_ref())
+                    || self.has_put_back(change)
+                    || self.is_parent_of_outside(change)
+            }
+        }
+    }
+
+    fn has_merged(&self, Change { path, after, .. }: &Change) -> bool {
+        let digest = || digest_now(self.project, path, (*after)?.kind);
+        self.merged.get(path).is_some_and(|merged| digest().is_some_and(|now| now == *merged))
+    }
+
+    fn has_put_back(&self, Change { path, after, .. }: &Change) -> bool {
+        match (self.put_back.get(path), after) {
+            (Some(Some(state)), Some(now)) => {
+                let (project, side, looks) = (self.project, self.side, &BTreeMap::new());
+                Present { project, path, side, now: Some(*now), likely: None, looks }.is(state)
+            }
+            (Some(state), now) => state.is_none() && now.is_none(),
+            (None, _) => false,
+        }
+    }
+
+    /// Whether a directory is one that it made for what it merged, or put in the place of that.
+    fn is_parent_of_merged(&self, change: &Change) -> bool {
+        let mut below = self.merged.range(change.path.clone()..);
+        change.after.is_some_and(Entry::is_directory)
+            && below.next().is_some_and(|(at, _)| at.is_within(&change.path))
+    }
+
+    /// Whether a directory outside is one that it had to make for what it put back in it.
+    fn is_parent_of_outside(&self, change: &Change) -> bool {
+        let (place, outside) = (change.path.at_top(), &self.target.outside);
+        let mut below = outside.range(place.clone()..);
+        change.after.is_some_and(Entry::is_directory)
+            && !outside.contains_key(&place)
+            && below.next().is_some_and(|(at, _)| at.starts_with(&place))
+    }
 }

@@ -172,7 +172,7 @@ impl Restore<'_> {
         let head_move = head::moves(self)?;
         let Then { tree: then, damaged } = self.checkpoint_tree()?;
         let outside = outside::paths(project, checkpoint, &then);
-        let restored = authors::restored(project, of)?;
+        let restored = authors::target_tree(project, of)?;
         let mut named = outside.clone();
         named.extend(merged_files(project, checkpoint.id));
         let seen = see(process, project, &then, restored.as_ref(), &named)?;
