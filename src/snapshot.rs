@@ -1,7 +1,8 @@
 //! Takes a checkpoint of a root: scans it, then saves. Shared by the hook and the commands.
 
+mod unheld;
+
 use std::{
-    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -11,17 +12,17 @@ use chrono::{DateTime, Utc};
 use crate::{
     cache::{Lookup, ScanTable, TableRow},
     error::Result,
-    fs::{Lock, PathResolver},
+    fs::Lock,
     model::{
-        Cause, Checkout, Reach, RelPath, Root, RootKind, Settings, SkipReason, Skipped, Spares,
-        Stamp, StoreChoice,
+        Cause, Checkout, Reach, RelPath, Root, RootKind, Settings, Skipped, Stamp, StoreChoice,
     },
     process::Process,
-    reach::{self, AtRisk},
     scan::{self, Scan, ScanRequest, UserDirs, VictimDepth},
     state::{RootState, StateDir},
     store::{self, Draft, GitStore, Saved, Store, git::checkout::replaced_by, reading},
 };
+
+pub use unheld::{Unheld, unheld, unheld_at_risk, unread};
 
 /// How long a save waits for a warm-up in the background before it proceeds on its own.
 const WARM_MAX: Duration = Duration::from_secs(1);
@@ -215,87 +216,6 @@ impl LastCheckpoint {
     }
 }
 
-/// Something that a call would destroy and no checkpoint holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unheld {
-    /// Which file or directory, absolute.
-    pub path: PathBuf,
-    /// Its size in bytes, if known.
-    pub size: u64,
-    /// Why it is not held, as a message fragment.
-    pub why: &'static str,
-    /// Whether the call names no more than where it may lie.
-    pub is_guess: bool,
-}
-
-/// What a destructive call would remove and the checkpoint does not hold: what is both in `skipped`, which the
-/// checkpoint left out, and at or below one of `at_risk`, which the call names. Leaves out what can be made again.
-pub fn unheld(
-    skipped: &[Skipped],
-    at_risk: &[AtRisk],
-    root: &Root,
-    is_ignored: impl Fn(&RelPath) -> bool,
-) -> Vec<Unheld> {
-    let is_spared = |path: &Path| {
-        let mut above = std::iter::successors(root.relative(path).ok(), RelPath::parent);
-        above.any(|path| is_ignored(&path))
-    };
-    // As scans name them.
-    let real = PathResolver::default();
-    let at_risk: Vec<AtRisk> = at_risk
-        .iter()
-        .map(|risk| AtRisk { path: real.place(&risk.path), ..risk.clone() })
-        .collect();
-    let named = at_risk.iter().filter(|risk| !risk.is_guess);
-    let mut unheld: Vec<Unheld> = named.filter_map(|risk| device(&risk.path)).collect();
-    for Skipped { path, reason, size } in skipped.iter().filter(|it| it.reason.matters()) {
-        let path = root.path().join(std::ffi::OsStr::from_bytes(path));
-        // A repository is held by itself, whatever of its files is not.
-        if *reason == SkipReason::TooMany && path.file_name() == Some(".git".as_ref()) {
-            continue;
-        }
-        let around = at_risk.iter().filter(|risk| path.starts_with(&risk.path));
-        let is_guess = |risk: &AtRisk| match &risk.spares {
-            Spares::Ignored if is_spared(&path) => None,
-            Spares::OtherNames(pattern) => {
-                reach::has_name(&risk.path, &path, pattern).map(|is_there| !is_there)
-            }
-            Spares::NotIn(archive) if Path::new(archive).is_file() && risk.path.is_dir() => {
-                let over = reach::is_unpacked_over(&path, &risk.path, Path::new(archive));
-                over.map(|is_sure| risk.is_guess || !is_sure)
-            }
-            Spares::NotIn(source) => {
-                let below = path.strip_prefix(&risk.path).ok()?;
-                let is_there = || Path::new(source).symlink_metadata().is_ok();
-                match below == Path::new("") && !path.is_dir() {
-                    true => Some(risk.is_guess),
-                    // The line itself may make it.
-                    false if !is_there() => Some(true),
-                    false => {
-                        let over = reach::has_some_of(&path, &Path::new(source).join(below));
-                        over.map(|is_sure| risk.is_guess || !is_sure)
-                    }
-                }
-            }
-            Spares::Ignored | Spares::Nothing | Spares::Directories | Spares::Uncommitted => {
-                Some(risk.is_guess)
-            }
-        };
-        let is_guess = around.filter_map(is_guess).min();
-        if let Some(is_guess) = is_guess
-            && unheld.iter().all(|known| known.path != path)
-        {
-            let why = match reason {
-                SkipReason::TooLarge => "over max_victim_size",
-                SkipReason::TooMany => "too much to hold",
-                other => other.words(),
-            };
-            unheld.push(Unheld { path, size: *size, why, is_guess });
-        }
-    }
-    unheld
-}
-
 /// What git can replace of what a checkpoint leaves out, absolute.
 pub fn replaced(skipped: &[Skipped], reach: &Reach) -> Vec<PathBuf> {
     let Reach { root, checkout: Checkout { areas, line }, .. } = reach;
@@ -313,38 +233,6 @@ pub fn replaced(skipped: &[Skipped], reach: &Reach) -> Vec<PathBuf> {
     let replaced =
         if left_out.is_empty() { Vec::new() } else { replaced_by(root, line, &left_out) };
     replaced.iter().map(|path| root.join(path)).filter(in_areas).collect()
-}
-
-/// What a partial checkpoint lacks because the deadline was reached.
-pub fn unread(skipped: &[Skipped], root: &Root) -> Vec<Unheld> {
-    let late = skipped.iter().filter(|it| it.reason == SkipReason::OutOfTime);
-    late.map(|Skipped { path, reason, size }| {
-        let path = root.path().join(std::ffi::OsStr::from_bytes(path));
-        Unheld { path, size: *size, why: reason.words(), is_guess: false }
-    })
-    .collect()
-}
-
-/// What of `at_risk` is there and would be lost if nothing at all could be saved.
-pub fn unheld_at_risk(at_risk: &[AtRisk]) -> Vec<Unheld> {
-    let named = at_risk.iter().filter(|risk| !risk.is_guess).map(|risk| &risk.path);
-    let there = named.filter(|risk| !scan::is_made_again(risk));
-    there
-        .filter_map(|risk| {
-            let data = risk.symlink_metadata().ok()?;
-            let size = if data.is_file() { data.len() } else { 0 };
-            let (path, why) = (risk.clone(), "nothing could be saved");
-            Some(Unheld { path, size, why, is_guess: false })
-        })
-        .collect()
-}
-
-/// A disk: its device node is held, its content never is.
-fn device(risk: &Path) -> Option<Unheld> {
-    use std::os::unix::fs::FileTypeExt;
-    let is_disk = risk.symlink_metadata().is_ok_and(|data| data.file_type().is_block_device());
-    let (path, why) = (risk.to_owned(), "a whole disk");
-    is_disk.then_some(Unheld { path, size: 0, why, is_guess: false })
 }
 
 /// Where the checkpoints of a root are kept and, if not in a private repository, why.
