@@ -45,7 +45,7 @@ const OUTSIDE_MAX_BYTES: u64 = 20 << 20;
 /// over 100,000 files with room. More would be felt after a command.
 pub(super) const DEADLINE_DIVISOR: u32 = 8;
 
-/// Notes what an edit left at the files it named. Returns what of it is held.
+/// Notes what an edit left at the files it named. Returns its files: held, or too large to be held between calls.
 ///
 /// # Errors
 ///
@@ -83,8 +83,9 @@ pub(super) fn after_edit(
     Ok(held)
 }
 
-/// Notes what changed in a root across commands, unless `calls` is `None`, and counts it. People may
-/// have worked since commands that were not seen to end: of these nothing is noted. Notes and counts nothing at all if that would take too long, and then its author stays unknown.
+/// Counts what commands changed in a root, and logs it as left by `calls`, if there are any: people may have worked
+/// since commands that were not seen to end. If the root cannot be scanned in time, does neither. If too much
+/// changed, only counts. What is not logged has no known author.
 ///
 /// # Errors
 ///

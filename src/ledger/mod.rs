@@ -345,7 +345,7 @@ const WRITTEN_MAX: usize = 500;
 /// A file beyond it is not hashed to prove that it is the agent's own.
 const DIGEST_MAX_BYTES: u64 = 4 << 20;
 
-/// A file that a call left, and that is held for the steps of its turn.
+/// A file that a call left. It is held for the steps of its turn, unless it is too large.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnWrite {
     /// Of the file that was read.

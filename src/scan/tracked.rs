@@ -11,7 +11,6 @@ use crate::{git_index::GitIndex, model::ContentId};
 const PATHS_MAX_BYTES: u32 = 512 << 20;
 
 /// The paths in the index of one repository, in its order; empty by default.
-///
 #[derive(Default)]
 pub(super) struct Tracked {
     /// One after the other.

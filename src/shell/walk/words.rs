@@ -219,7 +219,8 @@ impl ShellWalk<'_> {
         guess
     }
 
-    /// A part of a word of which only a guess is known, or not even that.
+    /// A part of a word of which only a guess is known, or not even that. A guess counts as exact: the line is judged
+    /// once more without any, which is what proves that it does no harm.
     fn guessed(
         guess: Option<String>,
         shown: &'static str,
