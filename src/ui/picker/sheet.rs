@@ -26,7 +26,7 @@ impl Sheet {
         sheet
     }
 
-    /// Adds the difference of one file, as `ui::Change` shows it without colour.
+    /// Adds the difference of one file, as `FileDiff` prints it without colour.
     pub(super) fn add_diff(&mut self, text: &str) {
         // A line that begins with `---` is a heading only above the first hunk; below it, it can be
         // a deleted line `-- …`.
