@@ -207,18 +207,13 @@ fn absent(effect: &Effect, root: &Root, cwd: &Path) -> Vec<PathBuf> {
         is_outside.then(|| physical(&path, root)).flatten()
     };
     let mut absent: Vec<PathBuf> = named.into_iter().filter_map(missing).take(ABSENT_MAX).collect();
-    absent.extend(missing_above(&absent));
+    absent.extend(above_while(&absent, |dir| stat_path(dir).is_err()));
     absent.retain(|path| root.relative(path).is_err());
     absent
 }
 
 fn texts(root: &Root, paths: &[PathBuf]) -> Vec<String> {
     paths.iter().filter_map(|path| PathSide::text_of(root, path)).collect()
-}
-
-/// The directories on the way to some paths where nothing is.
-fn missing_above(paths: &[PathBuf]) -> Vec<PathBuf> {
-    above_while(paths, |dir| stat_path(dir).is_err())
 }
 
 /// The directories on the way to some paths that a write has to make: nothing is there, or something
@@ -231,6 +226,7 @@ fn made_above(paths: &[PathBuf]) -> Vec<PathBuf> {
     })
 }
 
+/// The directories on the way to some paths, up to one that is there.
 fn above_while(paths: &[PathBuf], is_missing: impl Fn(&PathBuf) -> bool) -> Vec<PathBuf> {
     let above =
         |path: &'_ PathBuf| path.ancestors().skip(1).map(Path::to_owned).collect::<Vec<_>>();

@@ -7,7 +7,7 @@ use crate::{
     error::Result,
     fs::stat_path,
     ledger,
-    model::{CheckpointId, ContentId, Directory, Entry, Kind, Notice, RelPath, Root, Tree},
+    model::{CheckpointId, ContentId, Directory, Entry, Notice, RelPath, Root, Tree},
     plan::{self, Change},
     store::{
         GitStore, Held, Store,
@@ -108,7 +108,9 @@ pub(super) fn count(
     let name = |entry: Entry| (entry.kind, entry.content.map(|content| content.id), entry.device);
     // A pipe or a socket has no content: it counts only where it is new.
     let is_news = |change: &&Change| {
-        let is_new = change.before.is_none_or(|before| Some(before.kind) != kind(change.after));
+        let is_new = change
+            .before
+            .is_none_or(|before| change.after.is_none_or(|after| after.kind != before.kind));
         is_new || change.after.is_some_and(|after| after.content.is_some())
     };
     let news = changes.iter().filter(is_news);
@@ -140,10 +142,6 @@ pub(super) fn count(
     }
     blast.is_inner = blast.is_much(since.settings.notice) && is_inner(since, store, &record)?;
     Ok(blast)
-}
-
-fn kind(entry: Option<Entry>) -> Option<Kind> {
-    entry.map(|entry| entry.kind)
 }
 
 /// Whether a path lies in the worktree of a repository nested in the root.

@@ -87,6 +87,11 @@ pub struct LogLine {
 }
 
 impl LogLine {
+    /// Whether it shows that the agent of its session says when a call ends.
+    fn shows_ends(&self) -> bool {
+        matches!(self.what, LogEvent::Ended { .. } | LogEvent::Began { tells: true, .. })
+    }
+
     /// Something that a restore did just now. It has no session.
     pub fn of_restore(what: LogEvent) -> Self {
         Self { at: now_ns(), by: String::new(), what }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
 
-use self::reader::{TurnOfSession, read, says_ends};
+use self::reader::{TurnOfSession, read};
 use super::{CurrentState, LogEvent, LogLine, PathSide, PathState, session_name};
 use crate::{
     ledger::Use,
@@ -220,7 +220,7 @@ impl TurnLog {
         };
         let is_since = |line: &LogLine| line.at >= since || is_call_of_turn(line);
         let begin = lines.iter().position(is_since).unwrap_or(lines.len());
-        let tells = lines.iter().any(|line| says_ends(line, name));
+        let tells = lines.iter().any(|line| line.by == name && line.shows_ends());
         let log = read(&lines[begin..], Some(TurnOfSession { turn, name, tells }), side);
         Self { is_lost: is_lost(&lines[begin..], since), ..log }
     }

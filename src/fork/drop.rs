@@ -149,7 +149,7 @@ fn settle(process: &Process<'_>, dir: &Path) -> Result<()> {
     let synced = Dir::open(dir).and_then(|dir| dir.sync_below());
     synced.map_err(Error::io("sync", dir))?;
     let project = Project::open(process, Some(dir))?;
-    let cache = project.state.root(&project.root).cache();
+    let cache = project.place().cache();
     remove_if_there(&cache).map(drop)
 }
 

@@ -245,6 +245,11 @@ pub fn stat_path(path: &Path) -> io::Result<Stamp> {
     Ok(stamp(&statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?))
 }
 
+/// Whether something other than a directory is at `path`. A symlink is not followed.
+pub fn is_no_directory(path: &Path) -> bool {
+    stat_path(path).is_ok_and(|stamp| stamp.kind() != Some(Kind::Directory))
+}
+
 /// How many names the file at `path` has; `None` if that cannot be told. A symlink is not followed.
 #[expect(clippy::allow_attributes, reason = "which casts are needless depends on the platform")]
 #[allow(

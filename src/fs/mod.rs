@@ -22,7 +22,7 @@ use std::{
 };
 
 pub use attributes::{Owner, hand_over, is_another_users};
-pub use dir::{Dir, Listed, link_count, names_in, stat_path};
+pub use dir::{Dir, Listed, is_no_directory, link_count, names_in, stat_path};
 pub(crate) use dir::{c_name, set_permissions, stamp_of};
 pub use dir_cursor::DirCursor;
 pub use file_buffer::FileBuffer;

@@ -93,9 +93,8 @@ fn in_the_way_of(steps: &[PlanStep], others: Vec<Change>) -> Vec<Change> {
     if others.is_empty() {
         return others;
     }
-    let comes_back = |step: &&PlanStep| matches!(step.action, Action::Restore | Action::Recreate);
-    let needed: BTreeSet<RelPath> =
-        steps.iter().filter(comes_back).flat_map(|step| step.path.above()).collect();
+    let come_back = steps.iter().filter(|step| step.comes_back());
+    let needed: BTreeSet<RelPath> = come_back.flat_map(|step| step.path.above()).collect();
     let stands_there = |change: &Change| {
         needed.contains(&change.path)
             && change.before.is_some_and(Entry::is_directory)

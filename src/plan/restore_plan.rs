@@ -116,6 +116,11 @@ impl PlanStep {
         !matches!(self.action, Action::Keep(_))
     }
 
+    /// Whether it becomes what the checkpoint has there.
+    pub fn comes_back(&self) -> bool {
+        matches!(self.action, Action::Restore | Action::Recreate)
+    }
+
     /// Whether the path stays because another author changed it, or put something into it.
     pub fn is_conflict(&self) -> bool {
         match self.action {
@@ -277,7 +282,7 @@ pub(super) fn misplaced(steps: &[PlanStep]) -> Option<&PlanStep> {
 
 /// Whether a step puts something at its path.
 fn is_put(step: &PlanStep) -> bool {
-    matches!(step.action, Action::Restore | Action::Recreate | Action::Merge)
+    step.comes_back() || step.action == Action::Merge
 }
 
 /// Whether a directory is at the path of a step when it is done.

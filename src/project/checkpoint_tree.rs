@@ -169,7 +169,7 @@ impl Project {
     ///
     /// Fails if it cannot be read. Of later ones, what can be read counts.
     pub(crate) fn record_of(&self, id: CheckpointId) -> Result<Record> {
-        let place = self.state.root(&self.root);
+        let place = self.place();
         let mut record = record::read(&place, id)?;
         let mut all = self.store.list()?;
         ledger::adopt(&mut all, &ledger::uses(&self.state));
@@ -195,7 +195,7 @@ impl Project {
         id: CheckpointId,
         later: Option<CheckpointId>,
     ) -> BTreeMap<PathBuf, Option<String>> {
-        let place = self.state.root(&self.root);
+        let place = self.place();
         let record = record::read(&place, id);
         let later = later.map(|later| record::read(&place, later)).transpose();
         record.and_then(|record| Ok((record, later?))).map_or_else(
@@ -237,7 +237,7 @@ struct Touched(BTreeMap<String, Vec<i64>>);
 impl Touched {
     fn of(project: &Project) -> Self {
         let mut touched: BTreeMap<String, Vec<i64>> = BTreeMap::new();
-        for line in attribution::read(&project.state.root(&project.root)) {
+        for line in attribution::read(&project.place()) {
             if let LogEvent::Left { path, state: Some(_) } = line.what {
                 touched.entry(path).or_default().push(line.at);
             }

@@ -23,7 +23,7 @@ use crate::{
     reach::{Surroundings, look_around_real},
     scan::{Scan, VictimDepth},
     snapshot::{self, ScanOptions, SnapshotRequest},
-    state::StateDir,
+    state::{RootState, StateDir},
     store::{
         self, Saved, Store,
         record::{self, identity::IdentityMatch},
@@ -153,6 +153,11 @@ impl Project {
     pub(crate) fn holding(mut self, contents: BTreeMap<ContentId, Vec<u8>>) -> Self {
         self.store.put_beside(contents);
         self
+    }
+
+    /// Our own files of its root.
+    pub(crate) fn place(&self) -> RootState {
+        self.state.root(&self.root)
     }
 
     /// The checkpoint the user means. For a step of a turn ask `restore::find_checkpoint`.

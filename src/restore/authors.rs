@@ -96,7 +96,7 @@ impl Authors {
         side: PathSide,
     ) -> Result<Self> {
         let Restore { project, checkpoint, .. } = restore;
-        let lines = attribution::read(&project.state.root(&project.root));
+        let lines = attribution::read(&project.place());
         let knowledge = agent_history(checkpoint, &lines, side);
         let mut likely = BTreeMap::new();
         if let Some(tree) = knowledge.likely.and_then(|id| project.store.tree(id).ok()) {
@@ -289,7 +289,7 @@ impl<'a> PastRestore<'a> {
         side: PathSide,
     ) -> Result<Option<Self>> {
         let Some(target) = target_tree(project, target)? else { return Ok(None) };
-        let state = project.state.root(&project.root);
+        let state = project.place();
         let (merged, put_back) = match side {
             PathSide::Root => {
                 (attribution::merged(&state, held).into_iter().collect(), BTreeMap::new())

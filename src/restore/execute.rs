@@ -83,7 +83,7 @@ impl Restore<'_> {
         stored_scan: Option<Scan>,
     ) -> Result<CheckpointId> {
         let project = self.project;
-        let place = project.state.root(&project.root);
+        let place = project.place();
         hold::announce(project, &place)?;
         crash::point("restore-announced");
         let held = self.hold(process, prepared, stored_scan);
@@ -136,7 +136,7 @@ impl Restore<'_> {
         // changed in this very moment is not ours to change.
         let is_settled = is_settled(&outcome);
         if is_settled {
-            RestoreLog::end(&project.state.root(&project.root))?;
+            RestoreLog::end(&project.place())?;
         }
         Ok(RestoreReport { outcome, index, held: Some(held), is_settled, head_stayed })
     }
@@ -318,7 +318,7 @@ pub(super) fn note_back<'a>(
         LogLine::of_restore(LogEvent::Back { path, state, then, held })
     };
     let lines: Vec<LogLine> = back.take(BACK_MAX).map(line).collect();
-    attribution::append(&project.state.root(&project.root), &lines)
+    attribution::append(&project.place(), &lines)
 }
 
 /// Notes merged files that are again as they were at a time, in nanoseconds since 1970. `files` has their contents.
@@ -338,7 +338,7 @@ pub(super) fn note_dated<'a>(
         Some(LogLine::of_restore(LogEvent::Back { path, state, then: *then, held }))
     };
     let lines: Vec<LogLine> = dated.iter().filter_map(line).take(BACK_MAX).collect();
-    attribution::append(&project.state.root(&project.root), &lines)
+    attribution::append(&project.place(), &lines)
 }
 
 /// Notes what was merged, so that undoing it knows its own. `files` has the contents.
@@ -353,7 +353,7 @@ pub(super) fn note_merged(
         LogLine::of_restore(LogEvent::Merged { path, held, sha: sha.clone() })
     };
     let lines: Vec<LogLine> = merged.iter().map(line).collect();
-    let place = project.state.root(&project.root);
+    let place = project.place();
     // Without them it is only not known what they were.
     let _not_kept = attribution::keep_merged(&place, held, files.values().map(|it| &it.bytes[..]));
     attribution::append(&place, &lines)

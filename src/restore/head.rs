@@ -75,7 +75,7 @@ pub(super) fn moves(restore: Restore<'_>) -> Result<Option<HeadMove>> {
     if request.undone().is_none() {
         return Ok(None);
     }
-    let moved = attribution::head_moved(&project.state.root(&project.root), checkpoint.id);
+    let moved = attribution::head_moved(&project.place(), checkpoint.id);
     // Where it has been moved again since, it stays.
     Ok(moved.map(reversed).filter(|back| {
         let (branch, commit) = (Some(back.branch.clone()), Some(back.from.clone()));
@@ -103,7 +103,7 @@ pub(super) fn execute(project: &Project, to: &HeadMove, why: &str) -> Result<boo
 pub(super) fn note(project: &Project, there: &HeadMove, held: CheckpointId) -> Result<()> {
     let HeadMove { branch, from, to, .. } = there.clone();
     let what = LogEvent::Head { held: held.to_string(), branch, from, to };
-    attribution::append(&project.state.root(&project.root), &[LogLine::of_restore(what)])
+    attribution::append(&project.place(), &[LogLine::of_restore(what)])
 }
 
 /// What happened to HEAD since a checkpoint; `None` if nothing did, or that cannot be told.

@@ -12,6 +12,7 @@ use super::{Restore, RestoreRequest, prepared::Prepared};
 use crate::{
     crash,
     error::{Error, Result},
+    fs::is_no_directory,
     model::{Cause, Checkpoint, CheckpointId, RelPath, Skipped},
     plan::{PlanStep, RestorePlan, UndoMark},
     process::Process,
@@ -59,8 +60,7 @@ impl Restore<'_> {
             |path: &RelPath| stored_scan.as_ref().is_some_and(|scan| scan.stamp(path).is_some());
         let touched = plan.deeds().filter(|step| !is_held(&step.path));
         let touched = touched.map(|step| project.root.join(&step.path));
-        let there =
-            touched.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
+        let there = touched.filter(|path| is_no_directory(path));
         let (outside, absent): (Vec<&PlanStep>, Vec<&PlanStep>) =
             plan.outside.deeds().partition(|step| step.now.is_some());
         let outside = outside.into_iter().map(|step| step.path.at_top());
@@ -111,7 +111,7 @@ fn refuse_unheld_repository(
     held: &Checkpoint,
     prepared: &Prepared,
 ) -> Result<()> {
-    let record = record::read(&project.state.root(&project.root), held.id)?;
+    let record = record::read(&project.place(), held.id)?;
     for step in replaced(prepared) {
         let is_of_it = |skipped: &&Skipped| {
             project.root.path().join(OsStr::from_bytes(&skipped.path)).starts_with(&step.place)

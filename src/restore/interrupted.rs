@@ -26,7 +26,7 @@ use crate::{
     apply::{self, ApplyOutcome},
     attribution::{self, PathSide},
     error::{Error, Result},
-    fs::{Dir, c_name},
+    fs::{Dir, c_name, is_no_directory},
     model::{Checkpoint, Content, Entry, Kind, RelPath, Tree},
     plan::{self, KeepReason, RestorePlan, Unsettled},
     process::Process,
@@ -70,7 +70,7 @@ pub(crate) fn resume(
     project: &Project,
     toward: Toward,
 ) -> Result<(RestoreLog, Settled)> {
-    let place = project.state.root(&project.root);
+    let place = project.place();
     let _alone = restore_log::lock(&place)?;
     drop_announced(project, &place)?;
     let Some(log) = RestoreLog::read(&place)? else {
@@ -91,7 +91,7 @@ pub(crate) fn resume(
 ///
 /// Fails if the log cannot be read.
 pub(crate) fn retain_steps(project: &Project, checkpoints: &mut Vec<Checkpoint>) -> Result<()> {
-    let place = project.state.root(&project.root);
+    let place = project.place();
     let announced = Announced::read(&place)?;
     let mut no_steps = attribution::voided(&place);
     no_steps.extend(RestoreLog::read(&place)?.map(|log| log.held));
@@ -108,7 +108,7 @@ pub(crate) fn retain_steps(project: &Project, checkpoints: &mut Vec<Checkpoint>)
 ///
 /// Fails if the log cannot be read.
 pub(crate) fn is_interrupted(project: &Project) -> Result<bool> {
-    Ok(RestoreLog::read(&project.state.root(&project.root))?.is_some())
+    Ok(RestoreLog::read(&project.place())?.is_some())
 }
 
 /// What an interrupted restore means for the next one.
@@ -146,7 +146,7 @@ pub(crate) fn before(
     dry_run: bool,
     yes: bool,
 ) -> Result<InterruptedRestore> {
-    let place = project.state.root(&project.root);
+    let place = project.place();
     if !dry_run {
         drop_announced(project, &place)?;
     }
@@ -183,7 +183,7 @@ pub(crate) struct Settled {
 
 /// Ends the log of a restore that was finished or taken back.
 fn end(project: &Project, log: &RestoreLog, toward: Toward) -> Result<()> {
-    let place = project.state.root(&project.root);
+    let place = project.place();
     if toward == Toward::Before {
         // Lost, it costs an undo that has to be asked for by the checkpoint's name.
         let _noted = attribution::void(&place, log.held);
@@ -221,7 +221,7 @@ fn settle(
         Some(fork) => bring::open_content(project, fork, content),
         // What a step outside the project went to, calls had left, and no checkpoint may hold.
         None => project.store.open(content).or_else(|err| {
-            let place = project.state.root(&project.root);
+            let place = project.place();
             let left = || attribution::text(&place, &content.id.to_string());
             let left = (toward == Toward::After).then(left).flatten();
             left.map(|bytes| Box::new(Cursor::new(bytes)) as Box<dyn Read>).ok_or(err)
@@ -323,7 +323,7 @@ fn plan(
     };
     let (to, from) = (project.tree_by_id(to_id)?, project.tree_by_id(from_id)?);
     let below = log.paths.iter().map(|path| project.root.join(path));
-    let files = below.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()));
+    let files = below.filter(|path| is_no_directory(path));
     let mut scan = project.look(process, files.chain(log.outside.iter().cloned()).collect())?;
     let now = project.store.identify(&mut scan)?;
     // Only now is it known what could not be read.

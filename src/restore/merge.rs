@@ -82,7 +82,7 @@ fn one(
         let (merged, is_marked) = merged?;
         return Some(FileMerge { is_as_now: is_as_now(&merged), merged, is_marked });
     }
-    let place = project.state.root(&project.root);
+    let place = project.place();
     let theirs = bytes_then(project, &then)?;
     let mut bases = knowledge.knowledge.bases(&change.path);
     let base = bases.find_map(|state| {

@@ -202,7 +202,7 @@ impl OthersSearch<'_> {
         let mut held = OthersWork::default();
         let Some(by) = &checkpoint.cause.by else { return Ok(held) };
         let name = attribution::session_name(by.agent, &by.session);
-        let lines = LazyCell::new(|| attribution::read(&project.state.root(&project.root)));
+        let lines = LazyCell::new(|| attribution::read(&project.place()));
         // Between a checkpoint and a step that is told from it, all is as the step found it.
         let from = request.step().map(|step| DateTime::from_timestamp_nanos(step.at));
         let is_later = |it: &Checkpoint| from.is_none_or(|from| it.taken_at > from);

@@ -40,7 +40,7 @@ pub(crate) fn paths(project: &Project, checkpoint: &Checkpoint, then: &Tree) -> 
 
 /// Where nothing was before the agent of the checkpoint named it.
 fn absent(project: &Project, checkpoint: &Checkpoint) -> BTreeSet<PathBuf> {
-    let lines = attribution::read(&project.state.root(&project.root));
+    let lines = attribution::read(&project.place());
     let known = authors::agent_history(checkpoint, &lines, PathSide::Outside);
     let is_held_out = |path: &Path| {
         let mut left_out =

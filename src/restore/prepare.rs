@@ -23,6 +23,7 @@ use super::{
 use crate::{
     attribution::{self, LoggedCall, PathSide},
     error::Result,
+    fs::is_no_directory,
     ledger,
     model::{Checkpoint, CheckpointId, Entry, RelPath, SkipReason, Skipped, Tree, is_gits_own},
     plan::{self, Action, Change, KeepReason, OutsidePlan, Past, Picked, PlanStep, RestorePlan},
@@ -394,9 +395,9 @@ impl Restore<'_> {
 /// The files that a restore has merged, or brought from a fork. They are looked at whatever their size, or that
 /// restore could not be undone.
 fn merged_files(project: &Project, held: CheckpointId) -> Vec<PathBuf> {
-    let merged = attribution::merged(&project.state.root(&project.root), held).into_iter();
+    let merged = attribution::merged(&project.place(), held).into_iter();
     let places = merged.map(|(path, _)| project.root.join(&path));
-    places.filter(|place| place.symlink_metadata().is_ok_and(|it| !it.is_dir())).collect()
+    places.filter(|place| is_no_directory(place)).collect()
 }
 
 /// What the scan left out in directories that were something else: it stays, and they cannot become
@@ -479,9 +480,8 @@ fn leave_to_repositories(
 fn leave_missing(project: &Project, steps: &mut [PlanStep]) {
     let content = |entry: Option<Entry>| entry.and_then(|entry| entry.content);
     for step in steps {
-        let is_put = matches!(step.action, Action::Restore | Action::Recreate);
         let is_file = step.then.is_some_and(|then| then.kind.has_content());
-        if is_put
+        if step.comes_back()
             && is_file
             && content(step.then) != content(step.now)
             && !content(step.then).is_some_and(|content| project.store.has(&content))

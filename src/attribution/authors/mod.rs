@@ -141,13 +141,8 @@ impl AgentHistory {
         // What was there before a call has no author.
         let is_ours =
             |line: &LogLine| !line.by.is_empty() && name.is_none_or(|name| name == line.by);
-        let tells = |line: &LogLine| {
-            let tells =
-                matches!(line.what, LogEvent::Ended { .. } | LogEvent::Began { tells: true, .. });
-            tells && is_ours(line)
-        };
         let begin = lines.iter().position(is_since).unwrap_or(lines.len());
-        let tells = lines.iter().any(tells);
+        let tells = lines.iter().any(|line| line.shows_ends() && is_ours(line));
         let mut known = Self { since, side, tells, ..Self::default() };
         for line in &lines[begin..] {
             known.add(line, is_ours(line), &id);

@@ -338,12 +338,6 @@ fn names_elsewhere(texts: &[String], side: PathSide) -> String {
     texts.iter().map(shown).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a line shows that the agent of a session says when a call ends.
-pub(super) fn says_ends(line: &LogLine, name: &str) -> bool {
-    let tells = matches!(line.what, LogEvent::Ended { .. } | LogEvent::Began { tells: true, .. });
-    tells && line.by == name
-}
-
 /// The call that left what the first line says: its end is noted at the same time.
 fn caller_of(lines: &[LogLine]) -> Option<&str> {
     let first = lines.first()?;

@@ -10,6 +10,7 @@ use crate::{
     attribution, crash,
     error::{Error, Result},
     forked::BroughtBack,
+    fs::is_no_directory,
     model::{Cause, Checkpoint, CheckpointId, Entry, RelPath},
     plan::{Action, KeepReason, PlanStep, is_same},
     process::Process,
@@ -61,8 +62,7 @@ impl Brings {
     fn hold(&self, process: &Process<'_>, brought: &Brought) -> Result<Checkpoint> {
         let places = brought.theirs.iter().filter(|(_, theirs)| theirs.is_some());
         let places = places.map(|(path, _)| self.fork.root.join(path));
-        let files: Vec<PathBuf> =
-            places.filter(|it| it.symlink_metadata().is_ok_and(|it| !it.is_dir())).collect();
+        let files: Vec<PathBuf> = places.filter(|place| is_no_directory(place)).collect();
         let scan = self.fork.look(process, files)?;
         let cause = Cause::asked(Some("before it was brought back".to_owned()));
         let (taken_at, deadline, after) = (process.now, None, None);
@@ -86,7 +86,7 @@ impl Brings {
                 ));
             }
             let at = steps.binary_search_by(|step| step.path.cmp(path));
-            let step = at.ok().map(|at| &mut steps[at]).filter(|step| is_put(step));
+            let step = at.ok().map(|at| &mut steps[at]).filter(|step| step.comes_back());
             if let Some((then, found)) = step.and_then(|step| step.then.as_mut()).zip(found) {
                 then.content = found.content;
             }
@@ -113,15 +113,10 @@ impl Brings {
     }
 }
 
-/// Whether a step puts there what the fork has.
-fn is_put(step: &PlanStep) -> bool {
-    matches!(step.action, Action::Restore | Action::Recreate)
-}
-
 /// The SHA-256 of what is put there from the fork, by which an undo knows it again.
 fn digests(brings: &Brings, prepared: &Prepared) -> Result<BTreeMap<RelPath, String>> {
     let mut digests = BTreeMap::new();
-    for step in prepared.plan.steps.iter().filter(|step| is_put(step)) {
+    for step in prepared.plan.steps.iter().filter(|step| step.comes_back()) {
         let Some(entry) = step.then else { continue };
         digests.insert(step.path.clone(), digest(&brings.fork, &entry)?);
     }

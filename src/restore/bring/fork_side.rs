@@ -9,7 +9,7 @@ use super::Brings;
 use crate::{
     error::{Error, Result},
     forked::BroughtBack,
-    fs::stat_path,
+    fs::{is_no_directory, stat_path},
     model::{Entry, RelPath, SkipReason, Skipped, Tree},
     plan::{self, ByPath, Change, Pick, Picked},
     process::Process,
@@ -96,8 +96,7 @@ impl ForkSide {
     /// The paths at which something other than a directory is in `project`, absolute.
     pub(super) fn there_in(&self, project: &Project) -> Vec<PathBuf> {
         let places = self.theirs.keys().map(|path| project.root.join(path));
-        let is_file = |place: &PathBuf| place.symlink_metadata().is_ok_and(|it| !it.is_dir());
-        places.filter(is_file).collect()
+        places.filter(|place| is_no_directory(place)).collect()
     }
 }
 
@@ -105,7 +104,7 @@ impl ForkSide {
 fn named_files(fork: &Project, picked: &Picked) -> BTreeSet<PathBuf> {
     let Picked::Paths(picks) = picked else { return BTreeSet::new() };
     let places = picks.iter().filter_map(Pick::literal).map(|path| fork.root.join(path));
-    places.filter(|place| place.symlink_metadata().is_ok_and(|it| !it.is_dir())).collect()
+    places.filter(|place| is_no_directory(place)).collect()
 }
 
 /// Every path that the fork has changed since it began, or since it was brought back, with what it has now.

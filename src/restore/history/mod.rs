@@ -181,7 +181,7 @@ impl<'a> FileHistory<'a> {
                 "an agent's hook takes them, and `beforehand create`",
             ));
         };
-        let lines = attribution::read(&project.state.root(&project.root));
+        let lines = attribution::read(&project.place());
         let log = TurnLog::of_all(first, &lines, side);
         let ids = checkpoints.iter().map(|one| one.id).collect();
         let source = VersionSource::new(project, side, ids);

@@ -23,7 +23,7 @@ use crate::{
     attribution::PathSide,
     error::{Error, Result},
     model::{Checkpoint, CheckpointId, ContentId, Entry, Kind, Reason, RelPath, Tree},
-    plan::{Action, Change, KeepReason, Merged, PlanStep, RestorePlan},
+    plan::{Change, KeepReason, Merged, PlanStep, RestorePlan},
     process::Process,
     project::{LaterTurns, Project, Then},
     store::{self, ContentSource},
@@ -327,10 +327,7 @@ impl StepState {
         project: &Project,
         plan: &RestorePlan,
     ) -> BTreeMap<RelPath, Merged> {
-        let is_put = |step: &&PlanStep| {
-            matches!(step.action, Action::Restore | Action::Recreate)
-                && self.differs.contains_key(&step.path)
-        };
+        let is_put = |step: &&PlanStep| step.comes_back() && self.differs.contains_key(&step.path);
         let files = plan.deeds().filter(is_put).filter_map(|step| {
             let entry = step.then.filter(|then| then.kind == Kind::File)?;
             let bytes = bytes_then(project, &entry)?;

@@ -109,7 +109,7 @@ impl<'a> Revert<'a> {
         let Restore { project, checkpoint, request } = restore;
         let Some(by) = &checkpoint.cause.by else { return Ok(None) };
         let name = attribution::session_name(by.agent, &by.session);
-        let lines = attribution::read(&project.state.root(&project.root));
+        let lines = attribution::read(&project.place());
         let log = TurnLog::of(checkpoint, turn, &name, &lines, side);
         let mut since = project.store.list()?;
         since.retain(|other| other.sequence > checkpoint.sequence);
