@@ -14,7 +14,7 @@ use beforehand::{
     cache::{Facts, NewTable, ScanTable, TableRow},
     fs::stat_path,
     model::{ContentId, DirPath, Fresh, RelPath, Root, RootKind, ScanScope, Settings, SkipReason},
-    scan::{Named, Scan, ScanRequest, UserDirs, VictimPath, walk},
+    scan::{Scan, ScanRequest, UserDirs, VictimDepth, VictimPath, walk},
 };
 use rustix::fs::{CWD, FileType, Timespec, Timestamps, utimensat};
 
@@ -81,7 +81,7 @@ impl Place {
             settings: &self.settings,
             user: &UserDirs { home: Some(self.dir.path().to_owned()), xdg_config: None },
             victims,
-            named: Named::WithAllBelow,
+            named: VictimDepth::WithAllBelow,
             now_ns: beforehand::fs::now_ns() + self.later_ns,
             deadline: self.deadline,
         })
