@@ -6,14 +6,15 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Held, Record, RecordEntry, SIZE_MAX_BYTES, StoreKind, all_roots,
+    Record, RecordEntry, SIZE_MAX_BYTES, StoreKind, all_roots,
     held::{HeldFile, PointerFile, parse_pointer},
     order_of, path_of, placeholder, read_all, read_entry,
     version::{VERSION, to_json},
-    wire::{KEYS, RecordFile, store_name},
+    wire::{KEYS, RecordFile, parse_id, store_name},
 };
 use crate::{
     error::{Error, Result},
@@ -228,54 +229,46 @@ fn quarantine_path(state: &RootState, id: CheckpointId) -> PathBuf {
     state.damaged().join(format!("{id}.json"))
 }
 
+/// What a damaged record must still say to be salvaged.
+#[derive(Deserialize)]
+struct RemainsFile {
+    version: u32,
+    id: String,
+    keeper: String,
+    top: Option<String>,
+    #[serde(rename = "besides")]
+    overlay: Option<String>,
+    outside: Option<String>,
+    tree: Option<String>,
+    store: Option<String>,
+    repositories: Option<Vec<HeldFile>>,
+    dangling: Option<Vec<PointerFile>>,
+}
+
 /// Salvages a damaged record: either everything it names, or `None`.
 fn salvage_record(state: &RootState, id: CheckpointId) -> Option<Record> {
     let bytes = read_small(&path_of(state, id), SIZE_MAX_BYTES).ok()??;
     let value: Value = serde_json::from_slice(&bytes).ok()?;
     // An unknown key could name anything.
     let is_known = value.as_object()?.keys().all(|key| KEYS.contains(&key.as_str()));
-    let is_ours = is_known && value["version"] == VERSION && value["id"] == id.to_string();
-    let keeper = StoreKind::ALL.into_iter().find(|keeper| value["keeper"] == keeper.name())?;
-    let named = |key: &str| match &value[key] {
-        Value::Null => Some(None),
-        Value::String(text) => ContentId::parse(text).map(Some),
-        _ => None,
-    };
-    let store = match &value["store"] {
-        Value::Null => None,
-        Value::String(name) => Some(store_name(name.clone())?),
-        _ => return None,
-    };
-    let repositories = match &value["repositories"] {
-        Value::Null => Vec::new(),
-        held => held_of(held)?,
-    };
-    let dangling = match &value["dangling"] {
-        Value::Null => Vec::new(),
-        dangling => dangling_of(dangling)?,
-    };
+    let order = order_of(&value);
+    let rest: RemainsFile = serde_json::from_value(value).ok()?;
+    let is_ours = is_known && rest.version == VERSION && rest.id == id.to_string();
     let why = "what is left of a damaged record";
-    let (top, overlay, outside) = (named("top")?, named("besides")?, named("outside")?);
-    let tree = named("tree")?;
-    let checkpoint = Checkpoint { top, ..placeholder(id, order_of(&value), why) };
-    is_ours.then_some(Record {
-        checkpoint,
-        keeper,
-        overlay,
-        outside,
-        tree,
-        store,
-        repositories,
-        dangling,
-    })
-}
-
-fn dangling_of(value: &Value) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
-    let files = serde_json::from_value::<Vec<PointerFile>>(value.clone()).ok()?;
-    files.iter().map(parse_pointer).collect()
-}
-
-fn held_of(value: &Value) -> Option<Vec<Held>> {
-    let files = serde_json::from_value::<Vec<HeldFile>>(value.clone()).ok()?;
-    files.into_iter().map(|file| file.into_held().ok()).collect()
+    let held = rest.repositories.unwrap_or_default().into_iter();
+    let dangling = rest.dangling.unwrap_or_default();
+    let record = Record {
+        checkpoint: Checkpoint { top: parse_id(rest.top).ok()?, ..placeholder(id, order, why) },
+        keeper: StoreKind::named(&rest.keeper)?,
+        overlay: parse_id(rest.overlay).ok()?,
+        outside: parse_id(rest.outside).ok()?,
+        tree: parse_id(rest.tree).ok()?,
+        store: match rest.store {
+            Some(name) => Some(store_name(name)?),
+            None => None,
+        },
+        repositories: held.map(|file| file.into_held().ok()).collect::<Option<_>>()?,
+        dangling: dangling.iter().map(parse_pointer).collect::<Option<_>>()?,
+    };
+    is_ours.then_some(record)
 }

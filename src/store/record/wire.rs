@@ -247,7 +247,7 @@ pub(super) fn store_name(name: String) -> Option<String> {
     Some(name).filter(|name| is_store_name(name))
 }
 
-fn parse_id(text: Option<String>) -> Result<Option<ContentId>, &'static str> {
+pub(super) fn parse_id(text: Option<String>) -> Result<Option<ContentId>, &'static str> {
     text.map(|text| ContentId::parse(&text).ok_or("a content id is not one")).transpose()
 }
 
