@@ -512,7 +512,8 @@ fn put_known(bytes: &mut Vec<u8>, row: &TableRow<'_>) {
     put_id(bytes, row.content);
 }
 
-fn put_stamp(bytes: &mut Vec<u8>, stamp: &Stamp) {
+/// Writes a stamp as [`NumberReader::stamp`] reads it.
+pub(crate) fn put_stamp(bytes: &mut Vec<u8>, stamp: &Stamp) {
     bytes.extend_from_slice(&stamp.mtime_ns.to_le_bytes());
     bytes.extend_from_slice(&stamp.ctime_ns.to_le_bytes());
     bytes.extend_from_slice(&stamp.inode.to_le_bytes());
@@ -525,7 +526,7 @@ fn put_id(bytes: &mut Vec<u8>, id: Option<ContentId>) {
 }
 
 /// Reads numbers from the front of a row. Its length was checked before.
-struct NumberReader<'a>(&'a [u8]);
+pub(crate) struct NumberReader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> NumberReader<'a> {
     #[inline]
@@ -546,7 +547,7 @@ impl<'a> NumberReader<'a> {
     }
 
     #[inline]
-    fn u32(&mut self) -> u32 {
+    pub(crate) fn u32(&mut self) -> u32 {
         u32::from_le_bytes(self.array())
     }
 
@@ -556,7 +557,7 @@ impl<'a> NumberReader<'a> {
     }
 
     #[inline]
-    fn stamp(&mut self) -> Stamp {
+    pub(crate) fn stamp(&mut self) -> Stamp {
         Stamp {
             mtime_ns: i64::from_le_bytes(self.array()),
             ctime_ns: i64::from_le_bytes(self.array()),

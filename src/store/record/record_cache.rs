@@ -10,6 +10,7 @@ use super::{
     packed::{pack, unpack},
 };
 use crate::{
+    cache::{NumberReader, put_stamp},
     fs::{Dir, c_name, now_ns, read_small, replace},
     model::{CheckpointId, Stamp},
     scan::is_racy,
@@ -107,11 +108,8 @@ impl RecordCache {
 }
 
 fn push_row(rows: &mut Vec<u8>, id: CheckpointId, stamp: &Stamp, from: usize, length: usize) {
-    let Stamp { mtime_ns, ctime_ns, inode, size, mode } = stamp;
     rows.extend(id.number().to_le_bytes());
-    rows.extend([mtime_ns.to_le_bytes(), ctime_ns.to_le_bytes()].concat());
-    rows.extend([inode.to_le_bytes(), size.to_le_bytes()].concat());
-    rows.extend(mode.to_le_bytes());
+    put_stamp(rows, stamp);
     // A file of more than 64 MB is not read, so that a range that was cut off is never used.
     for number in [from, length] {
         rows.extend(u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
@@ -142,16 +140,9 @@ fn id_in(row: &[u8; ROW_BYTES]) -> Option<CheckpointId> {
 }
 
 fn parse_row(row: &[u8; ROW_BYTES]) -> Option<CachedRecord> {
-    let long = |at: usize| Some(u64::from_le_bytes(row.get(at..at + 8)?.try_into().ok()?));
-    let short = |at: usize| Some(u32::from_le_bytes(row.get(at..at + 4)?.try_into().ok()?));
-    let stamp = Stamp {
-        mtime_ns: long(8)?.cast_signed(),
-        ctime_ns: long(16)?.cast_signed(),
-        inode: long(24)?,
-        size: long(32)?,
-        mode: short(40)?,
-    };
-    let (from, length) = (short(44)? as usize, short(48)? as usize);
+    let mut numbers = NumberReader(&row[8..]);
+    let stamp = numbers.stamp();
+    let (from, length) = (numbers.u32() as usize, numbers.u32() as usize);
     Some(CachedRecord { id: id_in(row)?, stamp, packed: from..from.checked_add(length)? })
 }
 
