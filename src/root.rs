@@ -11,6 +11,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use gix::hash::Kind as HashKind;
+
 use crate::{
     fs::{is_own, may_write, read_small},
     model::RootKind,
@@ -32,8 +34,8 @@ pub struct GitDirs {
     pub git_dir: PathBuf,
     /// The one with objects and shared refs. Absolute; often the same.
     pub common_dir: PathBuf,
-    /// Whether objects are named by SHA-256.
-    pub sha256: bool,
+    /// How objects are named.
+    pub hash: HashKind,
 }
 
 /// The kind of root that the directory `worktree` is.
@@ -97,9 +99,9 @@ pub fn inspect(worktree: &Path, git_dir: &Path, common_dir: &Path) -> Result<Git
         let own = read(&git_dir.join("config.worktree"), CONFIG_MAX_BYTES)?.unwrap_or_default();
         main_worktree(&parse(&own)?, worktree, git_dir)?;
     }
-    let sha256 = is_sha256(&config)?;
+    let hash = hash_of(&config)?;
     let (git_dir, common_dir) = (git_dir.to_owned(), common_dir.to_owned());
-    Ok(GitDirs { git_dir, common_dir, sha256 })
+    Ok(GitDirs { git_dir, common_dir, hash })
 }
 
 /// Marks the text of a symlink in records of `.git` files.
@@ -160,12 +162,9 @@ fn common_dir_of(git_dir: &Path) -> Option<PathBuf> {
 }
 
 /// The hash function of a repository, as far as its configuration can be read.
-pub fn hash_kind_of(common_dir: &Path) -> gix::hash::Kind {
+pub fn hash_kind_of(common_dir: &Path) -> HashKind {
     let config = inspect_config(common_dir);
-    match config.and_then(|config| is_sha256(&config)) {
-        Ok(true) => gix::hash::Kind::Sha256,
-        Ok(false) | Err(_) => gix::hash::Kind::Sha1,
-    }
+    config.and_then(|config| hash_of(&config)).unwrap_or(HashKind::Sha1)
 }
 
 /// Reads a repository's own configuration.
@@ -267,10 +266,10 @@ fn version(config: &gix::config::File) -> Result<u32, String> {
     }
 }
 
-fn is_sha256(config: &gix::config::File) -> Result<bool, String> {
+fn hash_of(config: &gix::config::File) -> Result<HashKind, String> {
     match config.string("extensions.objectformat").as_deref().map(|format| &format[..]) {
-        None | Some(b"sha1") => Ok(false),
-        Some(b"sha256") if version(config)? == 1 => Ok(true),
+        None | Some(b"sha1") => Ok(HashKind::Sha1),
+        Some(b"sha256") if version(config)? == 1 => Ok(HashKind::Sha256),
         Some(other) => {
             Err(format!("its object format {} is unknown", String::from_utf8_lossy(other)))
         }

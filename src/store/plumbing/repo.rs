@@ -51,8 +51,7 @@ impl Repo {
     }
 
     /// Opens a repository that was just inspected.
-    pub(in crate::store) fn looked_at(GitDirs { git_dir, common_dir, sha256 }: GitDirs) -> Self {
-        let hash = if sha256 { HashKind::Sha256 } else { HashKind::Sha1 };
+    pub(in crate::store) fn looked_at(GitDirs { git_dir, common_dir, hash }: GitDirs) -> Self {
         Self::new(git_dir, common_dir, hash)
     }
 
