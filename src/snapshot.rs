@@ -80,7 +80,7 @@ pub fn take_into(
         Some(store.list()?.first().map_or(0, |newest| newest.sequence))
     };
     let look = ScanOptions { reach, settings, named: VictimDepth::WithAllBelow, deadline };
-    let scan = look.at(process, state, store)?;
+    let scan = look.at(process, state, store.root())?;
     let saved = store.save(Draft { cause, taken_at, scan, always, deadline, after })?;
     if saved.is_new && store.is_untidy() {
         let args = ["maintain".into(), "--tidy".into(), reach.root.path().into()];
@@ -114,21 +114,12 @@ pub struct ScanOptions<'a> {
 }
 
 impl ScanOptions<'_> {
-    /// Scans the root of `store`, using its cache.
+    /// Scans a root, using its cache.
     ///
     /// # Errors
     ///
     /// Fails if the root cannot be read.
-    pub fn at(&self, process: &Process<'_>, state: &StateDir, store: &dyn Store) -> Result<Scan> {
-        self.at_root(process, state, store.root())
-    }
-
-    /// The same without a store, for what is not saved.
-    ///
-    /// # Errors
-    ///
-    /// As [`ScanOptions::at`].
-    pub fn at_root(&self, process: &Process<'_>, state: &StateDir, root: &Root) -> Result<Scan> {
+    pub fn at(&self, process: &Process<'_>, state: &StateDir, root: &Root) -> Result<Scan> {
         let user = user_dirs(process);
         let base = ScanTable::load(&state.root(root).cache());
         let mut scan = scan::walk(ScanRequest { base, ..self.request(&user, state, root) })?;
@@ -141,15 +132,9 @@ impl ScanOptions<'_> {
     }
 
     /// Adds victims to a scan that was just made, which stays as it is otherwise.
-    pub fn also(
-        &self,
-        process: &Process<'_>,
-        state: &StateDir,
-        store: &dyn Store,
-        scan: &mut Scan,
-    ) {
+    pub fn also(&self, process: &Process<'_>, state: &StateDir, root: &Root, scan: &mut Scan) {
         let user = user_dirs(process);
-        scan::name_victims(scan, &self.request(&user, state, store.root()));
+        scan::name_victims(scan, &self.request(&user, state, root));
     }
 
     fn request<'r>(

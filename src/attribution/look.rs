@@ -231,7 +231,7 @@ pub(super) fn changes(
         None => OutsidePaths::default(),
     };
     let victims = if is_too_much { Vec::new() } else { read.iter().cloned().collect() };
-    let mut scan = scan_with(since, store, victims, deadline)?;
+    let mut scan = scan_with(since, victims, deadline)?;
     if scan.partial {
         return Ok(None);
     }
@@ -258,7 +258,6 @@ pub(super) fn changes(
 /// Scans the root, and the `victims` outside of it.
 fn scan_with(
     since: SinceCheckpoint<'_, '_>,
-    store: &dyn Store,
     victims: Vec<PathBuf>,
     deadline: Instant,
 ) -> Result<Scan> {
@@ -270,7 +269,7 @@ fn scan_with(
         named: VictimDepth::Alone,
         deadline: Some(deadline),
     };
-    options.at(since.process, since.state, store)
+    options.at(since.process, since.state, since.root)
 }
 
 /// The paths outside the root that may have changed.

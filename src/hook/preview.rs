@@ -78,7 +78,7 @@ fn look(
     let deadline = Some(Instant::now() + site.settings().deadline);
     let named = VictimDepth::WithAllBelow;
     let options = ScanOptions { reach: &reach, settings: site.settings(), named, deadline };
-    let scan = options.at_root(site.process, state, &reach.root)?;
+    let scan = options.at(site.process, state, &reach.root)?;
     let skipped = reading::skipped(&scan, Vec::new());
     let left_out = LeftOutNote { skipped: &skipped, is_partial: scan.partial };
     let is_ignored = |path: &RelPath| scan.find(path).is_some_and(|row| row.marks.ignored);

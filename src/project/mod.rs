@@ -186,7 +186,7 @@ impl Project {
             return Ok(Scan::of_nothing());
         }
         let reach = self.reach(victims);
-        self.whole(&reach).at(process, &self.state, self.store.as_ref())
+        self.whole(&reach).at(process, &self.state, self.store.root())
     }
 
     /// The same for a scan of a moment ago: only `victims` are looked at.
@@ -197,7 +197,7 @@ impl Project {
         victims: Vec<PathBuf>,
     ) -> Scan {
         let reach = self.reach(victims);
-        self.whole(&reach).also(process, &self.state, self.store.as_ref(), &mut scan);
+        self.whole(&reach).also(process, &self.state, self.store.root(), &mut scan);
         scan
     }
 

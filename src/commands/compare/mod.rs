@@ -190,7 +190,7 @@ impl<'a> Comparison<'a> {
         let named = VictimDepth::Alone;
         let look =
             snapshot::ScanOptions { reach: &reach, settings: &project.settings, named, deadline };
-        let scan = look.at(process, &project.state, project.store.as_ref()).ok()?;
+        let scan = look.at(process, &project.state, project.store.root()).ok()?;
         if scan.partial || unread_bytes(&scan) > FILE_MAX_BYTES / 2 {
             return None;
         }
