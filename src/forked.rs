@@ -4,7 +4,6 @@
 use std::{
     collections::BTreeSet,
     ffi::OsStr,
-    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
@@ -17,7 +16,7 @@ use crate::{
     model::{CheckpointId, RelPath},
     state::{RootState, StateDir},
     store::{
-        escape::{escape, unescape},
+        escape::{escape, escape_path, parse_path, unescape},
         record::{self, identity::Identity},
     },
 };
@@ -104,9 +103,9 @@ impl ForkEntry {
         create_private_dirs(own.dir())?;
         let wire = ForkFile {
             version: VERSION,
-            dir: escape(self.dir.as_os_str().as_bytes()),
+            dir: escape_path(&self.dir),
             identity: self.identity,
-            origin: escape(self.origin.as_os_str().as_bytes()),
+            origin: escape_path(&self.origin),
             origin_identity: self.origin_identity,
             of: self.of.to_string(),
             base: self.base.map(|base| base.to_string()),
@@ -190,15 +189,11 @@ fn parse(what: &str, bytes: &[u8]) -> Result<ForkEntry> {
         let (found, known) = (wire.version, VERSION);
         return Err(Error::FormatTooNew { what: what.to_owned(), found, known });
     }
-    let path = |text: &str| {
-        let path = PathBuf::from(OsStr::from_bytes(&unescape(text)?));
-        Some(path).filter(|path| path.is_absolute())
-    };
     let id = |text: &str| CheckpointId::parse(text).ok_or_else(|| damaged("no id"));
     Ok(ForkEntry {
-        dir: path(&wire.dir).ok_or_else(|| damaged("no directory"))?,
+        dir: parse_path(&wire.dir).map_err(|_| damaged("no directory"))?,
         identity: wire.identity,
-        origin: path(&wire.origin).ok_or_else(|| damaged("no project"))?,
+        origin: parse_path(&wire.origin).map_err(|_| damaged("no project"))?,
         origin_identity: wire.origin_identity,
         of: id(&wire.of)?,
         base: wire.base.as_deref().map(id).transpose()?,

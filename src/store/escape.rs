@@ -58,12 +58,12 @@ fn octal_byte(digits: &[u8]) -> Option<u8> {
 }
 
 /// The same for a path.
-pub(in crate::store) fn escape_path(path: &Path) -> String {
+pub(crate) fn escape_path(path: &Path) -> String {
     escape(path.as_os_str().as_encoded_bytes())
 }
 
 /// Reads an escaped absolute path; an error is a message fragment.
-pub(in crate::store) fn parse_path(text: &str) -> Result<PathBuf, &'static str> {
+pub(crate) fn parse_path(text: &str) -> Result<PathBuf, &'static str> {
     let bytes = unescape(text).ok_or("a path is not escaped as it should be")?;
     let path = PathBuf::from(OsString::from_vec(bytes));
     if path.is_absolute() { Ok(path) } else { Err("a path is not absolute") }

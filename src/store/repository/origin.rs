@@ -1,11 +1,7 @@
 //! Which of the user's repositories a private one belongs to. It is found by the path of the user's
 //! git directory or, after a move, by that directory's identity.
 
-use std::{
-    ffi::OsStr,
-    os::unix::ffi::OsStrExt,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use gix::hash::Kind as HashKind;
 use serde::{Deserialize, Serialize};
@@ -16,7 +12,7 @@ use crate::{
     fs::{read_small, replace},
     state::{StateDir, hash_name},
     store::{
-        escape::{escape, unescape},
+        escape::{escape_path, parse_path},
         record::identity::{Identity, Likeness},
     },
 };
@@ -47,8 +43,7 @@ struct Rebuilt {
 impl OriginFile {
     /// The path of the repository when it was last held.
     fn path(&self) -> Option<PathBuf> {
-        let bytes = unescape(&self.path)?;
-        Some(PathBuf::from(OsStr::from_bytes(&bytes))).filter(|path| path.is_absolute())
+        parse_path(&self.path).ok()
     }
 
     /// The original directory that a restored one goes back to, directly or through several
@@ -171,7 +166,7 @@ impl PrivateRepository {
     }
 
     fn write_origin(&self, common_dir: &Path, rebuilt: Vec<Rebuilt>) -> Result<()> {
-        let path = escape(common_dir.as_os_str().as_encoded_bytes());
+        let path = escape_path(common_dir);
         let identity = Identity::of(common_dir).ok();
         let origin = OriginFile { version: 1, path, identity, rebuilt };
         let json = serde_json::to_vec_pretty(&origin).expect("strings and numbers are always JSON");
