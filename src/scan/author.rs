@@ -1,6 +1,6 @@
 //! The user's name and address, as git has them: from its configuration, read without running anything.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gix::config::{
     File,
@@ -70,12 +70,7 @@ fn configs(root: &Root, user: &UserDirs) -> Vec<File> {
     let conditional = includes::conditional::Context { git_dir, ..Default::default() };
     let includes = includes::Options::follow(interpolate, conditional);
     let options = init::Options { includes, ..Default::default() };
-    let xdg = user.xdg_config.clone().or_else(|| Some(user.home.as_ref()?.join(".config")));
-    let mut default_modes: Vec<PathBuf> = Vec::new();
-    default_modes.extend(user.home.as_ref().map(|home| home.join(".gitconfig")));
-    default_modes.extend(xdg.map(|xdg| xdg.join("git/config")));
-    default_modes.push(PathBuf::from("/etc/gitconfig"));
-    configs.extend(default_modes.iter().filter_map(|path| config(path, options)));
+    configs.extend(user.configs().iter().filter_map(|path| config(path, options)));
     configs
 }
 

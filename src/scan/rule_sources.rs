@@ -32,6 +32,19 @@ pub struct UserDirs {
     pub xdg_config: Option<PathBuf>,
 }
 
+impl UserDirs {
+    fn xdg(&self) -> Option<PathBuf> {
+        self.xdg_config.clone().or_else(|| Some(self.home.as_ref()?.join(".config")))
+    }
+
+    /// The configuration files of the user and of the system, the one that counts most first.
+    pub(super) fn configs(&self) -> Vec<PathBuf> {
+        let home = self.home.as_ref().map(|home| home.join(".gitconfig"));
+        let xdg = self.xdg().map(|xdg| xdg.join("git/config"));
+        home.into_iter().chain(xdg).chain([PathBuf::from("/etc/gitconfig")]).collect()
+    }
+}
+
 /// The files that decide for one root.
 pub(super) struct RuleSources {
     /// The repository's configuration files, then the user's; the first one that sets a value wins.
@@ -56,15 +69,12 @@ impl RuleSources {
         let RootKind::Git { git_dir, common_dir } = root.kind() else {
             return Self { configs: Vec::new(), info_exclude: None, usual_excludes: None };
         };
-        let xdg = user.xdg_config.clone().or_else(|| Some(user.home.as_ref()?.join(".config")));
         let mut configs = vec![git_dir.join("config.worktree"), common_dir.join("config")];
-        configs.extend(user.home.as_ref().map(|home| home.join(".gitconfig")));
-        configs.extend(xdg.as_ref().map(|xdg| xdg.join("git/config")));
-        configs.push(PathBuf::from("/etc/gitconfig"));
+        configs.extend(user.configs());
         Self {
             configs,
             info_exclude: Some(common_dir.join("info/exclude")),
-            usual_excludes: xdg.map(|xdg| xdg.join("git/ignore")),
+            usual_excludes: user.xdg().map(|xdg| xdg.join("git/ignore")),
         }
     }
 
