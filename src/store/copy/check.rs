@@ -112,9 +112,7 @@ impl CopyCheck<'_> {
         if self.good.contains(&id) {
             return true;
         }
-        let objects = &self.store.objects;
-        let looked = if self.read_data { objects.verify(&id) } else { objects.size(&id).map(drop) };
-        match looked {
+        match self.store.objects.check(&id, self.read_data) {
             Ok(()) => self.good.insert(id),
             Err(err) => {
                 self.report(err);

@@ -175,11 +175,7 @@ impl Checker<'_> {
         let lines = read.map_err(|err| wrong(id.to_string(), &err))?;
         for (path, line) in lines {
             let Some(content) = line.entry.content else { continue };
-            let held = if self.read_data {
-                objects.verify(&content.id)
-            } else {
-                objects.size(&content.id).map(|_| ())
-            };
+            let held = objects.check(&content.id, self.read_data);
             held.map_err(|err| wrong(String::from_utf8_lossy(&path).into_owned(), &err))?;
         }
         Ok(())

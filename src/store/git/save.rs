@@ -71,7 +71,7 @@ struct StoredParts {
 impl StoredParts {
     /// Waits until everything borrowed is on the disk.
     fn settle(&mut self) -> Result<()> {
-        self.own.as_mut().map_or(Ok(()), |own| own.held_repository.settle())
+        self.own.as_mut().map_or(Ok(()), |own| own.held_repository.borrowed.settle())
     }
 }
 

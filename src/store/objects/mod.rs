@@ -150,6 +150,11 @@ impl Objects {
         self.find(|packs| Ok(packs.read(id)?.map(drop)), || self.verify_loose(id))
     }
 
+    /// Verifies an object, or without `read_data` only looks whether it is there.
+    pub fn check(&self, id: &ContentId, read_data: bool) -> Result<()> {
+        if read_data { self.verify(id) } else { self.size(id).map(drop) }
+    }
+
     /// Finds an object in a pack or, if it is in none, in a file.
     fn find<T>(
         &self,

@@ -355,15 +355,6 @@ pub(in crate::store) struct HeldRepository {
 }
 
 impl HeldRepository {
-    /// Waits until everything borrowed is on the disk. Nothing may refer to it before.
-    ///
-    /// # Errors
-    ///
-    /// Fails if it could not be synced.
-    pub(in crate::store) fn settle(&mut self) -> Result<()> {
-        self.borrowed.settle()
-    }
-
     /// What is held of the git directory besides objects.
     pub(in crate::store) fn administration(&self) -> &Administration {
         &self.looked.administration
@@ -419,7 +410,7 @@ pub(in crate::store) fn hold_others(
         let administration = holding.administration().clone();
         let tree = add_tree(&repo, &writer, &administration)?;
         writer.finish()?;
-        holding.settle()?;
+        holding.borrowed.settle()?;
         let name = format!("refs/repository/{tree}");
         if refs::read(&repo, &name).ok().flatten() != Some(tree) {
             refs::set(&repo, &name, tree)?;

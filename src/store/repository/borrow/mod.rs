@@ -67,12 +67,12 @@ pub(in crate::store) struct BorrowReport {
 }
 
 impl BorrowReport {
-    /// Waits until all new names are on the disk.
+    /// Waits until all new names are on the disk. Nothing may refer to them before.
     ///
     /// # Errors
     ///
     /// Fails if they could not be synced.
-    pub(super) fn settle(&mut self) -> Result<()> {
+    pub(in crate::store) fn settle(&mut self) -> Result<()> {
         self.syncing.take().map_or(Ok(()), Syncing::wait)
     }
 }
