@@ -6,7 +6,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use gix::{
@@ -16,14 +15,13 @@ use gix::{
         Data, Find, Kind, Tree, TreeRef, Write as _, WriteTo as _,
         tree::{Editor, Entry, EntryKind, EntryMode},
     },
-    refs::{
-        Target,
-        store::WriteReflog,
-        transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog},
-    },
+    refs::{store::WriteReflog, transaction::PreviousValue},
 };
 
-use super::{GitStore, head, refs, reset_branch::check_place};
+use super::{
+    GitStore, head, refs,
+    reset_branch::{WAIT, check_place, ref_edit, sync_lock, user_refs},
+};
 use crate::{
     crash,
     error::{Error, Result},
@@ -31,9 +29,6 @@ use crate::{
     model::RelPath,
     store::plumbing::repo::Repo,
 };
-
-/// A little longer than git itself waits for the lock of a ref.
-const LOCK_WAIT: Duration = Duration::from_millis(500);
 
 /// A file of a commit: its mode in the tree, as in `0o100644`, and its bytes.
 pub(super) type CommittedFile = (u32, Vec<u8>);
@@ -373,21 +368,11 @@ fn names(path: &RelPath) -> Vec<&gix::bstr::BStr> {
 /// Creates a ref under git's own lock, if there is none of that name. Without a reflog: it has no past.
 fn create_ref(repo: &Repo, name: &str, id: ObjectId) -> Result<()> {
     check_place(repo, name)?;
-    let log = LogChange {
-        mode: RefLog::AndReference,
-        force_create_reflog: false,
-        message: "beforehand: export".into(),
-    };
-    let expected = PreviousValue::MustNotExist;
-    let change = Change::Update { log, expected, new: Target::Object(id) };
-    let edit = RefEdit::new(refs::full(name)?, change);
-    let write_reflog = WriteReflog::Disable;
-    let options = gix::refs::store::init::Options { write_reflog, ..Default::default() };
-    let store = gix::refs::file::Store::at_opts(repo.common_dir.clone(), repo.hash, options);
-    let wait = gix::lock::acquire::Fail::AfterDurationWithBackoff(LOCK_WAIT);
-    let prepared = store.transaction().prepare(Some(edit), wait, wait);
+    let edit = ref_edit(name, id, PreviousValue::MustNotExist, "beforehand: export".to_owned())?;
+    let store = user_refs(repo, WriteReflog::Disable);
+    let prepared = store.transaction().prepare(Some(edit), WAIT, WAIT);
     let prepared = prepared.map_err(|err| repo.error(&err))?;
-    super::reset_branch::sync_lock(&repo.common_dir.join(name))?;
+    sync_lock(&repo.common_dir.join(name))?;
     prepared.commit(None).map_err(|err| repo.error(&err))?;
     let path = repo.common_dir.join(name);
     if let Ok(file) = fs::File::open(&path) {

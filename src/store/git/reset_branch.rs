@@ -10,6 +10,7 @@ use std::{
 
 use gix::{
     ObjectId,
+    lock::acquire::Fail,
     objs::Kind,
     refs::{
         Target,
@@ -28,7 +29,7 @@ use crate::{
 /// History beyond this is not searched for pushed commits.
 const COMMITS_MAX: usize = 1_000_000;
 /// A little longer than git itself waits for the lock of a ref.
-const LOCK_WAIT: Duration = Duration::from_millis(500);
+pub(super) const WAIT: Fail = Fail::AfterDurationWithBackoff(Duration::from_millis(500));
 
 /// Plans a reset to `then`; `None` if the branch is there already. The error is a message fragment
 /// that says why it must not be reset.
@@ -91,25 +92,11 @@ pub(super) fn execute(repo: &Repo, head_move: &HeadMove, why: &str) -> Result<bo
     };
     let (from, to) = (id(&head_move.from)?, id(&head_move.to)?);
     check_place(repo, &head_move.branch)?;
-    let log = LogChange {
-        mode: RefLog::AndReference,
-        force_create_reflog: false,
-        message: format!("beforehand: {why}").into(),
-    };
     let expected = PreviousValue::MustExistAndMatch(Target::Object(from));
-    let change = Change::Update { log, expected, new: Target::Object(to) };
-    let mut edit = RefEdit::new(refs::full("HEAD")?, change);
+    let mut edit = ref_edit("HEAD", to, expected, format!("beforehand: {why}"))?;
     edit.deref = true;
-    let options =
-        gix::refs::store::init::Options { write_reflog: WriteReflog::Normal, ..Default::default() };
-    let store = if repo.git_dir == repo.common_dir {
-        gix::refs::file::Store::at_opts(repo.common_dir.clone(), repo.hash, options)
-    } else {
-        let (git_dir, common_dir) = (repo.git_dir.clone(), repo.common_dir.clone());
-        gix::refs::file::Store::for_linked_worktree_opts(git_dir, common_dir, repo.hash, options)
-    };
-    let wait = gix::lock::acquire::Fail::AfterDurationWithBackoff(LOCK_WAIT);
-    let prepared = match store.transaction().prepare(Some(edit), wait, wait) {
+    let store = user_refs(repo, WriteReflog::Normal);
+    let prepared = match store.transaction().prepare(Some(edit), WAIT, WAIT) {
         Ok(prepared) => prepared,
         // A commit or checkout happened at this very moment.
         Err(_) if head::read(repo).commit != now.commit => return Ok(false),
@@ -126,6 +113,29 @@ pub(super) fn execute(repo: &Repo, head_move: &HeadMove, why: &str) -> Result<bo
     let above = repo.common_dir.join(&head_move.branch);
     above.parent().map_or(Ok(()), crate::fs::sync_dir)?;
     Ok(true)
+}
+
+/// Points the ref `name` at `to`, if it is as `expected`.
+pub(super) fn ref_edit(
+    name: &str,
+    to: ObjectId,
+    expected: PreviousValue,
+    message: String,
+) -> Result<RefEdit> {
+    let (mode, message) = (RefLog::AndReference, message.into());
+    let log = LogChange { mode, force_create_reflog: false, message };
+    let change = Change::Update { log, expected, new: Target::Object(to) };
+    Ok(RefEdit::new(refs::full(name)?, change))
+}
+
+/// The refs of the user's repository, to be written as git does.
+pub(super) fn user_refs(repo: &Repo, write_reflog: WriteReflog) -> gix::refs::file::Store {
+    let options = gix::refs::store::init::Options { write_reflog, ..Default::default() };
+    let (git_dir, common_dir) = (repo.git_dir.clone(), repo.common_dir.clone());
+    if git_dir == common_dir {
+        return gix::refs::file::Store::at_opts(common_dir, repo.hash, options);
+    }
+    gix::refs::file::Store::for_linked_worktree_opts(git_dir, common_dir, repo.hash, options)
 }
 
 /// Whether the branch has a reflog that can be extended, and HEAD's is not a symlink or pipe.
