@@ -7,20 +7,14 @@ mod linux;
 mod other;
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{
+use linux as current;
+#[cfg(not(target_os = "linux"))]
+use other as current;
+
+pub(crate) use current::{
     SYNCS_FILE_SYSTEMS, VSCODE_SETTINGS, cores, is_overlay, is_pseudo, nature, reflink,
 };
-#[cfg(target_os = "linux")]
-pub(super) use linux::{
-    device_of, is_users_attribute, list, make_special, mode_of, open_plain, path_only,
-    path_only_resolved, sync_file_system,
-};
-#[cfg(not(target_os = "linux"))]
-pub(crate) use other::{
-    SYNCS_FILE_SYSTEMS, VSCODE_SETTINGS, cores, is_overlay, is_pseudo, nature, reflink,
-};
-#[cfg(not(target_os = "linux"))]
-pub(super) use other::{
+pub(super) use current::{
     device_of, is_users_attribute, list, make_special, mode_of, open_plain, path_only,
     path_only_resolved, sync_file_system,
 };
