@@ -15,7 +15,7 @@ use std::{
 use super::{
     CHECKSUM_BYTES, COUNTS_BYTES, ENTRY_BYTES, NumberReader, TableCounts, TableRow, read_entry,
 };
-use crate::fs;
+use crate::{fs, model::split_path};
 
 /// The hash of a path and the number of its entry plus one; all zeros in a free slot.
 pub(super) const SLOT_BYTES: usize = 8;
@@ -45,8 +45,7 @@ impl Lookup {
 
     /// The entry at `path` below the root. `None` also in any doubt.
     pub fn row<'p>(&self, path: &'p [u8]) -> Option<TableRow<'p>> {
-        let cut = path.iter().rposition(|byte| *byte == b'/');
-        let (dir, name) = cut.map_or((&[][..], path), |cut| (&path[..cut], &path[cut + 1..]));
+        let (dir, name) = split_path(path);
         let hashes = PathHashes::of(self.counts.seed, dir).entry(name);
         let mut window = [0; WINDOW * SLOT_BYTES];
         let (first, count) = window_of(hashes.slot(), &self.counts)?;

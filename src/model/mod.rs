@@ -23,7 +23,7 @@ pub use files::{
 pub use git_files::{is_beside_repository, is_gits_own, names_in_git};
 pub use hex::{hex, unhex};
 pub use path::{Checkout, NotBelowRoot, Reach, RelPath, Root, RootKind, ScanScope};
-pub use scan_entry::{DirPath, Fresh, Marks, ScanEntry, in_tree_order};
+pub use scan_entry::{DirPath, Fresh, Marks, ScanEntry, in_tree_order, join_path, split_path};
 pub use settings::{
     BeforeShell, Dedupe, FreeSpace, Notice, Notify, SessionEnd, Settings, ShellPatterns,
     StoreChoice, Triggers, TroubleAnswer,

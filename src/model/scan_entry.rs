@@ -30,16 +30,23 @@ pub fn in_tree_order(a: &[u8], b: &[u8]) -> Ordering {
     a.iter().map(key).cmp(b.iter().map(key))
 }
 
+/// The path of `name` in the directory at `above`, which is empty for the topmost.
+pub fn join_path(above: &[u8], name: &[u8]) -> Vec<u8> {
+    if above.is_empty() { name.to_vec() } else { [above, b"/", name].concat() }
+}
+
+/// The directory that a path lies in, which is empty for the topmost, and its last name.
+pub fn split_path(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|&byte| byte == b'/') {
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (b"", path),
+    }
+}
+
 impl DirPath {
     /// The path of `name` in this directory.
     pub fn join(&self, name: &[u8]) -> Vec<u8> {
-        let mut path = Vec::with_capacity(self.0.len() + 1 + name.len());
-        path.extend_from_slice(&self.0);
-        if !path.is_empty() {
-            path.push(b'/');
-        }
-        path.extend_from_slice(name);
-        path
+        join_path(&self.0, name)
     }
 
     /// The directory above and the name in it; `None` for the root.
@@ -47,10 +54,8 @@ impl DirPath {
         if self.0.is_empty() {
             return None;
         }
-        match self.0.iter().rposition(|&byte| byte == b'/') {
-            Some(at) => Some((Self(self.0[..at].to_vec()), &self.0[at + 1..])),
-            None => Some((Self::default(), &self.0)),
-        }
+        let (above, name) = split_path(&self.0);
+        Some((Self(above.to_vec()), name))
     }
 
     /// How many names it has; 0 for the root.

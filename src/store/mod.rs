@@ -29,7 +29,7 @@ use crate::{
     error::Result,
     model::{
         Cause, Checkpoint, CheckpointId, Content, ContentId, DefaultModes, Directory, Entry, Kind,
-        Manifest, RelPath, Root, RootKind, StoreChoice, Tree,
+        Manifest, RelPath, Root, RootKind, StoreChoice, Tree, join_path,
     },
     root::GitDirs,
     scan::Scan,
@@ -381,7 +381,7 @@ fn add_directory(
     files: &mut Manifest,
 ) -> Result<()> {
     for (name, entry) in directory_of(store, tree, id)? {
-        let path = if above.is_empty() { name } else { [above, b"/", &name[..]].concat() };
+        let path = join_path(above, &name);
         let Ok(rel) = RelPath::from_bytes(&path) else {
             let what = String::from_utf8_lossy(&path).escape_debug().to_string();
             return Err(crate::error::Error::damaged(what, "not a name a file can have"));

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     fs::read_small,
-    model::{RelPath, Root, RootKind},
+    model::{RelPath, Root, RootKind, join_path},
 };
 
 /// Where a line may mean any ref, those beyond this number are not looked at: 40 µs each.
@@ -227,7 +227,7 @@ impl TreeSearch<'_> {
         let Ok(entries) = entries(self.repo, &tree) else { return self.found.extend(wanted.all()) };
         for (name, kind, id) in entries {
             let Some(below) = wanted.below.get(&name) else { continue };
-            let path = join(at, &name);
+            let path = join_path(at, &name);
             match (kind, &below.path) {
                 (EntryKind::Tree, None) => self.tree(id, &path, below),
                 (EntryKind::Tree, Some(left_out)) if self.is_directory(left_out) => {
@@ -254,7 +254,7 @@ impl TreeSearch<'_> {
             return self.found.push(left_out.clone());
         };
         for (name, kind, id) in entries {
-            let Ok(path) = RelPath::from_bytes(&join(at, &name)) else { continue };
+            let Ok(path) = RelPath::from_bytes(&join_path(at, &name)) else { continue };
             let found = self.root.join(path.as_path()).symlink_metadata();
             match (kind, found) {
                 (_, Err(_)) => (),
@@ -267,8 +267,4 @@ impl TreeSearch<'_> {
             }
         }
     }
-}
-
-fn join(above: &[u8], name: &[u8]) -> Vec<u8> {
-    if above.is_empty() { name.to_vec() } else { [above, b"/", name].concat() }
 }

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use crate::{
     cache::TableRow,
     error::{Error, Result},
-    model::{DefaultModes, Kind, RelPath, ScanEntry, in_tree_order},
+    model::{DefaultModes, Kind, RelPath, ScanEntry, in_tree_order, join_path},
     scan::Scan,
 };
 
@@ -44,8 +44,7 @@ pub(in crate::store) fn summarize(scan: &Scan) -> Summary {
         } else {
             return;
         };
-        let path = if dir.is_empty() { row.name.to_vec() } else { [dir, b"/", row.name].concat() };
-        list.push((path, row.to_found()));
+        list.push((join_path(dir, row.name), row.to_found()));
     });
     // A scan returns rows by directory; sorted paths make the blob independent of that.
     summary.odd.sort_by(|a, b| in_tree_order(&a.0, &b.0));

@@ -35,7 +35,7 @@ use super::super::plumbing::{
 use crate::{
     error::Result,
     fs::{Dir, FileBuffer, now_ns, stat_path},
-    model::{ContentId, Kind, SkipReason, Skipped, Stamp},
+    model::{ContentId, Kind, SkipReason, Skipped, Stamp, join_path, split_path},
     scan::is_racy,
 };
 
@@ -192,7 +192,7 @@ impl<'a> AdministrationWalk<'a> {
         self.rows.insert(path.to_vec(), StampedBlob { stamp, racy, blob: None });
         for entry in names {
             let name = entry.name.to_bytes();
-            let below = if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() };
+            let below = join_path(path, name);
             if super::is_object_dir(self.common_dir, &below) {
                 self.objects(&below)?;
             } else if !is_left_to_git(&below, name) {
@@ -322,7 +322,7 @@ fn is_left_to_git(path: &[u8], name: &[u8]) -> bool {
 }
 
 fn is_index(path: &[u8]) -> bool {
-    split(path).1 == b"index" && !super::is_below_refs(path)
+    split_path(path).1 == b"index" && !super::is_below_refs(path)
 }
 
 /// An index without what it knows of the files; `None` if it cannot be read as one.
@@ -350,13 +350,14 @@ fn without_stats(repo: &Repo, place: &Path) -> Option<Vec<u8>> {
 /// is none at hand, every index counts.
 fn is_volatile(path: &[u8], own_index: &[u8]) -> bool {
     let is_own = || {
-        let above = match split(own_index).0 {
+        let above = match split_path(own_index).0 {
             b"" => Vec::new(),
             above => [above, b"/"].concat(),
         };
         own_index == NO_INDEX || path.starts_with(&[&above[..], b"modules/"].concat())
     };
-    is_index(path) && !is_own() || split(path).1 == b"FETCH_HEAD" && !super::is_below_refs(path)
+    is_index(path) && !is_own()
+        || split_path(path).1 == b"FETCH_HEAD" && !super::is_below_refs(path)
 }
 
 /// The permissions that are not worth a record.
@@ -400,7 +401,7 @@ fn build(
     for (path, row) in rows {
         if let (Some(kind), Some(blob)) = (row.stamp.kind(), row.blob) {
             let kind = if kind == Kind::Link { EntryKind::Link } else { EntryKind::Blob };
-            let (above, name) = split(path);
+            let (above, name) = split_path(path);
             dirs.entry(above).or_default().add(&stored_name(name, kind), kind, blob);
         }
     }
@@ -413,7 +414,7 @@ fn build(
             tree = Some(id);
             break;
         }
-        let (above, name) = split(path);
+        let (above, name) = split_path(path);
         let kind = EntryKind::Tree;
         dirs.entry(above).or_default().add(&stored_name(name, kind), kind, id);
     }
@@ -427,14 +428,6 @@ fn stored_name(name: &[u8], kind: EntryKind) -> Vec<u8> {
     escape_name(name, Bearer { link: kind == EntryKind::Link, large: true }).into_owned()
 }
 
-/// The directory a path lies in, and its last name.
-fn split(path: &[u8]) -> (&[u8], &[u8]) {
-    match path.iter().rposition(|&byte| byte == b'/') {
-        Some(at) => (&path[..at], &path[at + 1..]),
-        None => (b"", path),
-    }
-}
-
 /// Every directory above a path, and itself if it is one.
 fn ancestors(path: &[u8], is_dir: bool) -> Vec<&[u8]> {
     let mut all = Vec::new();
@@ -443,7 +436,7 @@ fn ancestors(path: &[u8], is_dir: bool) -> Vec<&[u8]> {
     }
     let mut rest = path;
     while !rest.is_empty() {
-        rest = split(rest).0;
+        rest = split_path(rest).0;
         all.push(rest);
     }
     all

@@ -27,7 +27,6 @@ use std::{
 
 use gix::{
     ObjectId,
-    bstr::ByteSlice,
     hash::Kind as HashKind,
     objs::{Kind as ObjectKind, tree::EntryKind},
 };
@@ -58,7 +57,7 @@ use crate::{
     crash,
     error::{Error, Result},
     fs::{Lock, PendingFile, all_at_once, create_private_dirs, list_names, replace, sync_dir},
-    model::Skipped,
+    model::{Skipped, split_path},
     root,
     state::{RootState, StateDir, hash_name},
 };
@@ -505,10 +504,7 @@ fn add_tree(
 /// Whether `path`, below the git directory `top`, is an object directory: git's own, or one of a
 /// git extension that never changes its files.
 fn is_object_dir(top: &Path, path: &[u8]) -> bool {
-    let (above, name) = match path.rfind_byte(b'/') {
-        Some(at) => (&path[..at], &path[at + 1..]),
-        None => (&b""[..], path),
-    };
+    let (above, name) = split_path(path);
     let dir = top.join(OsStr::from_bytes(above));
     if name != b"objects" || is_below_refs(path) || !dir.join("objects").is_dir() {
         return false;

@@ -31,7 +31,7 @@ use super::{Held, PrivateRepository, alternates_of, borrow, damaged_packs, names
 use crate::{
     error::{Error, Result},
     fs::{Dir, exchange, is_unsupported, read_small, remove_tree, rename_exclusive},
-    model::{CheckpointId, Kind},
+    model::{CheckpointId, Kind, join_path},
     root,
     scan::TEMPORARY_PREFIX,
     state::{StateDir, hash_name},
@@ -197,7 +197,7 @@ impl<'a> HeldFiles<'a> {
             each(&above, EntryKind::Tree, id)?;
             for (name, kind, id) in tree::entries(self.repo, &id)? {
                 let name = unescape_in_git_dir(&name)?;
-                let path = if above.is_empty() { name } else { [&above[..], b"/", &name].concat() };
+                let path = join_path(&above, &name);
                 match kind {
                     EntryKind::Tree if depth < DEPTH_MAX => open.push((path, id, depth + 1)),
                     EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link => {

@@ -10,6 +10,7 @@ use std::{
 use gix::bstr::ByteSlice;
 
 use super::super::{is_below_refs, is_object_dir, names_of};
+use crate::model::join_path;
 
 /// Deeper than git follows alternates, and than submodules nest.
 pub(super) const DEPTH_MAX: usize = 100;
@@ -26,7 +27,7 @@ fn find_object_dirs(top: &Path, path: &[u8], depth: usize, found: &mut Vec<Vec<u
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.as_bytes();
-        let below = if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() };
+        let below = join_path(path, name);
         if is_object_dir(top, &below) {
             found.push(below);
         } else if entry.file_type().is_ok_and(|kind| kind.is_dir())
