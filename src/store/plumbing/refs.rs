@@ -247,6 +247,7 @@ fn pending_ref(repo: &Repo, name: &str, id: ObjectId) -> Result<PendingFile> {
     PendingFile::write_as(lock.into(), &path, format!("{id}\n").as_bytes())
 }
 
+/// Gives a ref its name, or the list of them.
 fn publish(new: PendingFile) -> Result<()> {
     let path = new.path().to_owned();
     if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
