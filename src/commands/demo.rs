@@ -76,6 +76,9 @@ impl DemoStage {
         let made = fs::DirBuilder::new().mode(0o700).create(&dir);
         made.map_err(Error::io("make", &dir))?;
         let stage = Self { dir };
+        for (name, text) in TEMPLATE {
+            write(&stage.dir.join("template/shop").join(name), text)?;
+        }
         make_dir(&stage.dir.join("home"))?;
         Ok(stage)
     }
@@ -100,19 +103,21 @@ impl DemoStage {
             )?;
             return Ok(Exit::Ok);
         }
-        Err(Error::other(
-            "not everything came back as it was",
-            "this is a bug: please report it with the output above",
-        ))
+        Err(Error::Other {
+            message: "not everything came back as it was".to_owned(),
+            hint: Some("this is a bug: please report it with the output above".to_owned()),
+        })
     }
 
     /// A fresh copy of the project.
     fn project(&self, with_git: bool) -> Result<PathBuf> {
-        let parent = if with_git { "with-git" } else { "without-git" };
-        let project = self.dir.join(parent).join("shop");
-        for (name, text) in TEMPLATE {
-            write(&project.join(name), text)?;
-        }
+        let parent = self.dir.join(if with_git { "with-git" } else { "without-git" });
+        make_dir(&parent)?;
+        let options = fs_extra::dir::CopyOptions::new();
+        fs_extra::dir::copy(self.dir.join("template/shop"), &parent, &options).map_err(|err| {
+            Error::Other { message: format!("cannot copy the template: {err}"), hint: None }
+        })?;
+        let project = parent.join("shop");
         if with_git {
             let options = gix::create::Options::default();
             gix::create::into(&project, gix::create::Kind::WithWorktree, options)
