@@ -341,7 +341,7 @@ fn status_tells_of_the_last_prune_and_not_of_itself() {
     ours(&mut world, &["prune", "--keep", "1"], 0);
     let told = ours(&mut world, &["status"], 0).stdout;
     assert!(told.contains("last prune just now: 3 checkpoints dropped"), "{told}");
-    assert!(told.contains("over the limits, so not held unless a call names it: large"), "{told}");
+    assert!(told.contains("too much to hold unless a call names it: large"), "{told}");
     assert!(!told.contains("beforehand status"), "{told}");
 }
 

@@ -233,6 +233,6 @@ fn over_budget(checkpoint: &Checkpoint) -> Option<String> {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!names.is_empty()).then(|| {
         let names = names.join(", ");
-        format!("over the limits, so not held unless a call names it: {names}{more}; `beforehand show latest` tells how much")
+        format!("too much to hold unless a call names it: {names}{more}; `beforehand show latest` tells how much")
     })
 }
