@@ -36,7 +36,7 @@ pub(crate) struct CheckpointLabel<'a> {
 }
 
 impl TurnRow {
-    /// PlanStep `n` of it, from 0.
+    /// What row `n` of its checkpoints is called, counted from 0.
     pub(crate) fn label(&self, n: usize) -> CheckpointLabel<'_> {
         let checkpoint = &self.checkpoints[n];
         match self.used.as_ref().filter(|_| n == 0) {

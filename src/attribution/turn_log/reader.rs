@@ -58,7 +58,7 @@ struct LogReader<'a> {
     log: TurnLog,
     /// By session and call.
     running: HashMap<(&'a str, &'a str), RunningCall>,
-    /// Those that have ended, but for what goes on in the background, by their places among the logged_calls.
+    /// Those that have ended, but for what goes on in the background, by their places among the calls of the log.
     in_background: HashMap<(&'a str, &'a str), usize>,
     /// Who made the last call of each session. A change belongs to it if the beginning of its own call is
     /// not in the log.

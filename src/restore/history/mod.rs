@@ -133,7 +133,7 @@ struct PastCall {
     over: usize,
     /// Until where something that it started may have gone on in the background.
     background_until: Option<usize>,
-    /// Its place among the logged_calls of the log; `None` for one that the log does not have.
+    /// Its place among the calls of the log; `None` for one that the log does not have.
     caller: Option<usize>,
     /// The checkpoint that covers it.
     of: CheckpointId,

@@ -269,7 +269,7 @@ impl FileHistory<'_> {
         })
     }
 
-    /// What some calls changed, each given with its place among the logged_calls of the log, in their order.
+    /// What some calls changed, each given with its place among the calls of the log, in their order.
     fn changes_by(
         &self,
         calls: &[(usize, usize)],

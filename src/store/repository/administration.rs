@@ -43,7 +43,7 @@ use crate::{
 const FILE_MAX_BYTES: u64 = 64 << 20;
 /// Refs and worktrees nest less deep.
 const DEPTH_MAX: usize = 100;
-/// For logged_calls that keep no index elsewhere; no file has that name.
+/// For callers that keep no index elsewhere; no file has that name.
 pub(super) const NO_INDEX: &[u8] = b"\0";
 
 /// What a checkpoint keeps of a git directory.
