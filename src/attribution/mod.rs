@@ -79,7 +79,7 @@ pub struct SinceCheckpoint<'a, 'p> {
 pub struct LogLine {
     /// When, in nanoseconds since 1970.
     pub at: i64,
-    /// The session, by its name in the log: see [`author`].
+    /// The session, by its name in the log: see [`session_name`].
     pub by: String,
     /// What happened.
     #[serde(flatten)]

@@ -83,7 +83,7 @@ pub(super) fn agent_history(
 pub(super) struct Authors {
     pub(super) knowledge: AgentHistory,
     likely: BTreeMap<RelPath, Entry>,
-    /// The trees of [`AgentHistory::looks`] that can be read.
+    /// The trees of [`AgentHistory::checkpoints_of_open_calls`] that can be read.
     looks: BTreeMap<CheckpointId, Tree>,
     side: PathSide,
 }

@@ -46,7 +46,7 @@ pub struct IndexEntry {
     pub id: ObjectId,
     /// 0, or 1 to 3 if it is unmerged.
     pub stage: u8,
-    /// Those of [`kept_flags`].
+    /// Those of `kept_flags`.
     pub flags: Flags,
 }
 
