@@ -429,6 +429,7 @@ fn what_is_too_large_is_asked_about_however_a_line_reaches_it() {
         "cp -r new other",
         "rsync -a new .",
         "tar xf ../other.tar",
+        "tar xf ../none.tar",
         "tar xf ../new.tar -C data",
         "tar xf ../new.tar --skip-old-files",
         "mv a.big b.big",

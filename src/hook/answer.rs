@@ -116,8 +116,10 @@ pub(super) fn command_threat(
     targets: &CommandTargets,
 ) -> Option<String> {
     let (root, _) = targets.around.as_ref()?;
-    // What is copied over a directory leaves all that is not in it.
-    let is_part = |risk: &&AtRisk| matches!(risk.spares, Spares::NotIn(_)) && risk.path.is_dir();
+    // What is copied over a directory, or unpacked in it, leaves all that it does not have itself.
+    let is_part = |risk: &&AtRisk| {
+        matches!(risk.spares, Spares::NotIn(_) | Spares::NotPacked(_)) && risk.path.is_dir()
+    };
     let named = targets.at_risk.iter().filter(|risk| !risk.is_guess && !is_part(risk));
     let places: Vec<PathBuf> = named.map(|risk| risk.path.clone()).collect();
     threat(site, judged, root.path(), &places)

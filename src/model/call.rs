@@ -259,9 +259,10 @@ pub enum Spares {
     Uncommitted,
     /// Of a directory, all but what has a name that fits this pattern of `find -name`.
     OtherNames(String),
-    /// Of a directory, what this other one, or an archive, does not have at the same place: it is copied over it, or
-    /// unpacked there.
+    /// Of a directory, what this other one does not have at the same place: it is copied over it.
     NotIn(String),
+    /// Of a directory, what this archive does not have: it is unpacked in it.
+    NotPacked(String),
 }
 
 /// How well a target's path is known.

@@ -64,3 +64,54 @@ fn any_member<R: Read>(
 fn too_large() -> io::Error {
     io::Error::from(io::ErrorKind::FileTooLarge)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// An archive of empty files and directories with these names.
+    fn archive(names: &[&str]) -> Vec<u8> {
+        let mut archive = tar::Builder::new(Vec::new());
+        for name in names {
+            let mut header = tar::Header::new_gnu();
+            let is_dir = name.ends_with('/');
+            header.set_entry_type(if is_dir {
+                tar::EntryType::Directory
+            } else {
+                tar::EntryType::Regular
+            });
+            header.set_size(0);
+            archive.append_data(&mut header, name.trim_end_matches('/'), io::empty()).unwrap();
+        }
+        archive.into_inner().unwrap()
+    }
+
+    #[test]
+    fn only_what_an_archive_has_as_a_file_is_replaced() {
+        let top = std::env::temp_dir().join(format!("beforehand-tar-{}", std::process::id()));
+        std::fs::create_dir_all(top.join("sub")).unwrap();
+        for name in ["a", "sub/b", "sub/c"] {
+            File::create(top.join(name)).unwrap();
+        }
+        let plain = archive(&["./sub/", "./sub/b", "new"]);
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(&plain).unwrap();
+        for bytes in [plain.clone(), packed.finish().unwrap()] {
+            let path = top.join("archive");
+            File::create(&path).unwrap().write_all(&bytes).unwrap();
+            let over = |name: &str| is_unpacked_over(&top.join(name), &top, &path);
+            assert_eq!([over("sub/b"), over("sub")], [Some(true); 2]);
+            assert_eq!([over("a"), over("sub/c"), over("new")], [None; 3]);
+        }
+        // Of what cannot be read, nothing is known.
+        for bytes in [&b"PK\x03\x04 a zip"[..], b"", &plain[..700]] {
+            let path = top.join("archive");
+            File::create(&path).unwrap().write_all(bytes).unwrap();
+            let over = is_unpacked_over(&top.join("a"), &top, &path);
+            assert_eq!(over, Some(false), "{} bytes", bytes.len());
+        }
+        crate::fs::remove_tree(&top).unwrap();
+    }
+}

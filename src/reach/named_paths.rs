@@ -127,11 +127,12 @@ fn checked_out(target: &Target, bases: &[&Path], root: &Root) -> Vec<PathBuf> {
 
 /// What is left alone, with a path made absolute from the first directory in which it is there.
 fn seen_from(spares: &Spares, bases: &[&Path]) -> Spares {
-    let Spares::NotIn(source) = spares else { return spares.clone() };
+    let (Spares::NotIn(source) | Spares::NotPacked(source)) = spares else { return spares.clone() };
     let mut places = bases.iter().filter_map(|base| absolute(base, Path::new(source)));
     let place = places.find(|place| place.symlink_metadata().is_ok());
     let place = place.and_then(|place| place.into_os_string().into_string().ok());
-    Spares::NotIn(place.unwrap_or_else(|| source.clone()))
+    let place = place.unwrap_or_else(|| source.clone());
+    if matches!(spares, Spares::NotIn(_)) { Spares::NotIn(place) } else { Spares::NotPacked(place) }
 }
 
 /// The directory in which something is deleted, of which only the run tells what.
@@ -371,10 +372,14 @@ fn of_target(target: &Target, bases: &[&Path], wanted: PlaceFilter, root: &Root)
         // some file of it.
         TargetAction::Overwrite => places.retain(|place| {
             let is_held = wanted == PlaceFilter::Held;
-            let is_copied_over = matches!(target.spares, Spares::NotIn(_));
+            // What an archive has is asked about; to hold all that is there would be too much.
+            let is_unpacked = matches!(target.spares, Spares::NotPacked(_));
+            let is_part = is_unpacked || matches!(target.spares, Spares::NotIn(_));
             !place.is_dir()
-                || is_copied_over && !is_held
-                || is_held && (root.relative(place).is_ok() || is_worth_a_copy(place))
+                || is_part && !is_held
+                || is_held
+                    && !is_unpacked
+                    && (root.relative(place).is_ok() || is_worth_a_copy(place))
         }),
         TargetAction::Modify if wanted == PlaceFilter::Named => {
             places.retain(|place| !place.is_dir() || root.relative(place).is_err());

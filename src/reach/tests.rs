@@ -199,6 +199,17 @@ fn words_of_a_line_do_not_reach_what_lies_beside_the_project() {
     assert_eq!(victims, [scene.top.join("outside/o1")]);
 }
 
+/// What it replaces is asked about. To hold all that is there would be too much.
+#[test]
+fn of_a_directory_in_which_an_archive_is_unpacked_nothing_more_is_held() {
+    let scene = Scene::new("archive");
+    fs::write(scene.top.join("project/a.tar"), "").unwrap();
+    for line in ["tar xf a.tar", "unzip -o a.zip"] {
+        let victims = scene.victims(line);
+        assert!(victims.iter().all(|path| path.is_file()), "{line}: {victims:?}");
+    }
+}
+
 /// Numbers that look like chance and are the same every time.
 struct Draw(u64);
 

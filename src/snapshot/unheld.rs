@@ -85,11 +85,11 @@ fn danger(risk: &AtRisk, path: &Path, is_ignored: &dyn Fn(&Path) -> bool) -> Opt
         // What is found while the call runs, whatever was known of the place, is what has such a name.
         Spares::OtherNames(pattern) => reach::has_name(&risk.path, path, pattern)
             .map(|has_it| if has_it { Danger::Sure } else { Danger::Possible }),
+        Spares::NotPacked(archive) => {
+            reach::is_unpacked_over(path, &risk.path, Path::new(archive)).map(seen)
+        }
         Spares::NotIn(source) => {
             let source = Path::new(source);
-            if source.is_file() && risk.path.is_dir() {
-                return reach::is_unpacked_over(path, &risk.path, source).map(seen);
-            }
             let below = path.strip_prefix(&risk.path).ok()?;
             if below == Path::new("") && !path.is_dir() {
                 return Some(named);

@@ -259,7 +259,7 @@ pub(in crate::shell) fn unzip(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) 
     if only_looks {
         return reads("only lists or prints");
     }
-    unpacks(walk, parsed.value(&["-d"]), parsed.operands.first(), "unzip unpacks over files")
+    unpacks(walk, parsed.value(&["-d"]), None, "unzip unpacks over files")
 }
 
 /// What unpacking an archive to a directory, the current one if none is named, can overwrite.
@@ -274,7 +274,11 @@ fn unpacks(
     let inside = Field { text: format!("{}/**", to.text.trim_end_matches('/')), ..to.clone() };
     let mut somewhere = walk.target(&inside, TargetAction::Overwrite, why);
     somewhere.certainty = Certainty::Dynamic;
-    let over = archive.map(|archive| copied_over(walk, to, archive, why));
+    let over = archive.map(|archive| walk.target(archive, TargetAction::Move, why));
+    let over = over.filter(|archive| archive.certainty == Certainty::Exact).map(|archive| {
+        let target = walk.target(to, TargetAction::Overwrite, why);
+        Target { spares: Spares::NotPacked(archive.path), ..target }
+    });
     destroys(why, over.into_iter().chain([somewhere]).collect())
 }
 

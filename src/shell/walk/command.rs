@@ -126,7 +126,7 @@ impl ShellWalk<'_> {
         let (mut seen, mut parts) = (HashSet::new(), HashSet::new());
         verdict.targets.sort_by_key(|it| it.certainty == Certainty::Dynamic);
         verdict.targets.retain(|it| {
-            let is_part = matches!(it.spares, Spares::NotIn(_));
+            let is_part = matches!(it.spares, Spares::NotIn(_) | Spares::NotPacked(_));
             let is_new_part = is_part && parts.insert((it.path.clone(), it.spares.clone()));
             seen.insert(it.path.clone()) || is_new_part
         });
