@@ -214,7 +214,7 @@ pub enum LogEvent {
 pub enum InBackground {
     /// A task of the agent's, which may say at the end of a turn that none runs.
     Task,
-    /// A process that a command line does not wait for. Nobody says when it ends.
+    /// A process that a command line does not wait for. No event tells when it ends.
     Process,
 }
 

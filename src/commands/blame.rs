@@ -301,7 +301,7 @@ impl BlameView<'_> {
         let mut text = String::new();
         for group in lines.chunk_by(PorcelainLine::goes_on) {
             let first = &group[0];
-            // Of what nobody is known to have written, or only you, more can be known at one line than at another.
+            // Where no writer is known, or only you, more can be known at one line than at another.
             let is_new = told.insert(&first.id, &first.about) != Some(&first.about);
             let about = if is_new { &*first.about } else { "" };
             let is_named = is_new || paths[&*first.id].len() > 1;

@@ -95,7 +95,7 @@ struct PathOutcome {
 enum Stays {
     /// What the turn did and what is there do not come to one.
     Clash(Clash),
-    /// It seems to be what the turn left by another name: this caller of the log renamed it, or nobody was seen to.
+    /// It seems to be what the turn left by another name: this caller of the log renamed it, or no call was seen to.
     Renamed(Option<usize>),
 }
 

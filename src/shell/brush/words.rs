@@ -169,7 +169,7 @@ fn cut(pattern: Option<&str>, end: bool, longest: bool) -> Option<Derivation> {
     let pattern = pattern.unwrap_or_default();
     // What stands for more than itself here would have to be expanded first.
     let is_plain = !pattern.contains(['$', '`', '\'', '"', '\\', '~', '{', '(']);
-    // More of them could take as long as somebody likes.
+    // More of them could take as long as the line wants.
     let is_quick = pattern.matches('*').count() <= 1;
     (is_plain && is_quick).then(|| Derivation::Cut { pattern: pattern.to_owned(), end, longest })
 }
