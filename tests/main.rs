@@ -8,6 +8,7 @@ mod beside;
 mod bisect;
 mod blame;
 mod blame_random;
+mod cannot_hold;
 mod cli;
 mod consent;
 mod contract;

@@ -63,7 +63,7 @@ pub(crate) use crate::project::{Project, TurnRow, rows};
 /// The root around a path.
 fn root_at(process: &Process<'_>, state: &StateDir, path: &Path) -> Option<(Root, ScanScope)> {
     let (home, real) = (process.home(), PathResolver::default());
-    root_around(path, &Surroundings { home: home.as_deref(), state, real: &real })
+    root_around(path, &Surroundings { home: home.as_deref(), state: Some(state), real: &real })
 }
 
 /// The root around the current directory.

@@ -225,7 +225,7 @@ pub const KEYS: &[SettingKey] = &[
         Directory,
         "cannot_hold",
         cannot_hold,
-        "When a command would destroy a file that cannot be held: `ask`, `deny` it, or say so \
+        "When a call would destroy a file that cannot be held: `ask`, `deny` it, or say so \
          (`note`)."
     ),
     key!(

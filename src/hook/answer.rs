@@ -4,17 +4,14 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    judged::JudgedCall,
-    notes::{Notes, told},
-    site::{EventSite, said},
-    targets::{CommandTargets, Unprotected},
+    judged::JudgedCall, notes::told, protection::Protection, site::EventSite, targets::CallTargets,
 };
 use crate::{
     guard::{self, GuardContext},
     journal::LineKind,
     model::{Decision, Effect, Notify, Settings, Spares, TroubleAnswer, Verdict},
     reach::AtRisk,
-    snapshot, ui,
+    ui,
 };
 
 /// An answer, before it is known whether a person sees a question.
@@ -30,54 +27,35 @@ impl Answer {
     pub(super) const NEUTRAL: Self =
         Self { decision: Decision::NEUTRAL, rules: Vec::new(), journal: Vec::new() };
 
-    /// The answer to a call that was seen to.
-    pub(super) fn of(notes: &Notes, effect: &Effect, site: &EventSite<'_, '_>) -> Self {
-        let Settings { cannot_hold, notify, .. } = *site.settings();
-        let is_named = notes.unheld.iter().any(|unheld| !unheld.is_guess);
-        let verdict = if is_named { verdict(cannot_hold) } else { Verdict::Abstain };
-        let is_told = verdict != Verdict::Abstain;
-        let rules = if is_told { vec!["cannot_hold"] } else { Vec::new() };
-        // What a question is about is said every time.
-        let told = if is_told { told(effect, &site.cwd, &notes.unheld) } else { Vec::new() };
-        let missing = told.into_iter().filter(|line| !notes.lines.contains(line));
-        let lines: Vec<String> =
-            missing.chain(notes.lines.iter().chain(&notes.deeds).cloned()).collect();
-        let has_trouble = !notes.lines.is_empty();
-        let journal = has_trouble.then(|| notes.lines.join("; ")).into_iter().collect();
+    /// The answer to a call, by whether what it can lose is held.
+    pub(super) fn of(protection: Protection, effect: &Effect, site: &EventSite<'_, '_>) -> Self {
+        let Settings { on_trouble, cannot_hold, notify, .. } = *site.settings();
+        let trouble = protection.trouble();
+        let notes = protection.into_notes();
+        let loses_named = notes.unheld.iter().any(|unheld| !unheld.is_guess);
+        let mut rules = Vec::new();
+        let mut wanted = TroubleAnswer::Note;
+        if trouble.is_some() && on_trouble != TroubleAnswer::Note {
+            rules.push("on_trouble");
+            wanted = on_trouble;
+        }
+        if loses_named && cannot_hold != TroubleAnswer::Note {
+            rules.push("cannot_hold");
+            wanted = stricter(wanted, cannot_hold);
+        }
+        let is_told = trouble.is_some() || wanted != TroubleAnswer::Note;
+        // The losses that a question is about are named every time.
+        let losses = if is_told { told(effect, &site.cwd, &notes.unheld) } else { Vec::new() };
+        let missing = losses.into_iter().filter(|line| !notes.lines.contains(line));
+        let said = notes.lines.iter().chain(&notes.deeds).cloned();
+        let lines: Vec<String> = trouble.iter().cloned().chain(missing).chain(said).collect();
+        let kept: Vec<String> = trouble.into_iter().chain(notes.lines).collect();
+        let journal = (!kept.is_empty()).then(|| kept.join("; ")).into_iter().collect();
         if notify == Notify::Never && !is_told {
             return Self { decision: Decision::NEUTRAL, rules, journal };
         }
         let note = (!lines.is_empty()).then(|| format!("beforehand: {}", lines.join("\n")));
-        Self { decision: Decision { verdict, note, tell: None }, rules, journal }
-    }
-
-    /// The answer to a call that nothing is held for.
-    pub(super) fn of_trouble(
-        Unprotected { why, at_risk }: &Unprotected,
-        effect: &Effect,
-        site: &EventSite<'_, '_>,
-    ) -> Self {
-        let text = format!(
-            "warning: could not save a checkpoint ({}); this call is NOT protected",
-            said(why)
-        );
-        let text = ui::escape_line(text.as_bytes()).into_owned();
-        let lost = snapshot::unheld_at_risk(at_risk);
-        let Settings { on_trouble, cannot_hold, .. } = *site.settings();
-        let cannot_hold = if lost.is_empty() { TroubleAnswer::Note } else { cannot_hold };
-        let rules = [("on_trouble", on_trouble), ("cannot_hold", cannot_hold)].into_iter();
-        let rules = rules.filter(|(_, wanted)| *wanted != TroubleAnswer::Note);
-        let mut note = format!("beforehand: {text}");
-        for line in told(effect, &site.cwd, &lost) {
-            note.push('\n');
-            note.push_str(&line);
-        }
-        let verdict = verdict(stricter(on_trouble, cannot_hold));
-        Self {
-            decision: Decision { verdict, ..Decision::note(note) },
-            rules: rules.map(|(rule, _)| rule).collect(),
-            journal: vec![text],
-        }
+        Self { decision: Decision { verdict: verdict(wanted), note, tell: None }, rules, journal }
     }
 
     /// The answer to a call that reaches for beforehand itself: a person decides.
@@ -113,14 +91,14 @@ impl Answer {
 pub(super) fn command_threat(
     site: &EventSite<'_, '_>,
     judged: &JudgedCall<'_>,
-    targets: &CommandTargets,
+    targets: &CallTargets,
 ) -> Option<String> {
-    let (root, _) = targets.around.as_ref()?;
+    let root = targets.root()?;
     // What is copied over a directory, or unpacked in it, leaves all that it does not have itself.
     let is_part = |risk: &&AtRisk| {
         matches!(risk.spares, Spares::NotIn(_) | Spares::NotPacked(_)) && risk.path.is_dir()
     };
-    let named = targets.at_risk.iter().filter(|risk| !risk.is_guess && !is_part(risk));
+    let named = targets.at_risk().iter().filter(|risk| !risk.is_guess && !is_part(risk));
     let places: Vec<PathBuf> = named.map(|risk| risk.path.clone()).collect();
     threat(site, judged, root.path(), &places)
 }

@@ -16,6 +16,7 @@ mod notes;
 mod payload;
 mod preview;
 mod program;
+mod protection;
 mod site;
 mod targets;
 mod turn_boundary;
@@ -30,8 +31,9 @@ use self::{
     judged::{JudgedCall, placed},
     notes::{HeldRoot, Notes},
     payload::read_payload,
+    protection::Protection,
     site::{EventSite, trouble},
-    targets::{CallTargets, CommandTargets, Unprotected},
+    targets::CallTargets,
 };
 use crate::{
     agent::{self, Dialect, EventKind, HookAnswer, Markers},
@@ -159,23 +161,23 @@ fn on_call(
     if !site.settings().enabled {
         return answer::switched_off(&site);
     }
-    let answer = answer_to(&site, &judged, |targets| protect(&site, &judged, targets));
+    let answer = answer_to(&site, &judged, |targets| hold_call(&site, &judged, targets));
     consent::settle(&site, call, answer.journalled(&site), markers)
 }
 
-/// The answer to a call that can change files, once `protect` has seen to what it can lose.
+/// The answer to a call that can change files. `hold` sees to what it can lose.
 fn answer_to(
     site: &EventSite<'_, '_>,
     judged: &JudgedCall<'_>,
-    protect: impl FnOnce(CommandTargets) -> Result<Notes, Unprotected>,
+    hold: impl FnOnce(&mut CallTargets) -> Result<Notes>,
 ) -> Answer {
-    let targets = CommandTargets::of(site, judged);
+    let targets = CallTargets::of(site, judged);
     let threat = answer::command_threat(site, judged, &targets);
     let is_wanted = policy::is_wanted(&judged.call.intent, &judged.effect, site.settings());
-    let answer = match is_wanted.then(|| protect(targets)) {
-        Some(Ok(notes)) => Answer::of(&notes, &judged.effect, site),
-        Some(Err(unprotected)) => Answer::of_trouble(&unprotected, &judged.effect, site),
-        None => Answer::NEUTRAL,
+    let answer = if is_wanted {
+        Answer::of(Protection::of(site, judged, targets, hold), &judged.effect, site)
+    } else {
+        Answer::NEUTRAL
     };
     // An edit is judged by its paths alone, and where those lead is known once it is held.
     let threat = if judged.is_edit() { answer::edit_threat(site, judged) } else { threat };
@@ -186,25 +188,20 @@ fn answer_to(
 }
 
 /// Holds what the call can change, unless the turn has all of it. Returns what to say of it.
-fn protect(
+fn hold_call(
     site: &EventSite<'_, '_>,
     judged: &JudgedCall<'_>,
-    found: CommandTargets,
-) -> Result<Notes, Unprotected> {
-    let mut turn = match TurnState::open(site, judged) {
-        Ok(Some(turn)) => turn,
-        Ok(None) => return Ok(Notes::default()),
-        Err(why) => return Err(Unprotected { why, at_risk: found.at_risk }),
-    };
+    targets: &mut CallTargets,
+) -> Result<Notes> {
+    let Some(mut turn) = TurnState::open(site, judged)? else { return Ok(Notes::default()) };
     let home = turn.ledger.as_mut().map_or_else(|| site.cwd.clone(), |it| it.home(&site.cwd));
     let start = targets::start(&site.cwd, home);
-    let targets = CallTargets::of(site, judged, &turn.state, &start, found)?;
-    let CallTargets { outer, at_risk } = targets;
     let state = turn.state.clone();
-    let held = hold(site, judged, &state, outer, |reach| {
-        hold_root(site, judged, &mut turn, reach, &at_risk)
-    });
-    held.and_then(|held| turn.close(site, judged, held)).map_err(|why| Unprotected { why, at_risk })
+    let outer = targets.reach(site, judged, &state, &start)?;
+    let held = hold_roots(site, judged, &state, outer, |reach| {
+        hold_root(site, judged, &mut turn, reach, targets.at_risk())
+    })?;
+    turn.close(site, judged, held)
 }
 
 /// What the turn of a call has already, and its ledger, locked to the end of the call.
@@ -261,7 +258,7 @@ impl TurnState {
 
 /// Sees to `each` root that the call reaches: the one around it, and then those in it that the
 /// checkpoint of the first leaves out.
-fn hold(
+fn hold_roots(
     site: &EventSite<'_, '_>,
     judged: &JudgedCall<'_>,
     state: &StateDir,

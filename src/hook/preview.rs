@@ -4,11 +4,10 @@
 use std::time::Instant;
 
 use super::{
-    answer_to, hold,
+    answer_to, hold_roots,
     judged::{JudgedCall, finding},
     notes::{self, HeldRoot, LeftOutNote, Notes},
     site::EventSite,
-    targets::{CallTargets, Unprotected},
 };
 use crate::{
     agent::Dialect,
@@ -46,19 +45,15 @@ pub fn foresee(process: &Process<'_>, dialect: &'static Dialect, call: &ToolCall
     let (mut held, mut left_out) = (Vec::new(), Vec::new());
     let mut decision = Decision::NEUTRAL;
     if changes && site.settings().enabled {
-        let answer = answer_to(&site, &judged, |found| {
-            let state = match site.loaded.state() {
-                Ok(state) => state,
-                Err(why) => return Err(Unprotected { why, at_risk: found.at_risk }),
-            };
-            let targets = CallTargets::of(&site, &judged, &state, &site.cwd, found)?;
-            let CallTargets { outer, at_risk } = targets;
-            let looked = hold(&site, &judged, &state, outer, |reach| {
-                let (root, skipped) = look(&site, &judged.effect, reach, &state, &at_risk)?;
+        let answer = answer_to(&site, &judged, |targets| {
+            let state = site.loaded.state()?;
+            let outer = targets.reach(&site, &judged, &state, &site.cwd)?;
+            held = hold_roots(&site, &judged, &state, outer, |reach| {
+                let at_risk = targets.at_risk();
+                let (root, skipped) = look(&site, &judged.effect, reach, &state, at_risk)?;
                 left_out.push(skipped);
                 Ok(root)
-            });
-            held = looked.map_err(|why| Unprotected { why, at_risk })?;
+            })?;
             Ok(Notes::of(Vec::new(), &mut held, &judged.effect, &site.cwd))
         });
         decision = answer.decision;

@@ -5,10 +5,11 @@ use std::time::Duration;
 use super::{
     after_call,
     answer::{self, Answer},
+    hold_call,
     judged::JudgedCall,
-    protect,
+    protection::Protection,
     site::EventSite,
-    targets::{CommandTargets, Unprotected},
+    targets::CallTargets,
     turn_boundary,
 };
 use crate::{
@@ -39,14 +40,18 @@ pub fn program_begins(
         ledger.expect_ends();
     })?;
     let judged = judged(&site, call);
-    let targets = CommandTargets::of(&site, &judged);
+    let targets = CallTargets::of(&site, &judged);
     let threat = if judged.is_edit() {
         answer::edit_threat(&site, &judged)
     } else {
         answer::command_threat(&site, &judged, &targets)
     };
-    let notes = protect(&site, &judged, targets).map_err(|Unprotected { why, .. }| why)?;
-    let answer = Answer::of(&notes, &judged.effect, &site);
+    let protection =
+        Protection::of(&site, &judged, targets, |targets| hold_call(&site, &judged, targets));
+    if let Protection::NotHeld { why, .. } = protection {
+        return Err(why);
+    }
+    let answer = Answer::of(protection, &judged.effect, &site);
     let answer = match threat {
         Some(why) => answer.defended(&why, site.settings().self_defence),
         None => answer,

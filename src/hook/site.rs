@@ -86,8 +86,11 @@ impl<'h, 'p> EventSite<'h, 'p> {
         Cow::Owned(config::load(self.process, Some(root)))
     }
 
-    pub(super) fn surroundings<'s>(&'s self, state: &'s StateDir) -> Surroundings<'s> {
-        Surroundings { home: self.home.as_deref(), state, real: &self.real }
+    pub(super) fn surroundings<'s>(
+        &'s self,
+        state: impl Into<Option<&'s StateDir>>,
+    ) -> Surroundings<'s> {
+        Surroundings { home: self.home.as_deref(), state: state.into(), real: &self.real }
     }
 
     /// The agent and the session, by which a ledger is found.

@@ -1,72 +1,98 @@
 //! What a call can reach: its root and the repositories in it, and what it names there.
 
-use std::path::{Path, PathBuf};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
 
 use super::{judged::JudgedCall, site::EventSite};
 use crate::{
     error::{Error, Result},
-    model::{Reach, Root, ScanScope},
+    model::{Reach, Root, RootKind, ScanScope},
     reach::{self, AtRisk},
     snapshot::LastCheckpoint,
     state::StateDir,
     ui,
 };
 
-/// What a command names and can destroy, and the root around the directory that it runs in. Of an edit
-/// nothing is looked up before it has to be.
-#[derive(Default)]
-pub(super) struct CommandTargets {
-    pub(super) around: Option<(Root, ScanScope)>,
-    pub(super) at_risk: Vec<AtRisk>,
-}
-
-impl CommandTargets {
-    pub(super) fn of(site: &EventSite<'_, '_>, judged: &JudgedCall<'_>) -> Self {
-        let around = || {
-            let state = site.loaded.state().ok().filter(|_| !judged.is_edit())?;
-            reach::root_around(&site.cwd, &site.surroundings(&state))
-        };
-        let Some(around) = around() else { return Self::default() };
-        let at_risk = reach::at_risk(&site.cwd, site.context, judged.what(), &around.0);
-        Self { around: Some(around), at_risk }
-    }
-}
-
-/// The root of a call, and what the call names and can destroy.
+/// The root of a call, and what the call names and can destroy. Of an edit nothing is looked up before
+/// it has to be.
 pub(super) struct CallTargets {
-    pub(super) outer: Reach,
-    pub(super) at_risk: Vec<AtRisk>,
-}
-
-/// Why nothing is held, and what the call can then lose.
-pub(super) struct Unprotected {
-    pub(super) why: Error,
-    pub(super) at_risk: Vec<AtRisk>,
+    around: Option<(Root, ScanScope)>,
+    at_risk: Option<Vec<AtRisk>>,
 }
 
 impl CallTargets {
+    /// Finds what a command names. Needs no state directory, so that a loss can be named where there is
+    /// none.
+    pub(super) fn of(site: &EventSite<'_, '_>, judged: &JudgedCall<'_>) -> Self {
+        if judged.is_edit() {
+            return Self { around: None, at_risk: None };
+        }
+        let around = root_around_call(site);
+        let at_risk = Some(named_at_risk(site, judged, around.as_ref()));
+        Self { around, at_risk }
+    }
+
+    /// The root around the directory that a command runs in.
+    pub(super) fn root(&self) -> Option<&Root> {
+        self.around.as_ref().map(|(root, _)| root)
+    }
+
+    /// What the call names and can destroy, as far as it is known.
+    pub(super) fn at_risk(&self) -> &[AtRisk] {
+        self.at_risk.as_deref().unwrap_or_default()
+    }
+
+    /// What the call names and can destroy, where nothing is held for it.
+    pub(super) fn into_at_risk(
+        self,
+        site: &EventSite<'_, '_>,
+        judged: &JudgedCall<'_>,
+    ) -> Vec<AtRisk> {
+        let look = || named_at_risk(site, judged, root_around_call(site).as_ref());
+        self.at_risk.unwrap_or_else(look)
+    }
+
     /// Finds what the call reaches from `start`, the directory that its session works in.
-    pub(super) fn of(
+    pub(super) fn reach(
+        &mut self,
         site: &EventSite<'_, '_>,
         judged: &JudgedCall<'_>,
         state: &StateDir,
         start: &Path,
-        found: CommandTargets,
-    ) -> Result<Self, Unprotected> {
+    ) -> Result<Reach> {
         let (surroundings, what) = (site.surroundings(state), judged.what());
-        if let Some(around) = found.around.filter(|_| start == site.cwd) {
-            let outer = reach::reach_in(around, start, site.context, what, &surroundings);
-            return Ok(Self { outer, at_risk: found.at_risk });
+        if let Some(around) = self.around.take_if(|_| start == site.cwd) {
+            return Ok(reach::reach_in(around, start, site.context, what, &surroundings));
         }
         let reach_from = |dir: &Path| reach::reach(dir, site.context, what, &surroundings);
         let Some(outer) = reach_from(start).or_else(|| reach_from(&site.cwd)) else {
             let message = format!("cannot find the directory `{}`", ui::escape_path(&site.cwd));
-            let why = Error::Other { message, hint: None };
-            return Err(Unprotected { why, at_risk: found.at_risk });
+            return Err(Error::Other { message, hint: None });
         };
-        let at_risk = reach::at_risk(start, site.context, what, &outer.root);
-        Ok(Self { outer, at_risk })
+        self.at_risk = Some(reach::at_risk(start, site.context, what, &outer.root));
+        Ok(outer)
     }
+}
+
+/// The root around the directory of a call.
+fn root_around_call(site: &EventSite<'_, '_>) -> Option<(Root, ScanScope)> {
+    let state = site.loaded.state().ok();
+    reach::root_around(&site.cwd, &site.surroundings(state.as_ref()))
+}
+
+/// What a call names and can destroy, as seen from its own directory.
+fn named_at_risk(
+    site: &EventSite<'_, '_>,
+    judged: &JudgedCall<'_>,
+    around: Option<&(Root, ScanScope)>,
+) -> Vec<AtRisk> {
+    let root = match around {
+        Some((root, _)) => Cow::Borrowed(root),
+        None => Cow::Owned(Root::new(site.cwd.clone(), RootKind::Plain { why: None })),
+    };
+    reach::at_risk(&site.cwd, site.context, judged.what(), &root)
 }
 
 /// The directory the session works in: where it was first seen, if the call is made below that.

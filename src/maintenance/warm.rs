@@ -102,7 +102,7 @@ pub fn warm(process: &Process<'_>, warm_request: &WarmRequest) -> Result<()> {
     }
     let home = process.home();
     let surroundings =
-        Surroundings { home: home.as_deref(), state: &state, real: &PathResolver::default() };
+        Surroundings { home: home.as_deref(), state: Some(&state), real: &PathResolver::default() };
     let Some((root, scope)) = root_around(&warm_request.dir, &surroundings) else { return Ok(()) };
     if scope == ScanScope::Named {
         return Ok(());

@@ -44,8 +44,8 @@ pub struct Settings {
     pub private: Vec<String>,
     /// How much of the disk stays free.
     pub free_space_floor: FreeSpace,
-    /// What to answer when a command would destroy what cannot be held. Where no person can answer,
-    /// `Ask` means `Note`; that is the caller's to know.
+    /// What to answer when a call would destroy what cannot be held. Where no person can answer,
+    /// `Ask` means `Deny`; that is the caller's to know.
     pub cannot_hold: TroubleAnswer,
     /// Where checkpoints of git repositories are kept.
     pub store: StoreChoice,

@@ -91,7 +91,7 @@ impl Project {
             let (scope, is_gone) = (ScanScope::Whole, !root.path().is_dir());
             return Ok(Self { root, scope, settings, state, store, home, cwd, is_gone });
         }
-        let surroundings = Surroundings { home: home.as_deref(), state: &state, real: &real };
+        let surroundings = Surroundings { home: home.as_deref(), state: Some(&state), real: &real };
         let found = real.of(&start).ok().and_then(|start| {
             let known = known_root(&start, &state);
             look_around_real(known.as_deref().unwrap_or(&start), &surroundings)

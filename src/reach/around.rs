@@ -18,8 +18,8 @@ use crate::{
 pub struct Surroundings<'a> {
     /// The home directory.
     pub home: Option<&'a Path>,
-    /// Our own state, which is never a part of a root.
-    pub state: &'a StateDir,
+    /// Our own state, which is never a part of a root; `None` if there is no place for one.
+    pub state: Option<&'a StateDir>,
     /// Where paths lead.
     pub real: &'a PathResolver,
 }
@@ -94,9 +94,10 @@ fn may_be_there(path: &Path) -> bool {
 /// not a place of the kernel's, not a mount point unless it is a worktree (a container often mounts
 /// just that), and nothing that our own state is a part of.
 fn is_walked(path: &Path, is_worktree: bool, surroundings: &Surroundings<'_>) -> bool {
-    let state = surroundings.real.of(surroundings.state.dir());
-    let state = state.unwrap_or_else(|_| surroundings.state.dir().to_owned());
-    let is_ours = path.starts_with(&state) || state.starts_with(path);
+    let is_ours = surroundings.state.is_some_and(|state| {
+        let state = surroundings.real.of(state.dir()).unwrap_or_else(|_| state.dir().to_owned());
+        path.starts_with(&state) || state.starts_with(path)
+    });
     path.parent().is_some()
         && !is_ours
         && !is_of_the_kernel(path)

@@ -70,7 +70,7 @@ impl Scene {
         let intent = Intent::Run { command: line.to_owned(), language: Language::Shell };
         let effect = shell::effect(&intent, &scope);
         let (state, real) = (StateDir::new(home.join("state")), PathResolver::default());
-        let surroundings = Surroundings { home: Some(&home), state: &state, real: &real };
+        let surroundings = Surroundings { home: Some(&home), state: Some(&state), real: &real };
         let context = CallContext {
             agent: Agent::ClaudeCode,
             session: SessionId("s".to_owned()),
