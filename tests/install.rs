@@ -125,6 +125,39 @@ fn a_file_that_claude_code_would_ignore_is_refused() {
 }
 
 #[test]
+fn an_event_is_registered_only_where_the_agent_is_known_to_know_it() {
+    let mut world = world();
+    let home = home(&world);
+    let settings = home.join(".claude/settings.json");
+    let asks = || fs::read_to_string(&settings).unwrap().contains("PreSkillShellCommand");
+    let versions = home.join("claude/versions");
+    for version in ["2.1.331", "2.1.332"] {
+        write(&versions.join(version), "");
+        chmod(&versions.join(version), 0o755);
+    }
+    fs::create_dir(home.join("bin")).unwrap();
+    world.set("PATH", home.join("bin").to_str().unwrap());
+    for (version, is_known) in [(None, false), (Some("2.1.331"), false), (Some("2.1.332"), true)] {
+        if let Some(version) = version {
+            let _first = fs::remove_file(home.join("bin/claude"));
+            symlink(versions.join(version), home.join("bin/claude")).unwrap();
+        }
+        assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok);
+        assert_eq!(asks(), is_known, "{version:?}");
+        assert!(diagnosis(&mut world, "claude code").starts_with("ok: "), "{version:?}");
+    }
+    // One that is older again leaves what is there, and asks for no more.
+    fs::remove_file(home.join("bin/claude")).unwrap();
+    assert!(diagnosis(&mut world, "claude code").starts_with("ok: "));
+    assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok);
+    assert_eq!(fs::read_to_string(&settings).unwrap(), SETTINGS);
+    // Others may have an older one.
+    symlink(versions.join("2.1.332"), home.join("bin/claude")).unwrap();
+    assert_eq!(world.run(&["install", "claude-code", "--project", "--yes"]).exit, Exit::Ok);
+    assert!(!world.read(".claude/settings.json").contains("PreSkillShellCommand"));
+}
+
+#[test]
 fn codex_is_told_of_an_approval_only_by_an_explicit_yes() {
     let mut world = world();
     let config = home(&world).join(".codex/config.toml");

@@ -95,6 +95,11 @@ export const Beforehand = async (instance) => {
       const prompt = texts.map((part) => part.text).join("\n")
       await tell("chat.message", input.sessionID, { prompt: prompt || undefined })
     },
+    // OpenCode waits for this before it sends what a command says, but runs the command's shell lines first.
+    "command.execute.before": async (input) => {
+      const command = { command: input.command, arguments: input.arguments }
+      await tell("command.execute.before", input.sessionID, command)
+    },
     "tool.execute.before": async (input, output) => {
       const call = { call_id: input.callID, tool_name: input.tool, tool_input: output?.args }
       const answer = await tell("tool.execute.before", input.sessionID, call)

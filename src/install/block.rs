@@ -207,6 +207,7 @@ mod tests {
         agent: "codex",
         template: include_str!("../../hooks/codex.json"),
         holder: Some("hooks"),
+        left_out: &[],
     });
 
     fn program(path: &str) -> ProgramPath {

@@ -17,6 +17,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod trust;
+mod version;
 
 use std::{
     fs,

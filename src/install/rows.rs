@@ -6,6 +6,7 @@ use super::{
     block::{BlockFormat, hooks_are_there},
     merge::{Entries, HookDirSetting},
     program::{Quoting, Template},
+    version::NewerEvents,
 };
 use crate::{agent, fs::read_small, process::Process};
 
@@ -39,6 +40,8 @@ pub struct InstallRow {
     pub by_hand: Option<&'static str>,
     /// How many of the agent's units of a timeout are a second.
     pub second: u64,
+    /// Events that only newer versions of it know.
+    pub(super) newer: Option<NewerEvents>,
 }
 
 /// A directory below the user's home.
@@ -72,6 +75,14 @@ pub(super) enum Edit {
 }
 
 impl Edit {
+    /// The edit, without events that the agent does not know.
+    fn without(self, left_out: &'static [&'static str]) -> Self {
+        match self {
+            Self::Merge(entries) => Self::Merge(Entries { left_out, ..entries }),
+            Self::HookDir(_) | Self::Lines(_) | Self::Whole(_) | Self::Script(_) => self,
+        }
+    }
+
     /// Whether this is where the hooks are, not a command for people.
     pub(super) fn is_hook(&self) -> bool {
         match self {
@@ -150,7 +161,13 @@ impl InstallRow {
     /// Everywhere of the user's that something of ours can be.
     pub fn sites(&self, process: &Process<'_>) -> Vec<Site> {
         let Some(dir) = self.hooks_base().dir(process) else { return Vec::new() };
-        let site = |path, edit| Site { agent: self.agent, path, within: None, edit };
+        let left_out = self.newer.map_or(&[][..], |newer| newer.left_out(process, self.programs));
+        let site = |path, edit: Edit| Site {
+            agent: self.agent,
+            path,
+            within: None,
+            edit: edit.without(left_out),
+        };
         let named = self.user.iter().map(|file| site(dir.join(file.path), file.edit));
         let found = self.each.iter().zip(self.each_dirs(process)).flat_map(|(file, dir)| {
             json_files(&dir).into_iter().map(move |path| site(path, file.edit))
@@ -169,13 +186,14 @@ impl InstallRow {
         !self.each.is_empty()
     }
 
-    /// What we would write into a project.
+    /// What we would write into a project: for any version of the agent, since others work there too.
     pub fn project_sites(&self, root: &Path) -> Vec<Site> {
+        let left_out = self.newer.map_or(&[][..], |newer| newer.events);
         let place = |file: &InstallFile| Site {
             agent: self.agent,
             path: root.join(self.project_dir).join(file.path),
             within: Some(root.to_owned()),
-            edit: file.edit,
+            edit: file.edit.without(left_out),
         };
         self.project.iter().map(place).collect()
     }

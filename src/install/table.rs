@@ -5,6 +5,7 @@ use super::{
     merge::{Entries, HookDirSetting},
     program::{Quoting, Template},
     rows::{Edit, InstallFile, InstallRow, SettingsBase},
+    version::NewerEvents,
 };
 use crate::fs::VSCODE_SETTINGS;
 
@@ -24,6 +25,7 @@ macro_rules! merge {
                 agent: $agent,
                 template: include_str!(concat!("../../hooks/", $agent, ".json")),
                 holder: $holder,
+                left_out: &[],
             }),
         }
     };
@@ -90,6 +92,7 @@ const PLAIN: InstallRow = InstallRow {
     then: None,
     by_hand: None,
     second: 1,
+    newer: None,
 };
 
 const CLAUDE_CODE: &[InstallFile] = &[
@@ -152,6 +155,9 @@ pub const ROWS: &[InstallRow] = &[
         user: CLAUDE_CODE,
         project_dir: ".claude",
         project: CLAUDE_CODE,
+        // Run: up to 2.1.100 an event that Claude Code does not know voids the whole file, and with it
+        // the user's own settings; up to 2.1.331 it warns of the event at each start.
+        newer: Some(NewerEvents { since: [2, 1, 332], events: &["PreSkillShellCommand"] }),
         watched: &["settings.local.json"],
         watched_project: &[".claude/settings.local.json"],
         ..PLAIN
@@ -168,6 +174,7 @@ pub const ROWS: &[InstallRow] = &[
                     agent: "codex",
                     template: include_str!("../../hooks/codex.json"),
                     holder: HOOKS,
+                    left_out: &[],
                 })),
             },
             advice!("skills/beforehand/SKILL.md", "skills/codex/SKILL.md"),
@@ -340,6 +347,7 @@ pub const ROWS: &[InstallRow] = &[
                 agent: "devin-cli",
                 template: DEVIN_SETTINGS,
                 holder: HOOKS,
+                left_out: &[],
             }),
         }],
         project: &[merge!(".devin/hooks.v1.json", "devin-cli", None)],

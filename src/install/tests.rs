@@ -15,7 +15,8 @@ use super::{
 const PLAIN: &str = r#"{"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [
     {"type": "command", "command": "beforehand hook --agent x", "timeout": 30}]}]}}"#;
 
-const SMALL: Entries<'_> = Entries { agent: "x", template: PLAIN, holder: Some("hooks") };
+const SMALL: Entries<'_> =
+    Entries { agent: "x", template: PLAIN, holder: Some("hooks"), left_out: &[] };
 
 fn program(path: &str) -> ProgramPath {
     ProgramPath::new(Path::new(path)).unwrap()
