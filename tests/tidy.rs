@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+mod prose;
+
 /// Modules from the ground up; see `docs/ARCHITECTURE.md`. Each may use itself, those beside it
 /// and those above it in this list, never one below.
 const LAYERS: &[&[&str]] = &[
