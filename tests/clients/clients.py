@@ -122,6 +122,56 @@ class Client:
         """A prompt that is a slash command of the package; None where packages have none."""
         return self.slash(f"/{name}")
 
+    def rewrite(self, line):
+        """Has another hook put a command line in the place of every other; gives more arguments. None if no
+        hook of its can."""
+        return None
+
+    def serve(self, command):
+        """Registers an MCP server called `fs`; gives more arguments. None where that was not tried."""
+        return None
+
+    def find_served(self):
+        """Steps by which the model learns of its tools."""
+        return []
+
+    def served(self, tool, args):
+        """The call of one of its tools."""
+        return Call(f"mcp__fs__{tool}", args)
+
+    def custom(self, name, line):
+        """Makes a command with a shell line, and gives the command line that runs it in the session before.
+        None if commands have no shell lines."""
+        return None
+
+    def delegate(self, task):
+        """Steps in which a sub-agent does a task; None if it has none."""
+        return None
+
+    def other_hook(self, answer):
+        """A program of another's that gives every hook the same answer."""
+        path = self.home / "other-hook"
+        path.write_text(f"#!/bin/sh\ncat >/dev/null\ncat <<'END'\n{json.dumps(answer)}\nEND\n")
+        path.chmod(0o755)
+        return path
+
+    def rewrite_as_claude(self, path, input):
+        """As Claude Code's hooks rewrite a call."""
+        decision = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": input}
+        entry = {"matcher": "*", "hooks": [{"type": "command", "command": str(self.other_hook({"hookSpecificOutput": decision}))}]}
+        self.turn(self.home / path, lambda it: it.setdefault("hooks", {}).setdefault("PreToolUse", []).append(entry))
+        return []
+
+    def serve_in(self, path, command, **more):
+        """Registers the server as most clients read it."""
+        server = {"command": command[0], "args": command[1:], **more}
+        self.turn(self.home / path, lambda it: it.setdefault("mcpServers", {}).update(fs=server))
+        return []
+
+    def append(self, path, text):
+        with (self.home / path).open("a") as file:
+            file.write(text)
+
     def env(self):
         return {}
 
@@ -208,6 +258,22 @@ class ClaudeCode(Client):
 
     def shell(self, line):
         return Call("Bash", {"command": line, "description": SHELL_NOTE})
+
+    def rewrite(self, line):
+        return self.rewrite_as_claude(".claude/settings.json", {"command": line, "description": SHELL_NOTE})
+
+    def serve(self, command):
+        file = self.home / "mcp.json"
+        file.write_text(json.dumps({"mcpServers": {"fs": {"command": command[0], "args": command[1:]}}}))
+        return ["--mcp-config", file, "--allowedTools", "mcp__fs__remove", "mcp__fs__sweep"]
+
+    def custom(self, name, line):
+        self.write_settings(f".claude/commands/{name}.md", f"---\nallowed-tools: Bash(*)\n---\n!`{line}`\nSay ok.\n")
+        return self.command(f"/{name}", again=True)
+
+    def delegate(self, task):
+        how = {"description": "help", "subagent_type": "general-purpose", "run_in_background": False}
+        return [[Call("Agent", {**how, "prompt": task})]]
 
 
 class Codex(Client):
@@ -303,6 +369,17 @@ trust_level = "trusted"
     def shell(self, line):
         return Call("exec_command", {"cmd": line})
 
+    def rewrite(self, line):
+        self.rewrite_as_claude(".codex/hooks.json", {"command": line})
+        return ["--dangerously-bypass-hook-trust"]
+
+    def serve(self, command):
+        self.append(".codex/config.toml", f"[mcp_servers.fs]\ncommand = {json.dumps(command[0])}\nargs = {json.dumps(command[1:])}\n")
+        return []
+
+    def served(self, tool, args):
+        return Call(tool, args, namespace="mcp__fs")
+
 
 class CodexCode(Codex):
     """Codex with a model that writes programs, which call the tools; and its sub-agents."""
@@ -337,6 +414,12 @@ class CodexCode(Codex):
             [Call("spawn_agent", spawn, namespace="collaboration")],
             [Call("wait_agent", {"timeout_ms": 15000}, namespace="collaboration")],
         ]
+
+    def delegate(self, task):
+        return self.sub_agent(task)
+
+    def served(self, tool, args):
+        return self.code(f"tools.mcp__fs__{tool}({json.dumps(args)})")
 
 
 class Node(Client):
@@ -417,6 +500,25 @@ class GeminiCli(Node):
     def shell(self, line):
         return Call("run_shell_command", {"command": line, "description": SHELL_NOTE})
 
+    def rewrite(self, line):
+        answer = {"decision": "allow", "hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": {"command": line}}}
+        entry = {"matcher": "*", "hooks": [{"type": "command", "command": str(self.other_hook(answer))}]}
+        self.turn(self.home / ".gemini/settings.json", lambda it: it["hooks"]["BeforeTool"].append(entry))
+        return []
+
+    def serve(self, command):
+        return self.serve_in(".gemini/settings.json", command, trust=True)
+
+    def served(self, tool, args):
+        return Call(f"mcp_fs_{tool}", args)
+
+    def custom(self, name, line):
+        self.write_settings(f".gemini/commands/{name}.toml", f'description = "clean"\nprompt = """\n!{{{line}}}\nSay ok.\n"""\n')
+        return self.command(f"/{name}", again=True)
+
+    def delegate(self, task):
+        return [[Call("invoke_agent", {"agent_name": "generalist", "prompt": task})]]
+
 
 class QwenCode(Node):
     name = "qwen-code"
@@ -466,6 +568,20 @@ class QwenCode(Node):
 
     def edit(self, name, old, new):
         return Call("edit", {"file_path": self.path(name), "old_string": old, "new_string": new})
+
+    def rewrite(self, line):
+        return self.rewrite_as_claude(".qwen/settings.json", {"command": line, "description": SHELL_NOTE, "is_background": False})
+
+    def serve(self, command):
+        return self.serve_in(".qwen/settings.json", command, trust=True)
+
+    def custom(self, name, line):
+        self.write_settings(f".qwen/commands/{name}.md", f"---\ndescription: clean\n---\n!{{{line}}}\nSay ok.\n")
+        return self.command(f"/{name}", again=True)
+
+    def delegate(self, task):
+        how = {"description": "help", "subagent_type": "general-purpose", "run_in_background": False}
+        return [[Call("agent", {**how, "prompt": task})]]
 
 
 class CopilotCli(Client):
@@ -520,6 +636,21 @@ class CopilotCli(Client):
 
     def shell(self, line):
         return Call("bash", {"command": line, "description": SHELL_NOTE})
+
+    def rewrite(self, line):
+        hook = self.other_hook({"permissionDecision": "allow", "modifiedArgs": {"command": line, "description": SHELL_NOTE}})
+        entry = {"type": "command", "bash": str(hook)}
+        self.write_settings(".copilot/hooks/other.json", {"version": 1, "hooks": {"preToolUse": [entry]}})
+        return []
+
+    def serve(self, command):
+        return self.serve_in(".copilot/mcp-config.json", command, type="local", tools=["*"])
+
+    def served(self, tool, args):
+        return Call(f"fs-{tool}", args)
+
+    def delegate(self, task):
+        return [[Call("task", {"description": "help", "name": "helper", "agent_type": "general-purpose", "prompt": task})]]
 
 
 class OpenCode(Client):
@@ -582,7 +713,7 @@ class OpenCode(Client):
         return []
 
     def configure(self, **settings):
-        path = ".config/opencode/opencode.json"
+        path = f".config/{self.directory}/{self.directory}.json"
         self.write_settings(path, json.loads((self.home / path).read_text()) | settings)
 
     def package_slash(self, name):
@@ -604,6 +735,28 @@ class OpenCode(Client):
 
     def shell(self, line):
         return Call("bash", {"command": line, "description": SHELL_NOTE})
+
+    # Where its settings are, below the user's.
+    directory = "opencode"
+
+    def rewrite(self, line):
+        change = f'async (i, o) => {{ if (i.tool == "bash") o.args.command = {json.dumps(line)} }}'
+        self.write_settings(f".config/{self.directory}/plugins/other.js", f'export const Other = async () => ({{ "tool.execute.before": {change} }})\n')
+        return []
+
+    def serve(self, command):
+        self.configure(mcp={"fs": {"type": "local", "command": command, "enabled": True}})
+        return []
+
+    def served(self, tool, args):
+        return Call(f"fs_{tool}", args)
+
+    def custom(self, name, line):
+        self.write_settings(f".config/{self.directory}/command/{name}.md", f"---\ndescription: clean\n---\n!`{line}`\nSay ok.\n")
+        return [*self.program(), "-c", "--command", name]
+
+    def delegate(self, task):
+        return [[Call("task", {"description": "help", "subagent_type": "general", "prompt": task})]]
 
 
 class Cline(Client):
@@ -683,6 +836,9 @@ model:
     def shell(self, line):
         return Call("terminal", {"command": line})
 
+    def delegate(self, task):
+        return [[Call("delegate_task", {"goal": task, "background": False})]]
+
 
 class FactoryDroid(Client):
     """Droid, which without its maker's servers takes up no session: each run is one."""
@@ -734,5 +890,85 @@ class FactoryDroid(Client):
         risk = {"riskLevel": "low", "riskLevelReason": SHELL_NOTE}
         return Call("Execute", {"command": line, "summary": "Do a part of the test", **risk})
 
+    def rewrite(self, line):
+        more = {"summary": "Do a part of the test", "riskLevel": "low", "riskLevelReason": SHELL_NOTE}
+        return self.rewrite_as_claude(".factory/settings.json", {"command": line, **more})
 
-ALL = {client.name: client for client in [ClaudeCode, Codex, CodexCode, GeminiCli, QwenCode, CopilotCli, OpenCode, Cline, Hermes, FactoryDroid]}
+    def serve(self, command):
+        return self.serve_in(".factory/mcp.json", command, type="stdio", disabled=False)
+
+    def find_served(self):
+        return [[Call("ToolSearch", {"query": "select:fs___remove,fs___sweep"})]]
+
+    def served(self, tool, args):
+        return Call(f"fs___{tool}", args)
+
+    def delegate(self, task):
+        return [[Call("Task", {"subagent_type": "worker", "description": "help", "prompt": task})]]
+
+
+class GrokBuild(Client):
+    """xAI's. It also runs the hooks of Claude Code and Cursor, which nobody has here."""
+
+    name = "grok-build"
+    refusal = "beforehand: "
+
+    def set_up(self, guarded):
+        self.write_settings(".grok/config.toml", f"""# mine
+[models]
+default = "mock"
+[model.mock]
+model = "mock"
+name = "mock"
+base_url = "{self.url}/v1"
+env_key = "MOCK_KEY"
+context_window = 200000
+[telemetry]
+enabled = false
+""")
+
+    def program(self):
+        return self.package("@xai-official/grok-linux-x64") / "bin/grok"
+
+    def command(self, prompt, *, again=False, guarded=False):
+        rights = [] if guarded else ["--always-approve"]
+        return [self.program(), *(["-c"] if again else []), "-p", prompt, "-m", "mock", *rights]
+
+    def resume(self, session, prompt):
+        return [self.program(), "--resume", session, "-p", prompt, "-m", "mock", "--always-approve"]
+
+    def env(self):
+        return {"MOCK_KEY": "none", "GROK_DISABLE_AUTOUPDATER": "1", "GROK_DISABLE_TELEMETRY": "1"}
+
+    def read(self, name):
+        return [Call("read_file", {"target_file": self.path(name)})]
+
+    def write(self, name, text):
+        return Call("write", {"file_path": self.path(name), "content": text})
+
+    def edit(self, name, old, new):
+        return Call("search_replace", {"file_path": self.path(name), "old_string": old, "new_string": new})
+
+    def shell(self, line):
+        return Call("run_terminal_command", {"command": line, "description": SHELL_NOTE})
+
+    def rewrite(self, line):
+        decision = {"hookEventName": "PreToolUse", "updatedInput": {"command": line, "description": SHELL_NOTE}}
+        hook = {"type": "command", "command": str(self.other_hook({"hookSpecificOutput": decision}))}
+        self.write_settings(".grok/hooks/other.json", {"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [hook]}]}})
+        return []
+
+    def serve(self, command):
+        self.append(".grok/config.toml", f"[mcp_servers.fs]\ncommand = {json.dumps(command[0])}\nargs = {json.dumps(command[1:])}\n")
+        return []
+
+    def served(self, tool, args):
+        return Call("use_tool", {"tool_name": f"fs__{tool}", "tool_input": args})
+
+    def delegate(self, task):
+        return [[Call("spawn_subagent", {"description": "help", "background": False, "prompt": task})]]
+
+
+ALL = {client.name: client for client in [
+    ClaudeCode, Codex, CodexCode, GeminiCli, QwenCode, CopilotCli, OpenCode, Cline, Hermes, FactoryDroid, GrokBuild,
+]}

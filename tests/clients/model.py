@@ -2,7 +2,7 @@
 
 A script is a list of steps. A step is a list of calls, made in parallel, or a text, which ends the
 turn. Scripts are kept per part: a request is part of the main conversation if the prompt of the
-user is in it, else of a sub-agent's. Every request is kept, so that a test can ask what the model
+user is in it, of a sub-agent's if its task is. Every request is kept, so that a test can ask what the model
 was told.
 """
 
@@ -14,6 +14,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 # In every prompt of ours, and so in every request of the main conversation.
 MAIN = "beforehand-main"
+# In the task of every sub-agent of ours. A client's own requests, such as for a title, have neither.
+SUB = "beforehand-sub"
+# How a request for a title begins that offers tools and has the user's words in it (Grok Build).
+TITLE = "You are tasked with generating the session title"
 # What is answered when a script is over, or to a request that is none of ours.
 IDLE = "done"
 USAGE = {"input_tokens": 9, "output_tokens": 3, "total_tokens": 12}
@@ -57,11 +61,17 @@ class Model:
         """The step for a request."""
         with self.lock:
             self.requests.append(body)
-            if not offers_tools(body):
+            if not offers_tools(body) or any(text.startswith(TITLE) for text in strings(body)):
                 return IDLE
-            part = "main" if any(MAIN in text for text in strings(body)) else "sub"
-            script = self.scripts.get(part)
+            script = self.script_of(body)
             return script.pop(0) if script else IDLE
+
+    def script_of(self, body):
+        """The script that a request goes on with, if any."""
+        for part, mark in (("main", MAIN), ("sub", SUB)):
+            if any(mark in text for text in strings(body)):
+                return self.scripts.get(part)
+        return None
 
     def id(self, kind):
         return f"{kind}_{next(self.ids):04d}"

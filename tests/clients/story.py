@@ -11,7 +11,7 @@ import stat
 import subprocess
 
 from clients import Client
-from model import MAIN, Model
+from model import MAIN, SUB, Model
 
 TIME_MAX_S = float(os.environ.get("CLIENT_TIME_MAX_S", "120"))
 STATE = ".local/state/beforehand"
@@ -173,7 +173,7 @@ def story(world):
         [client.edit("existing.txt", "line one", "line 1")],
         [client.shell("echo made > made.txt")],
         pair(client, client.write("one.txt", "1\n"), client.write("two.txt", "2\n")),
-        *(client.sub_agent("please remove one file") if hasattr(client, "sub_agent") else []),
+        *(client.sub_agent(f"{SUB}: remove one file") if hasattr(client, "sub_agent") else []),
         "written",
     ], [[client.shell("rm two.txt")], "removed"] if hasattr(client, "sub_agent") else [])
     after = files()
@@ -358,6 +358,7 @@ def guarded(with_us, without_us):
 def tested(kind, packages, dir, beforehand, only=None):
     """Runs all of it for one client and prints each fact. Gives the cells of its row in the table;
     None if something was not so."""
+    import around
     import asked
     import kept
     import rewound
@@ -375,6 +376,7 @@ def tested(kind, packages, dir, beforehand, only=None):
         "switched-off": lambda: asked.switched_off(world("switched-off")),
         "conversation": lambda: asked.conversation(world("conversation")),
         "kept": lambda: kept.kept(world("kept")),
+        **{name: lambda name=name, part=part: part(world(name)) for name, part in around.PARTS.items()},
     }
     if not kind.forks:
         del parts["kept"]

@@ -5,7 +5,7 @@ import pathlib
 README = pathlib.Path(__file__).resolve().parent.parent.parent / "hooks/README.md"
 BEGIN, END = "<!-- made by tests/clients/run -->", "<!-- end of what tests/clients/run made -->"
 COLUMNS = ["installed", "two turns", "nobody there", "person there", "self-defence", "switched off", "restore, undo", "conversation",
-           "slash commands", "uninstalled"]
+           "slash commands", "uninstalled", "fields twice", "call rewritten", "MCP tools", "command's shell line", "sub-agent", "program gone"]
 
 
 def put(rows):
