@@ -108,6 +108,7 @@ def deb(made, work, out):
     sums = [f"{hashlib.md5(path.read_bytes()).hexdigest()}  {path.relative_to(tree)}\n" for path in files]
     write(tree / "DEBIAN/control", template("deb/control", fill))
     write(tree / "DEBIAN/md5sums", "".join(sums))
+    write(tree / "DEBIAN/prerm", template("deb/prerm", {}), 0o755)
     open_to_all(tree)
     path = out / f"beforehand_{made.build.version}_{made.machine['deb']}.deb"
     run("dpkg-deb", "--root-owner-group", "-Zxz", "--threads-max=1", "--build", tree, path)
@@ -125,7 +126,7 @@ def rpm(made, work, out):
     files = ["/" + path.relative_to(tree).as_posix() for path in below(tree) if path.is_file()]
     listed = [f"%dir {path}" for path in own] + files
     fill = {"VERSION": made.build.version, "ABOUT": made.build.about, "LICENCE": made.build.licence,
-            "TREE": str(tree), "FILES": "\n".join(listed)}
+            "TREE": str(tree), "FILES": "\n".join(listed), "PREUN": template("deb/prerm", {})}
     write(work / "beforehand.spec", template("rpm/beforehand.spec", fill))
     machine = made.machine["rpm"]
     run("rpmbuild", "-bb", "--quiet", f"--target={machine}-linux", f"--define=_topdir {top}", work / "beforehand.spec")

@@ -89,7 +89,13 @@ def deb(packages, work):
     inside(f"! command -v cargo && {install}")
     inside("sh ~/packages/story.sh /usr/bin/beforehand")
     inside("dpkg --verify beforehand && test -s /usr/share/zsh/vendor-completions/_beforehand")
-    inside("apt-get remove -qq -y beforehand && ! test -e /usr/bin/beforehand")
+    quiet = inside("apt-get remove -qq -y beforehand && ! test -e /usr/bin/beforehand")
+    assert "still registered" not in quiet, quiet
+    record = "~/.local/state/beforehand/installed.json"
+    told = inside(f"{install} && mkdir -p $(dirname {record}) && touch {record} && "
+                  f"echo 'person:x:1000:1000::{HOME}:/bin/sh' >>/etc/passwd && apt-get remove -qq -y beforehand; "
+                  "sed -i '/^person:/d' /etc/passwd; rm -r ~/.local")
+    assert "registered for person;" in told and "`beforehand uninstall`" in told, told
     inside(f"{install} && apt-get purge -qq -y beforehand && ! dpkg -s beforehand 2>/dev/null")
     left = listing(root) - before
     assert not left, f"left behind: {sorted(left)}"

@@ -18,7 +18,7 @@ cd "$HOME/project"
 echo "the only copy" >src/notes.txt
 beforehand install claude-code --yes >/dev/null 2>&1 || fail "install"
 command=$(sed -n 's/.*"command": "\(.* hook --agent claude-code\)".*/\1/p' "$HOME/.claude/settings.json" | sort -u)
-[ "$command" = "$program hook --agent claude-code" ] || fail "settings have: $command"
+[ "$command" = "[ ! -x $program ] || exec $program hook --agent claude-code" ] || fail "settings have: $command"
 
 # As the agent does it: the command by a shell, with no PATH that leads to beforehand.
 payload='{"session_id":"s1","transcript_path":"/none","cwd":"'"$PWD"'","prompt_id":"p1","permission_mode":"default","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"rm -rf src"},"tool_use_id":"t1"}'
