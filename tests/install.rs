@@ -189,11 +189,19 @@ fn a_moved_program_is_written_where_the_old_one_stands() {
     assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok);
     let new = fs::read_to_string(&path).unwrap();
     let program = std::env::current_exe().unwrap();
-    write(&path, new.replace(program.to_str().unwrap(), "/old place/beforehand"));
-    let old = fs::read_to_string(&path).unwrap();
-    write(&path, old.replace("/old place/beforehand hook", "'/old place/beforehand' hook"));
-    assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok);
-    assert_eq!(fs::read_to_string(&path).unwrap(), new);
+    let program = program.to_str().unwrap();
+    let guarded = format!("[ ! -x {program} ] || exec {program} hook");
+    assert!(new.contains(&guarded), "{new}");
+    for old in [
+        new.replace(program, "'/old place/beforehand'"),
+        // What earlier versions wrote.
+        new.replace(&guarded, "'/old place/beforehand' hook"),
+        new.replace(&guarded, "beforehand hook"),
+    ] {
+        write(&path, old);
+        assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok);
+        assert_eq!(fs::read_to_string(&path).unwrap(), new);
+    }
 }
 
 #[test]
@@ -246,8 +254,12 @@ fn a_project_has_settings_of_its_own_and_leads_nowhere_else() {
     let before = all(&world.root());
     let output = world.run(&["install", "claude-code", "goose", "--project", "--yes"]);
     assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
-    assert!(world.read(".claude/settings.json").contains("hook --agent claude-code"));
+    let line = "! command -v beforehand >/dev/null || exec beforehand hook --agent claude-code";
+    assert!(world.read(".claude/settings.json").contains(line));
     assert!(world.read(".agents/plugins/beforehand/hooks/hooks.json").contains("--agent goose"));
+    assert!(output.stderr.contains("on your `PATH`, `beforehand` is not /"), "{}", output.stderr);
+    let again = world.run(&["install", "claude-code", "goose", "--project", "--yes"]);
+    assert!(again.stderr.starts_with("nothing to do"), "{}", again.stderr);
     assert_eq!(world.run(&["uninstall", "--project", "--yes"]).exit, Exit::Ok);
     assert_eq!(all(&world.root()), before);
     symlink(home(&world), world.root().join(".cursor")).unwrap();

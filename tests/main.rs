@@ -54,6 +54,7 @@ mod plan_reports;
 mod questions;
 mod readme;
 mod rebuild;
+mod registered_line;
 mod reliability;
 mod reports;
 mod reports_of_others;

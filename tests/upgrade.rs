@@ -86,9 +86,9 @@ fn without_the_program_the_agent_goes_on_and_doctor_says_so() {
     let cline = world.home().join(".cline/hooks/PreToolUse");
     for command in [registered(&world), cline.to_string_lossy().into_owned()] {
         let answer = called(&world, &command, &removal(&world));
-        // 2 would be a refusal, and words on standard output would be an answer.
-        assert!(matches!(answer.status.code(), Some(126 | 127)), "{command}: {answer:?}");
-        assert!(answer.stdout.is_empty(), "{command}: {answer:?}");
+        // Anything else fails every call in some agent.
+        assert!(answer.status.success(), "{command}: {answer:?}");
+        assert_eq!(said(&answer), "", "{command}");
     }
     let other = world.home().join("elsewhere");
     copy_to(&other);
@@ -96,7 +96,7 @@ fn without_the_program_the_agent_goes_on_and_doctor_says_so() {
     assert!(told.contains("/packages/beforehand`, which cannot be run"), "{told}");
     assert!(told.contains("beforehand install claude-code"), "{told}");
     assert!(run(&other, &world, &["install", "--yes"]).status.success());
-    assert!(registered(&world).starts_with(other.to_str().unwrap()), "it was moved there");
+    assert!(registered(&world).contains(other.to_str().unwrap()), "it was moved there");
     assert!(run(&other, &world, &["uninstall", "--yes"]).status.success());
     assert!(!world.home().join(".claude/settings.json").exists());
 }

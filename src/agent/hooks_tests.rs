@@ -149,7 +149,8 @@ fn a_package_is_what_install_would_write_with_its_own_launcher() {
     for (agent, package, hook, slash) in PACKAGES {
         let launcher = format!("\\\"{hook}/bin/beforehand\\\" hook");
         let hooks = text(&format!("packages/{package}/hooks/hooks.json"));
-        let own = text(&format!("{agent}.json")).replace("beforehand hook", &launcher);
+        let on_path = "! command -v beforehand >/dev/null || exec beforehand hook";
+        let own = text(&format!("{agent}.json")).replace(on_path, &launcher);
         if agent == "claude-code" {
             // Run: up to 2.1.110 an event that Claude Code does not know voids its file of a plugin,
             // but not the plugin's other file.

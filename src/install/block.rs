@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{
     jsonc::JsonError,
+    line,
     merge::{Entries, HookEntry},
     program::{OurPrograms, ProgramPath},
     trust::{disapprove, table},
@@ -63,10 +64,10 @@ impl BlockFormat {
         match self {
             Self::Toml(entries) => toml_lines(&entries.wanted(program)["hooks"]),
             Self::Yaml { agent, template } => {
-                let told = format!("\"beforehand hook --agent {agent}\"");
-                let command = Value::from(program.hook(agent, "command")).to_string();
                 let lines = template.split_inclusive('\n').filter(|line| !line.starts_with('#'));
-                lines.collect::<String>().replace(&told, &command)
+                let lines: String = lines.collect();
+                let told = yaml_line(&ProgramPath::on_path(), agent);
+                lines.replace(&told, &yaml_line(program, agent))
             }
         }
     }
@@ -103,8 +104,13 @@ impl BlockFormat {
             Ok(told) => told,
             Err(_) => command.trim().to_owned(),
         };
-        commands.map(told).find_map(|command| ours.program_in(&command, agent))
+        commands.map(told).find_map(|command| line::program_in(&command, agent, ours))
     }
+}
+
+/// The line for an agent as a string of YAML, which is also one of JSON.
+fn yaml_line(program: &ProgramPath, agent: &str) -> String {
+    Value::from(line::line(program, agent, "command")).to_string()
 }
 
 /// The text without our lines. Codex, which puts what it adds before the last comment of a file,

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{
     edit::{JsonLayout, append, remove, retell},
     jsonc::{Document, JsonError, JsonItem, JsonKind, JsonNode, parse},
+    line,
     program::{OurPrograms, ProgramPath},
 };
 
@@ -190,8 +191,8 @@ impl Entries<'_> {
             let mut keys = COMMAND_KEYS.iter().filter_map(|key| Some((*key, leaf.get(key)?)));
             keys.find_map(|(key, node)| {
                 let command = node.text()?;
-                let told = program.hook(self.agent, key);
-                (ours.program_in(command, self.agent).is_some() && command != told)
+                let told = line::line(program, self.agent, key);
+                (line::program_in(command, self.agent, ours).is_some() && command != told)
                     .then(|| retell(text, node, &told))
             })
         })
@@ -233,8 +234,8 @@ impl Entries<'_> {
         let entry = |chain: Vec<usize>| {
             let leaf = node_at(holder, &chain);
             let mut commands = COMMAND_KEYS.iter().filter_map(|key| leaf.get(key)?.text());
-            let (command, program) =
-                commands.find_map(|text| Some((text, ours.program_in(text, self.agent)?)))?;
+            let (command, program) = commands
+                .find_map(|text| Some((text, line::program_in(text, self.agent, ours)?)))?;
             let group = node_at(holder, chain.get(..2)?);
             let timeout =
                 ["timeout", "timeoutSec", "timeout_ms"].iter().find_map(|key| leaf.get(key));
@@ -359,8 +360,8 @@ fn fill(value: &mut Value, key: &str, agent: &str, program: &ProgramPath) {
                 fill(value, key, agent, program);
             }
         }
-        Value::String(text) if OurPrograms::default().program_in(text, agent).is_some() => {
-            *text = program.hook(agent, key);
+        Value::String(text) if line::program_in(text, agent, &OurPrograms::default()).is_some() => {
+            *text = line::line(program, agent, key);
         }
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => (),
     }
@@ -372,7 +373,7 @@ fn leaves(holder: &JsonNode, agent: &str, ours: &OurPrograms) -> Vec<Vec<usize>>
     let mut found = Vec::new();
     let is_ours = |node: &JsonNode| {
         let mut commands = COMMAND_KEYS.iter().filter_map(|key| node.get(key)?.text());
-        commands.any(|text| ours.program_in(text, agent).is_some())
+        commands.any(|text| line::program_in(text, agent, ours).is_some())
     };
     let arrays = holder.items().iter().enumerate();
     for (event, array) in arrays.filter(|(_, item)| matches!(item.value.kind, JsonKind::Array(_))) {

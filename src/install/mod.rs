@@ -7,6 +7,7 @@
 mod block;
 mod edit;
 mod jsonc;
+mod line;
 mod merge;
 mod program;
 mod record;
@@ -331,15 +332,16 @@ fn put(
         Edit::Lines(block) => {
             block.put(old.unwrap_or_default(), program).map_err(fault(&site.path))?
         }
-        Edit::Whole(template) | Edit::Script(template) => {
-            let is_ours = |text: &str| template.program_in(text, ours).is_some();
-            if old.is_some_and(|old| !is_ours(old)) && known == PriorFile::Unknown {
-                return Err(refusal(&site.path, "it is not beforehand's"));
-            }
-            template.filled(program).ok_or_else(|| {
-                refusal(&site.path, "the path of beforehand has characters that cannot stand there")
-            })?
+        Edit::Whole(_) | Edit::Script(_)
+            if known == PriorFile::Unknown
+                && old.is_some_and(|old| program_of_file(site.edit, old, ours).is_none()) =>
+        {
+            return Err(refusal(&site.path, "it is not beforehand's"));
         }
+        Edit::Whole(template) => template.filled(program).ok_or_else(|| {
+            refusal(&site.path, "the path of beforehand has characters that cannot stand there")
+        })?,
+        Edit::Script(agent) => line::script(program, agent),
     };
     if old == Some(&*new) {
         return Ok(None);
@@ -350,6 +352,15 @@ fn put(
         PriorFile::Unknown => without_ours(site.edit, old, ours).map_err(fault(&site.path))?,
     };
     Ok(Some(FileEdit::come(site, found, new, before)))
+}
+
+/// The program in a file that is ours alone; `None` if it is not ours.
+fn program_of_file(edit: Edit, text: &str, ours: &OurPrograms) -> Option<PathBuf> {
+    match edit {
+        Edit::Whole(template) => template.program_in(text, ours).map(PathBuf::from),
+        Edit::Script(agent) => line::program_in_script(text, agent, ours),
+        Edit::Merge(_) | Edit::HookDir(_) | Edit::Lines(_) => None,
+    }
 }
 
 /// What was in a file before us, by what is in it now; `None` if it is ours alone.
@@ -400,8 +411,8 @@ fn take(
             let is_bare = record.made(&found.target) && text.trim().is_empty();
             Some(text).filter(|_| !is_bare)
         }
-        (PriorFile::Unknown, Edit::Whole(template) | Edit::Script(template)) => {
-            match template.program_in(&old, ours) {
+        (PriorFile::Unknown, Edit::Whole(_) | Edit::Script(_)) => {
+            match program_of_file(site.edit, &old, ours) {
                 Some(_) => None,
                 None => return Ok(None),
             }
@@ -459,9 +470,9 @@ pub fn look(site: &Site, ours: &OurPrograms) -> Result<HookStatus> {
             Some(found) => Ok(hook_status(found, block.events())),
             None => Ok(block.program(&text, ours).map_or(HookStatus::Nothing, HookStatus::Whole)),
         },
-        Edit::Whole(template) | Edit::Script(template) => {
-            let program = template.program_in(&text, ours);
-            Ok(program.map_or(HookStatus::Nothing, |path| HookStatus::Whole(path.into())))
+        Edit::Whole(_) | Edit::Script(_) => {
+            let program = program_of_file(site.edit, &text, ours);
+            Ok(program.map_or(HookStatus::Nothing, HookStatus::Whole))
         }
     }
 }

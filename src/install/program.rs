@@ -1,14 +1,14 @@
-//! The command a hook runs: written for the shell or agent that runs it, and known again when it is read.
+//! The programs that are beforehand, and the files of ours with a place for one.
 //!
-//! A command is ours if it has the arguments we write and a program of ours: one that an install
-//! wrote down, the one that is running now, or any that is called beforehand. The name alone proves
-//! nothing, for a binary can be called anything.
+//! A program is ours if an install wrote it down, if it is the one that is running now, or if it is
+//! called beforehand. The name alone proves nothing, for a binary can be called anything.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// The absolute path of a beforehand, fit to be written into settings files.
+/// Where a beforehand is, fit to be written into settings files: its absolute path, or its name, to
+/// be found on the `PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramPath(String);
 
@@ -34,7 +34,22 @@ impl ProgramPath {
         }
     }
 
-    /// The path.
+    /// Whatever is called beforehand on the `PATH`, for files that go to other machines.
+    pub fn on_path() -> Self {
+        Self("beforehand".to_owned())
+    }
+
+    /// A program as it stands in a line that was read.
+    pub(super) fn told(word: &str) -> Self {
+        Self(word.to_owned())
+    }
+
+    /// Whether it is looked up on the `PATH`.
+    pub fn is_on_path(&self) -> bool {
+        !self.0.contains('/')
+    }
+
+    /// The path, or the name.
     pub fn path(&self) -> &Path {
         Path::new(&self.0)
     }
@@ -44,13 +59,9 @@ impl ProgramPath {
         shell_words::quote(&self.0).into_owned()
     }
 
-    /// As the start of a PowerShell command.
-    fn powershell_word(&self) -> String {
-        if self.is_simple() {
-            self.0.clone()
-        } else {
-            format!("& '{}'", self.0.replace('\'', "''"))
-        }
+    /// As a string of PowerShell.
+    pub(super) fn powershell_string(&self) -> String {
+        format!("'{}'", self.0.replace('\'', "''"))
     }
 
     /// As a string of JavaScript.
@@ -61,12 +72,6 @@ impl ProgramPath {
     /// Whether it is the same quoted or not, in whatever language.
     pub(super) fn is_simple(&self) -> bool {
         self.0.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-+".contains(&byte))
-    }
-
-    /// The hook command for `agent`, as the value of `key`.
-    pub(super) fn hook(&self, agent: &str, key: &str) -> String {
-        let word = if key == "powershell" { self.powershell_word() } else { self.shell_word() };
-        format!("{word} hook --agent {agent}")
     }
 }
 
@@ -97,33 +102,15 @@ impl OurPrograms {
         text.contains("beforehand") || self.0.iter().any(|ours| text.contains(&ours.0))
     }
 
-    /// The program in a hook command of ours for `agent`; `None` if it is none. What stands before
-    /// the program, as in `env A=B beforehand …`, is the user's own work, and so is the command then.
-    pub(super) fn program_in(&self, command: &str, agent: &str) -> Option<PathBuf> {
-        let wrote = |ours: &&ProgramPath| {
-            ["command", "powershell"].iter().any(|key| ours.hook(agent, key) == command)
-        };
-        if let Some(ours) = self.0.iter().find(wrote) {
-            return Some(ours.path().to_owned());
-        }
-        let words = shell_words::split(command).ok()?;
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        match words[..] {
-            [program, "hook", "--agent", name] | ["&", program, "hook", "--agent", name]
-                if name == agent && self.has(program) =>
-            {
-                Some(PathBuf::from(program))
-            }
-            _ => None,
-        }
+    /// Those that are known by their path.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ProgramPath> {
+        self.0.iter()
     }
 }
 
 /// How the program is written in such a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quoting {
-    /// As a word of a shell.
-    Shell,
     /// As a string of JavaScript.
     Script,
     /// As it is; only a simple path can be.
@@ -143,7 +130,6 @@ impl Template<'_> {
     /// The file with the program in it; `None` if its path cannot be written there.
     pub(super) fn filled(&self, program: &ProgramPath) -> Option<String> {
         let word = match self.quoting {
-            Quoting::Shell => program.shell_word(),
             Quoting::Script => program.script_string(),
             Quoting::Bare if program.is_simple() => program.path().to_string_lossy().into_owned(),
             Quoting::Bare => return None,
@@ -165,9 +151,6 @@ impl Template<'_> {
             return None;
         }
         let path = match self.quoting {
-            Quoting::Shell => {
-                shell_words::split(word).ok().filter(|words| words.len() == 1)?.remove(0)
-            }
             Quoting::Script => serde_json::from_str(word).ok()?,
             Quoting::Bare => word.to_owned(),
         };
@@ -178,40 +161,6 @@ impl Template<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_command_is_known_again_however_it_is_quoted() {
-        for path in
-            ["/usr/bin/beforehand", "/opt/it's my/$HOME `x`/beforehand", "/a\"b\\/beforehand-2"]
-        {
-            let program = ProgramPath::new(Path::new(path)).unwrap();
-            let command = program.hook("codex", "command");
-            let ours = OurPrograms::default();
-            assert_eq!(ours.program_in(&command, "codex"), Some(PathBuf::from(path)), "{command}");
-            assert_eq!(ours.program_in(&command, "cursor"), None);
-        }
-        let ours = OurPrograms::default();
-        assert_eq!(ours.program_in("beforehand hook --agent x", "x"), Some("beforehand".into()));
-        for other in
-            ["A=1 beforehand hook --agent x", "mine hook --agent x", "beforehand list", "'"]
-        {
-            assert_eq!(ours.program_in(other, "x"), None, "{other}");
-        }
-    }
-
-    #[test]
-    fn a_program_of_any_name_is_known_by_its_path() {
-        for path in ["/bin/bh-static", "/my own/beforehand_linux_amd64", "/it's/.wrapped"] {
-            let program = ProgramPath::new(Path::new(path)).unwrap();
-            let ours = OurPrograms::new(vec![program.clone()]);
-            for key in ["command", "powershell"] {
-                let command = program.hook("x", key);
-                assert_eq!(ours.program_in(&command, "x"), Some(PathBuf::from(path)), "{command}");
-                assert_eq!(ours.program_in(&command, "y"), None);
-                assert_eq!(OurPrograms::default().program_in(&command, "x"), None);
-            }
-        }
-    }
 
     #[test]
     fn a_path_that_cannot_be_written_down_is_refused() {

@@ -122,7 +122,8 @@ impl InstallRecord {
     ///
     /// [`note`]: Self::note
     pub(super) fn note_program(&mut self, program: &ProgramPath) {
-        if !self.programs.iter().any(|known| known == program.path()) {
+        let is_known = self.programs.iter().any(|known| known == program.path());
+        if !is_known && !program.is_on_path() {
             self.programs.push(program.path().to_owned());
         }
     }

@@ -70,8 +70,8 @@ pub(super) enum Edit {
     Lines(BlockFormat),
     /// It is ours alone.
     Whole(Template<'static>),
-    /// It is ours alone and a program.
-    Script(Template<'static>),
+    /// It is ours alone and a program, which runs the hook of this agent.
+    Script(&'static str),
 }
 
 impl Edit {

@@ -46,14 +46,7 @@ macro_rules! command {
 
 macro_rules! cline {
     ($event:literal) => {
-        InstallFile {
-            path: concat!("hooks/", $event),
-            edit: Edit::Script(Template {
-                text: include_str!(concat!("../../hooks/cline/", $event)),
-                hole: ("beforehand", " hook --agent cline"),
-                quoting: Quoting::Shell,
-            }),
-        }
+        InstallFile { path: concat!("hooks/", $event), edit: Edit::Script("cline") }
     };
 }
 

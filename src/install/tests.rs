@@ -55,13 +55,18 @@ fn every_agent_has_a_row_and_every_template_is_read() {
                     let text = block.put("", &program).unwrap();
                     assert_eq!(BlockFormat::take(&text).unwrap(), "", "{}", row.agent);
                 }
-                Edit::Whole(template) | Edit::Script(template) => {
+                Edit::Script(agent) => {
+                    let text = line::script(&program, agent);
+                    let found = line::program_in_script(&text, agent, &ours);
+                    assert_eq!(found.as_deref(), Some(program.path()));
+                }
+                Edit::Whole(template) => {
                     let program = ProgramPath::new(Path::new("/opt/beforehand")).unwrap();
                     let text = template.filled(&program).unwrap();
                     assert_eq!(template.program_in(&text, &ours).unwrap(), "/opt/beforehand");
                     assert_eq!(template.program_in(&format!("{text}x"), &ours), None);
                     let word = match template.quoting {
-                        program::Quoting::Shell | program::Quoting::Bare => "/opt/beforehand ",
+                        program::Quoting::Bare => "/opt/beforehand ",
                         program::Quoting::Script => "\"/opt/beforehand\"",
                     };
                     assert!(text.contains(word), "{text}");
@@ -71,12 +76,44 @@ fn every_agent_has_a_row_and_every_template_is_read() {
     }
 }
 
+/// The files of `hooks/` are what `install --project` writes, where a project has any.
 #[test]
-fn a_script_and_a_plugin_quote_a_path_their_own_way() {
+fn every_template_finds_the_program_on_the_path() {
+    let on_path = ProgramPath::on_path();
+    for row in ROWS {
+        for file in row.user.iter().chain(row.each) {
+            match file.edit {
+                Edit::Merge(entries) | Edit::Lines(BlockFormat::Toml(entries)) => {
+                    let told: serde_json::Value = serde_json::from_str(entries.template).unwrap();
+                    assert_eq!(entries.wanted(&on_path), told, "{}", row.agent);
+                }
+                Edit::Lines(block) => {
+                    let text = block.put("", &on_path).unwrap();
+                    let BlockFormat::Yaml { template, .. } = block else { unreachable!() };
+                    let told: String = template.split_inclusive('\n').skip(1).collect();
+                    assert!(text.contains(&told), "{text}");
+                }
+                Edit::Whole(template) => {
+                    assert_eq!(template.filled(&on_path).unwrap(), template.text, "{}", row.agent);
+                }
+                Edit::Script(agent) => {
+                    let hooks = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks");
+                    let name = Path::new(file.path).file_name().unwrap();
+                    let text = fs::read_to_string(hooks.join(agent).join(name)).unwrap();
+                    assert_eq!(text, line::script(&on_path, agent));
+                }
+                Edit::HookDir(_) => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn a_plugin_and_a_command_quote_a_path_their_own_way() {
     let odd = program("/opt/it's \"mine\"/beforehand");
     for row in ROWS {
         for site in row.project_sites(Path::new("/p")) {
-            if let Edit::Whole(template) | Edit::Script(template) = site.edit {
+            if let Edit::Whole(template) = site.edit {
                 match template.filled(&odd) {
                     Some(text) => {
                         assert_eq!(
@@ -153,7 +190,7 @@ fn the_smallest_change_keeps_comments_order_and_indentation() {
     				"hooks": [
     					{
     						"type": "command",
-    						"command": "/opt/beforehand hook --agent x",
+    						"command": "[ ! -x /opt/beforehand ] || exec /opt/beforehand hook --agent x",
     						"timeout": 30
     					}
     				]
@@ -163,7 +200,7 @@ fn the_smallest_change_keeps_comments_order_and_indentation() {
     }
     "#);
     let other = r#"{"hooks": {"PreToolUse": [ {"hooks": [{"command": "lint"}]} ], "Stop": []}}"#;
-    insta::assert_snapshot!(put(other), @r#"{"hooks": {"PreToolUse": [ {"hooks": [{"command": "lint"}]}, {"matcher":"*","hooks":[{"type":"command","command":"/opt/beforehand hook --agent x","timeout":30}]} ], "Stop": []}}"#);
+    insta::assert_snapshot!(put(other), @r#"{"hooks": {"PreToolUse": [ {"hooks": [{"command": "lint"}]}, {"matcher":"*","hooks":[{"type":"command","command":"[ ! -x /opt/beforehand ] || exec /opt/beforehand hook --agent x","timeout":30}]} ], "Stop": []}}"#);
 }
 
 #[test]

@@ -76,12 +76,18 @@ pub(crate) fn install(process: &mut Process<'_>, args: &InstallArgs) -> Result<E
         ));
     }
     let sites = sites(process, args, &rows, |row| row.sites_to_write(process))?;
-    let plan = Plan::install(sites, &program, &state);
+    // A team's files go to machines where the program is elsewhere.
+    let written = if args.project { ProgramPath::on_path() } else { program.clone() };
+    let plan = Plan::install(sites, &written, &state);
     let exit = carry_out(process, args, &rows, &plan, &state, &INSTALL)?;
     let left = trust::settle(process, args, &rows, &state)?;
     if !args.json {
         advise(process, args, &rows);
-        advise_a_place(process, &program);
+        if args.project {
+            advise_a_path(process, &program);
+        } else {
+            advise_a_place(process, &program);
+        }
         for advice in left {
             say(process, &format!("note: Codex: {advice}"));
         }
@@ -301,9 +307,16 @@ fn advise(process: &mut Process<'_>, args: &InstallArgs, rows: &[&InstallRow]) {
             say(process, &format!("note: {title}: {advice}"));
         }
     }
-    if args.project {
-        let told = "the path of beforehand on this computer is in these files; look before you commit them";
-        say(process, &format!("note: {told}"));
+}
+
+/// Hooks of a project find the program on the `PATH`.
+fn advise_a_path(process: &mut Process<'_>, program: &ProgramPath) {
+    let told = "these files run the `beforehand` on the `PATH`, and do nothing where there is none";
+    say(process, &format!("note: {told}"));
+    let found = process.which("beforehand").and_then(|path| path.canonicalize().ok());
+    if found != program.path().canonicalize().ok() {
+        let path = ui::path(program.path(), process.home().as_deref()).into_owned();
+        say(process, &format!("note: on your `PATH`, `beforehand` is not {path}: put it there"));
     }
 }
 
