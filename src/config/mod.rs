@@ -58,7 +58,7 @@ pub struct LoadedSettings {
     pub places: Vec<PathBuf>,
     /// The state directory, if anything says where.
     state: Option<PathBuf>,
-    /// The user's home, if `HOME` says where.
+    /// The user's home, if anything says where.
     pub home: Option<PathBuf>,
     /// Where each setting came from that is not the default.
     origins: BTreeMap<&'static str, SettingOrigin>,

@@ -32,7 +32,7 @@ pub(super) struct ConfigPaths {
 ///
 /// # Errors
 ///
-/// Fails if none of these says where.
+/// Fails if none of these, nor the user database, says where.
 pub fn state(process: &Process<'_>, root: Option<&Path>) -> Result<StateDir> {
     state_at(ConfigPaths::of(process, root, &PathResolver::default()).state)
 }
@@ -41,7 +41,8 @@ pub fn state(process: &Process<'_>, root: Option<&Path>) -> Result<StateDir> {
 pub(super) fn state_at(dir: Option<PathBuf>) -> Result<StateDir> {
     dir.map(StateDir::new).ok_or_else(|| {
         Error::other(
-            "there is no place for checkpoints: `HOME` is not set to an absolute path",
+            "there is no place for checkpoints: `HOME` is not set to an absolute path, and the user \
+             database has no home",
             "set `HOME`, or set `BEFOREHAND_HOME` to a directory of your own",
         )
     })
@@ -53,7 +54,7 @@ impl ConfigPaths {
     /// looked at, unless the environment names it.
     pub(super) fn of(process: &Process<'_>, root: Option<&Path>, real: &PathResolver) -> Self {
         let mut notes = Vec::new();
-        let home = process.home().filter(|home| home.is_absolute());
+        let home = process.home();
         let is_inside = |dir: &Path| {
             is_in(dir, &|| real.resolve_existing(dir), root) && !holds(root, home.as_deref(), real)
         };

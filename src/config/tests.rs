@@ -368,7 +368,8 @@ fn a_relative_place_is_no_place() {
     place.env.clear();
     assert_eq!(
         place.state().unwrap_err().to_string(),
-        "there is no place for checkpoints: `HOME` is not set to an absolute path"
+        "there is no place for checkpoints: `HOME` is not set to an absolute path, and the user \
+         database has no home"
     );
     assert_eq!(place.load().settings, Settings::default());
     assert!(place.env("HOME", "here").state().is_err());

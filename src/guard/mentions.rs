@@ -144,7 +144,7 @@ fn is_name_char(c: char) -> bool {
 
 /// The places that one piece may mean: from which directory, and the path.
 fn led_to<'a>(ours: &GuardContext<'a, '_>, piece: &str) -> Vec<(&'a Path, String)> {
-    let home = ours.process.var("HOME").map(Path::new);
+    let home = ours.process.home_dir();
     let path = match (piece.strip_prefix('~'), home.and_then(Path::to_str)) {
         (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
             format!("{home}{rest}")

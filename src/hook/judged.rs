@@ -85,7 +85,7 @@ pub(super) fn finding(site: &EventSite<'_, '_>, intent: &Intent) -> Finding {
 
 /// What judging needs to know. A pattern that is refused is noted, and switches nothing else off.
 fn shell_scope(site: &EventSite<'_, '_>) -> (shell::ShellContext, Option<String>) {
-    let home = site.process.var("HOME").and_then(|home| home.to_str()).map(str::to_owned);
+    let home = site.process.shell_home().and_then(|home| home.to_str()).map(str::to_owned);
     let scripts = shell::ScriptReader { dir: site.cwd.clone(), read: script_text };
     let wanted = &site.settings().shell;
     let (rules, refused) = match shell::Patterns::parse(&wanted.always, &wanted.never) {

@@ -31,7 +31,7 @@ pub(super) struct EventSite<'h, 'p> {
     pub(super) cwd: PathBuf,
     /// The settings there.
     pub(super) loaded: LoadedSettings,
-    /// What `HOME` says.
+    /// The user's home.
     home: Option<PathBuf>,
     /// Where paths lead, for this event.
     pub(super) real: PathResolver,

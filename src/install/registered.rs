@@ -36,7 +36,7 @@ pub fn registrations_at(
     place: &Path,
     can_contain: bool,
 ) -> Vec<PathBuf> {
-    let home = process.var("HOME").map(Path::new);
+    let home = process.home_dir();
     let home_goes = home.is_some_and(|home| home.starts_with(place));
     let in_home = home.filter(|_| !home_goes).and_then(|home| Some((home, below(place, home)?)));
     let in_root = below(place, root).filter(|rest| !rest.is_empty());

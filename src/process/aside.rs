@@ -6,14 +6,18 @@ use std::{
     ffi::{OsStr, OsString},
     io::{self, BufRead, Write},
     os::unix::process::{CommandExt, ExitStatusExt},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
+use uzers::os::unix::UserExt;
+
 use super::signals::Signals;
 
-/// Starts processes of ours that go on when this one is done.
+/// Starts processes of ours that go on when this one is done, and asks the system about processes and
+/// their user.
 pub trait Aside {
     /// Starts this very program with `args` and nothing but `env`: nice, in `/`, without streams,
     /// and not waited for.
@@ -25,6 +29,11 @@ pub trait Aside {
 
     /// The process `pid`, or without one the one that started us; `None` where the system does not tell.
     fn ancestor(&self, _: Option<u32>) -> Option<Ancestor> {
+        None
+    }
+
+    /// The home of this user in the user database; `None` where that has none.
+    fn home(&self) -> Option<&Path> {
         None
     }
 
@@ -145,6 +154,11 @@ impl Aside for OsAside {
         system_process(pid.or_else(parent)?)
     }
 
+    fn home(&self) -> Option<&Path> {
+        static HOME: OnceLock<Option<PathBuf>> = OnceLock::new();
+        HOME.get_or_init(registered_home).as_deref()
+    }
+
     fn time(&self, program: &Path, args: &[&str], input: &[u8]) -> io::Result<Duration> {
         /// Agents wait longer, people do not.
         const LIMIT: Duration = Duration::from_secs(5);
@@ -221,6 +235,13 @@ impl Aside for OsAside {
         let said = told.recv_timeout(LIMIT);
         said.map(|word| (running, word)).map_err(|_| io::Error::other("it did not say where"))
     }
+}
+
+/// Asks the C library, as shells do: `/etc/passwd` does not list the users of a directory service, and
+/// on macOS none at all.
+fn registered_home() -> Option<PathBuf> {
+    let user = uzers::get_user_by_uid(uzers::get_current_uid())?;
+    Some(user.home_dir().to_owned()).filter(|home| home.is_absolute())
 }
 
 /// What the system tells of a process.

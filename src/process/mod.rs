@@ -17,7 +17,7 @@ use std::{
         fd::OwnedFd,
         unix::{ffi::OsStrExt, fs::PermissionsExt},
     },
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
@@ -48,7 +48,7 @@ pub struct Process<'a> {
     pub stderr: &'a mut dyn Write,
     /// What kind of place stdin, stdout and stderr are.
     pub terminal: Terminal,
-    /// Who starts processes of ours that go on when this one is done.
+    /// Starts processes of ours that go on when this one is done, and asks the system about others.
     pub aside: &'a dyn Aside,
 }
 
@@ -193,9 +193,23 @@ impl Process<'_> {
         self.env.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
-    /// The user's home, if `HOME` says where.
+    /// The user's home, an absolute path: what `HOME` says, or the user database if that says nothing
+    /// that can be used.
     pub fn home(&self) -> Option<PathBuf> {
-        self.var("HOME").map(PathBuf::from)
+        self.home_dir().map(Path::to_owned)
+    }
+
+    /// The same, borrowed.
+    pub fn home_dir(&self) -> Option<&Path> {
+        let said = self.var("HOME").map(Path::new).filter(|home| home.is_absolute());
+        said.or_else(|| self.aside.home())
+    }
+
+    /// The text that a shell puts in place of `~`: that of `HOME`, even if it is empty or relative, or
+    /// the home in the user database if it is unset.
+    pub fn shell_home(&self) -> Option<&OsStr> {
+        let said = self.env.get(OsStr::new("HOME")).map(OsString::as_os_str);
+        said.or_else(|| self.aside.home().map(Path::as_os_str))
     }
 
     /// The absolute path of the program that runs. Its name on `PATH` is preferred: it stays when
