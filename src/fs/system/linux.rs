@@ -87,8 +87,15 @@ pub(in crate::fs) fn open_plain(path: &Path, flags: OFlags, mode: Mode) -> Resul
     // This costs one call more than `openat2`, but tracers do not decode the flags of that: they would count
     // it as a write.
     let file = File::from(openat(CWD, path, flags, mode)?);
-    let resolved = readlinkat(CWD, path_of(&file), Vec::new())?;
-    if resolved.as_bytes() == path.as_os_str().as_bytes() { Ok(file) } else { Err(Errno::LOOP) }
+    match readlinkat(CWD, path_of(&file), Vec::new()) {
+        Ok(resolved) if resolved.as_bytes() == path.as_os_str().as_bytes() => Ok(file),
+        Ok(_) => Err(Errno::LOOP),
+        // Without `/proc` the kernel must follow the path again. Where it cannot do that either, the
+        // error says no more than that this is no proof: what exists must not pass for missing.
+        Err(_) => openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS)
+            .map(File::from)
+            .map_err(|_| Errno::LOOP),
+    }
 }
 
 /// The name under which the system shows the path of an open file.
