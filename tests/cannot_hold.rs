@@ -3,23 +3,34 @@
 //! real one, made for a real process.
 
 use std::{
+    ffi::OsStr,
     fs,
     io::Write as _,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
+use beforehand::state::hash_name;
+use rustix::fs::FileType;
 use serde_json::{Value, json};
 
-use crate::support::{real, temp::write, world::World};
+use crate::support::{
+    real,
+    temp::{chmod, special, write},
+    world::World,
+};
 
 /// What comes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     /// It is held, whatever else is wrong.
     Held,
-    /// It is asked about, and the question says this.
-    Asked(&'static str),
+    /// Nothing is held, for this reason.
+    NotSaved(&'static str),
+    /// The victim is not held, as a question says in these words.
+    LeftOut(&'static str),
+    /// The victim is held, or is asked about.
+    HeldOrAsked,
 }
 
 /// A reason why a checkpoint cannot be taken, or may seem not to be.
@@ -30,20 +41,61 @@ struct Reason {
     /// What runs before the hook, in a mount namespace: `$STATE` is the state directory.
     mount: &'static str,
     /// What the hook is started by.
-    by: fn() -> Command,
+    by: Starter,
     outcome: Outcome,
 }
 
-fn nothing(_: &mut World) {}
+/// What a hook is started by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Starter {
+    Env,
+    /// Permissions bind it, whoever runs the tests.
+    BoundByPermissions,
+    /// No file can be locked, as on some file systems of servers.
+    WithoutLocks,
+}
 
-fn directly() -> Command {
-    Command::new("env")
+impl Starter {
+    fn command(self) -> Command {
+        match self {
+            Self::Env => Command::new("env"),
+            Self::BoundByPermissions => real::bound_by_permissions(),
+            Self::WithoutLocks => {
+                let mut command = Command::new("strace");
+                let refused = "inject=flock:error=ENOLCK";
+                command.args(["-f", "-qqq", "-o", "/dev/null", "-e", refused]);
+                command
+            }
+        }
+    }
+
+    fn works_here(self) -> bool {
+        self.command().arg("true").output().is_ok_and(|output| output.status.success())
+    }
 }
 
 const PLAIN: Reason =
-    Reason { name: "", make: nothing, mount: "", by: directly, outcome: Outcome::Held };
+    Reason { name: "", make: |_| (), mount: "", by: Starter::Env, outcome: Outcome::Held };
 
-const NOT_SAVED: Outcome = Outcome::Asked("could not save a checkpoint");
+const NOT_SAVED: Outcome = Outcome::NotSaved("could not save a checkpoint");
+
+/// Makes the user database say this of the user of a mount namespace.
+macro_rules! user_database {
+    ($users:literal) => {
+        concat!(
+            "echo '",
+            $users,
+            "' | sed \"s|HOME|$WORLD/home|\" > $WORLD/passwd; ",
+            "echo passwd: files > $WORLD/nsswitch.conf; ",
+            "mount --bind $WORLD/passwd /etc/passwd; ",
+            "if [ -e /etc/nsswitch.conf ]; then ",
+            "mount --bind $WORLD/nsswitch.conf /etc/nsswitch.conf; fi"
+        )
+    };
+}
+
+const NO_USER: &str = user_database!("another:x:4711:4711::HOME:/bin/sh");
+const USER: &str = user_database!("user:x:0:0::HOME:/bin/sh");
 
 const REASONS: &[Reason] = &[
     Reason { name: "none", ..PLAIN },
@@ -59,7 +111,141 @@ const REASONS: &[Reason] = &[
         outcome: NOT_SAVED,
         ..PLAIN
     },
+    Reason {
+        name: "the state directory may not be written",
+        make: |world| {
+            fs::create_dir_all(world.state()).unwrap();
+            chmod(&world.state(), 0o500);
+        },
+        by: Starter::BoundByPermissions,
+        outcome: NOT_SAVED,
+        ..PLAIN
+    },
+    Reason {
+        name: "the disk is full",
+        mount: "mkdir -p $STATE; mount -t tmpfs -o size=64k none $STATE; \
+                cat /dev/zero > $STATE/fill || true",
+        outcome: NOT_SAVED,
+        ..PLAIN
+    },
+    Reason {
+        name: "there are no inodes",
+        mount: "mkdir -p $STATE; mount -t tmpfs -o size=1m,nr_inodes=1 none $STATE",
+        outcome: NOT_SAVED,
+        ..PLAIN
+    },
+    Reason {
+        name: "the home is below a file",
+        make: |world| {
+            write(&world.home().join("file"), "");
+            world.set("HOME", world.home().join("file/home").to_str().unwrap());
+        },
+        outcome: NOT_SAVED,
+        ..PLAIN
+    },
+    Reason {
+        name: "HOME is unset, and the user database does not know the user",
+        make: without_home,
+        mount: NO_USER,
+        outcome: Outcome::NotSaved("`HOME` is not set to an absolute path"),
+        ..PLAIN
+    },
+    Reason {
+        name: "HOME is relative, and the user database does not know the user",
+        make: |world| world.set("HOME", "home"),
+        mount: NO_USER,
+        outcome: Outcome::NotSaved("`HOME` is not set to an absolute path"),
+        ..PLAIN
+    },
+    Reason { name: "HOME is unset", make: without_home, mount: USER, ..PLAIN },
+    Reason { name: "HOME is empty", make: |world| world.set("HOME", ""), mount: USER, ..PLAIN },
+    Reason {
+        name: "HOME is relative",
+        make: |world| world.set("HOME", "home"),
+        mount: USER,
+        ..PLAIN
+    },
+    Reason { name: "there is no /proc", mount: "mount -t tmpfs none /proc", ..PLAIN },
+    Reason {
+        name: "a directory is where the session's lock should be",
+        make: |world| ledger(world, "lock").iter().for_each(|it| fs::create_dir(it).unwrap()),
+        outcome: NOT_SAVED,
+        ..PLAIN
+    },
+    Reason {
+        name: "a directory is where the session's ledger should be",
+        make: |world| ledger(world, "json").iter().for_each(|it| fs::create_dir(it).unwrap()),
+        ..PLAIN
+    },
+    Reason {
+        name: "a pipe is where the session's ledger should be",
+        make: |world| {
+            for path in ledger(world, "json") {
+                special(&path, FileType::Fifo, 0o600);
+            }
+        },
+        ..PLAIN
+    },
+    Reason {
+        name: "the session's ledger cannot be read",
+        make: |world| {
+            for path in ledger(world, "json") {
+                write(&path, "{}");
+                chmod(&path, 0);
+            }
+        },
+        by: Starter::BoundByPermissions,
+        ..PLAIN
+    },
+    Reason {
+        name: "no file can be locked",
+        by: Starter::WithoutLocks,
+        outcome: NOT_SAVED,
+        ..PLAIN
+    },
+    Reason {
+        name: "the victim cannot be read",
+        make: |world| chmod(&world.root().join("victim"), 0),
+        by: Starter::BoundByPermissions,
+        outcome: Outcome::LeftOut("not held: victim ("),
+        ..PLAIN
+    },
+    Reason {
+        name: "the victim is too large",
+        make: |world| {
+            let victim = fs::File::options().write(true).open(world.root().join("victim"));
+            victim.unwrap().set_len(2 << 30).unwrap();
+        },
+        outcome: Outcome::LeftOut("not held: victim (2.1 GB, over max_victim_size)"),
+        ..PLAIN
+    },
+    Reason {
+        name: "the deadline has passed",
+        make: |world| world.set("BEFOREHAND_DEADLINE", "1ms"),
+        outcome: Outcome::HeldOrAsked,
+        ..PLAIN
+    },
+    Reason {
+        name: "a bug",
+        make: |world| world.set("BEFOREHAND_TEST_BUG_AT", "hold"),
+        outcome: Outcome::NotSaved("could not save a checkpoint (a bug in beforehand)"),
+        ..PLAIN
+    },
 ];
+
+fn without_home(world: &mut World) {
+    world.env.remove(OsStr::new("HOME"));
+}
+
+/// The files of the ledgers of both agents' sessions, in a directory that is there.
+fn ledger(world: &World, extension: &str) -> [PathBuf; 2] {
+    let sessions = world.state().join("sessions");
+    fs::create_dir_all(&sessions).unwrap();
+    ["claude-code", "codex"].map(|agent| {
+        let name = hash_name(&[agent.as_bytes(), b"s1"]);
+        sessions.join(format!("{name}.{extension}"))
+    })
+}
 
 /// What an agent wants to do to `victim`, if it names one.
 struct Tool {
@@ -138,12 +324,14 @@ fn answer(world: &World, reason: &Reason, tool: &Tool, mode: &str) -> Value {
         "tool_input": (tool.input)(&world.root()),
         "tool_use_id": "x",
     });
-    let mut command = (reason.by)();
+    let mut command = reason.by.command();
     let hook = format!("exec \"$TB\" hook --agent {}", tool.agent);
     if reason.mount.is_empty() {
         command.args(["sh", "-c", &hook]);
     } else {
-        let script = format!("{{ {}; }} >&2 || exit 99\n{hook}", reason.mount);
+        // Only the answer of the hook goes to standard output.
+        let script = format!("exec 3>&1 >&2\n{}\nexec >&3 3>&- 2>&4 4>&-\n{hook}", reason.mount);
+        let script = format!("exec 4>&2 2>/dev/null\n{script}");
         command.args(["unshare", "-rm", "sh", "-ec", &script]);
     }
     command.current_dir(world.root()).env_clear().envs(&world.env);
@@ -171,47 +359,57 @@ fn can_mount() -> bool {
     tried.output().is_ok_and(|output| output.status.success())
 }
 
+/// What is wrong with the outcome of a call, if anything is.
+fn fault(world: &mut World, reason: &Reason, tool: &Tool, mode: &str) -> Option<String> {
+    let answer = answer(world, reason, tool, mode);
+    let (verdict, said) = verdict(&answer);
+    let refused = if mode == "default" && tool.agent != "codex" { "ask" } else { "deny" };
+    let is_asked = verdict == refused && said.contains("not held: victim (");
+    let is_right = match reason.outcome {
+        Outcome::Held => {
+            let is_held = verdict.is_empty() && !said.contains("NOT protected");
+            is_held && (!tool.loses || comes_back(world))
+        }
+        Outcome::NotSaved(why) if tool.loses => is_asked && said.contains(why),
+        Outcome::NotSaved(why) => verdict.is_empty() && said.contains(why),
+        Outcome::LeftOut(words) if tool.loses => is_asked && said.contains(words),
+        Outcome::LeftOut(_) => verdict.is_empty(),
+        Outcome::HeldOrAsked => !tool.loses || is_asked || comes_back(world),
+    };
+    let input = (tool.input)(Path::new(""));
+    let case = || format!("{}: {} {input}, {mode}: {answer}", reason.name, tool.name);
+    (!is_right).then(case)
+}
+
+/// Does the worst that the call could do. Returns whether the user can take it back.
+fn comes_back(world: &mut World) -> bool {
+    fs::remove_file(world.root().join("victim")).unwrap();
+    let home = world.home();
+    world.set("HOME", home.to_str().unwrap());
+    let _undone = world.run(&["undo", "--yes"]);
+    fs::read(world.root().join("victim")).is_ok_and(|found| found == CONTENT.as_bytes())
+}
+
 #[test]
 fn whatever_the_reason_what_cannot_be_held_is_asked_about_by_name() {
     let can_mount = can_mount();
+    let mut faults = Vec::new();
     for reason in REASONS {
-        if !reason.mount.is_empty() && !can_mount {
-            real::skip(&format!("nothing can be mounted here: {}", reason.name));
+        if !reason.by.works_here() || (!reason.mount.is_empty() && !can_mount) {
+            real::skip(reason.name);
             continue;
         }
         for tool in TOOLS {
-            for mode in ["default", "bypassPermissions"] {
+            // Without a loss there is no question, whoever could answer it.
+            let modes: &[&str] =
+                if tool.loses { &["default", "bypassPermissions"] } else { &["default"] };
+            for mode in modes {
                 let mut world = World::new();
                 world.write("victim", CONTENT);
                 (reason.make)(&mut world);
-                let answer = answer(&world, reason, tool, mode);
-                let (verdict, said) = verdict(&answer);
-                let input = (tool.input)(Path::new(""));
-                let case = format!("{}: {} {input}, {mode}: {answer}", reason.name, tool.name);
-                let refused =
-                    if mode == "default" && tool.agent != "codex" { "ask" } else { "deny" };
-                match reason.outcome {
-                    Outcome::Held => {
-                        assert_eq!(verdict, "", "{case}");
-                        assert!(!said.contains("NOT protected"), "{case}");
-                        if tool.loses {
-                            comes_back(&mut world, &case);
-                        }
-                    }
-                    Outcome::Asked(why) => {
-                        assert!(said.contains(why), "{case}");
-                        assert_eq!(verdict, if tool.loses { refused } else { "" }, "{case}");
-                        assert_eq!(said.contains("not held: victim ("), tool.loses, "{case}");
-                    }
-                }
+                faults.extend(fault(&mut world, reason, tool, mode));
             }
         }
     }
-}
-
-/// The call does its worst, and the user takes it back.
-fn comes_back(world: &mut World, case: &str) {
-    fs::remove_file(world.root().join("victim")).unwrap();
-    let undone = world.run(&["undo", "--yes"]);
-    assert_eq!(world.read("victim"), CONTENT, "{case}: {undone:?}");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -32,12 +32,13 @@ use self::{
     notes::{HeldRoot, Notes},
     payload::read_payload,
     protection::Protection,
-    site::{EventSite, trouble},
+    site::{EventSite, said, trouble},
     targets::CallTargets,
 };
 use crate::{
     agent::{self, Dialect, EventKind, HookAnswer, Markers},
     attribution::{Begins, InBackground},
+    crash,
     error::{Error, Result},
     ledger::Ledger,
     model::{Decision, Effect, Event, Intent, Reach, ScanScope, ToolCall},
@@ -194,6 +195,7 @@ fn hold_call(
     targets: &mut CallTargets,
 ) -> Result<Notes> {
     let Some(mut turn) = TurnState::open(site, judged)? else { return Ok(Notes::default()) };
+    crash::bug("hold");
     let home = turn.ledger.as_mut().map_or_else(|| site.cwd.clone(), |it| it.home(&site.cwd));
     let start = targets::start(&site.cwd, home);
     let state = turn.state.clone();
@@ -201,7 +203,7 @@ fn hold_call(
     let held = hold_roots(site, judged, &state, outer, |reach| {
         hold_root(site, judged, &mut turn, reach, targets.at_risk())
     })?;
-    turn.close(site, judged, held)
+    Ok(turn.close(site, judged, held))
 }
 
 /// What the turn of a call has already, and its ledger, locked to the end of the call.
@@ -236,10 +238,10 @@ impl TurnState {
         site: &EventSite<'_, '_>,
         judged: &JudgedCall<'_>,
         mut held: Vec<HeldRoot>,
-    ) -> Result<Notes> {
+    ) -> Notes {
         let lines = judged.setting_notes.clone();
         let mut notes = Notes::of(lines, &mut held, &judged.effect, &site.cwd);
-        let Some(mut ledger) = self.ledger else { return Ok(notes) };
+        let Some(mut ledger) = self.ledger else { return notes };
         for root in &held {
             note_begins(site, judged, &ledger, root, &self.state);
         }
@@ -251,8 +253,12 @@ impl TurnState {
             turn_boundary::keep_open(&mut ledger, judged.call, root.reach.root.path());
         }
         notes.lines.retain(|line| ledger.is_news(line));
-        ledger.close()?;
-        Ok(notes)
+        if let Err(err) = ledger.close() {
+            // Everything is held. Later calls take it for new, and hold it once more.
+            let line = format!("could not note the checkpoint for later calls ({})", said(&err));
+            notes.lines.push(ui::escape_line(line.as_bytes()).into_owned());
+        }
+        notes
     }
 }
 
