@@ -48,7 +48,7 @@ pub fn is_wanted(intent: &Intent, effect: &Effect, settings: &Settings) -> bool 
                 BeforeShell::Destructive => matches!(effect, Effect::Destroys(_)),
                 BeforeShell::Never => false,
             },
-            Intent::Unknown => true,
+            Intent::Unknown(_) => true,
         }
 }
 

@@ -3,30 +3,26 @@
 //! Claude Code's protocol with neither `cwd` nor transcript: the directory comes from the
 //! environment. The names of its tools beyond `write`, and how it is denied, are unverified.
 
-use super::input::Input;
-use super::{Dialect, claude, claude_code, reply};
-use crate::model::{Agent, Intent, Language};
+use super::{CLAUDE, Dialect, claude_code, edit, run, vscode_agent, write};
+use crate::model::Agent;
 
-/// The dialect of Devin.
+/// The row of Devin: its own tools, or Claude Code's.
 pub(super) const DIALECT: Dialect = Dialect {
     agent: Agent::Devin,
     name: "devin-cli",
     title: "Devin",
     asks: false,
-    tells_ends: true,
-    keeps_shell: true,
-    hear: claude::hear,
-    intent,
-    answer: reply::claude_without_ask,
+    reads: &[&["read"], claude_code::READS, vscode_agent::READS],
+    tools: &[
+        &[
+            write("write", &["file_path"]),
+            edit("edit", &["file_path"]),
+            run("bash", &["command"]),
+            run("shell", &["command"]),
+            run("exec", &["command"]),
+        ],
+        claude_code::TOOLS,
+        vscode_agent::TOOLS,
+    ],
+    ..CLAUDE
 };
-
-/// Maps a tool to what it wants: its own, or Claude Code's.
-fn intent(tool: &str, input: &Input) -> Intent {
-    match tool {
-        "write" => input.write(&["file_path"]),
-        "edit" => input.edit(&["file_path"]),
-        "bash" | "shell" | "exec" => input.run(&["command"], Language::Shell),
-        "read" => Intent::Read,
-        _ => claude_code::intent(tool, input),
-    }
-}

@@ -5,33 +5,22 @@
 //! printed when a session starts or a prompt is submitted reaches the model, so nothing is.
 //! Amazon Q names no session: all of them are one to us.
 
-use super::input::Input;
-use super::{Dialect, HookAnswer, claude, mcp, reply};
-use crate::model::{Agent, Intent, Language};
+use super::{CLAUDE, Dialect, edit, reply, run};
+use crate::model::Agent;
 
-/// The dialect of Kiro.
+/// The row of Kiro. The tools of MCP servers are called `@server/tool`.
 pub(super) const DIALECT: Dialect = Dialect {
     agent: Agent::Kiro,
     name: "kiro",
     title: "Kiro",
     asks: false,
-    tells_ends: true,
-    keeps_shell: true,
-    hear: claude::hear,
-    intent,
-    answer: |kind, decision| reply::by_exit_code(kind, decision, HookAnswer::nothing()),
+    reads: &[&["fs_read", "read"]],
+    tools: &[&[
+        edit("fs_write", &["path"]),
+        edit("write", &["path"]),
+        run("execute_bash", &["command"]),
+        run("shell", &["command"]),
+    ]],
+    answer: reply::EXIT_CODE,
+    ..CLAUDE
 };
-
-/// Maps a tool to what it wants. The tools of MCP servers are called `@server/tool`.
-fn intent(tool: &str, input: &Input) -> Intent {
-    match tool {
-        "fs_write" | "write" if input.text("command") == Some("create") => input.write(&["path"]),
-        "fs_write" | "write" => input.edit(&["path"]),
-        "execute_bash" | "shell" => input.run(&["command"], Language::Shell),
-        "fs_read" | "read" => Intent::Read,
-        _ => match tool.strip_prefix('@').and_then(|name| name.split_once('/')) {
-            Some((_, name)) => mcp::intent(name, input),
-            None => Intent::Unknown,
-        },
-    }
-}

@@ -1,13 +1,17 @@
-//! One dialect for each agent: its payloads in, its answers out.
+//! Every agent as one row: its events, its tools, and the form of its answers.
 //!
-//! Pure: bytes to [`Event`], [`Decision`] to bytes. A dialect never opens a file and never looks
-//! at the environment; the few variables that matter are handed in as [`Markers`].
+//! One reader turns the payloads of all agents into an [`Event`]; a row only names what its agent
+//! calls things. Reading is lenient: a field given twice, in two spellings, of another type, an
+//! unknown event or an unknown tool costs that field and nothing else, and a payload that cannot be
+//! read at all is still a call that may change anything.
 //!
-//! A dialect is chosen by name, and [`corrected`] by markers, never by the payload's shape.
+//! Pure: bytes to [`Event`], [`Decision`] to bytes. Nothing here opens a file or looks at the
+//! environment; the few variables that matter are handed in as [`Markers`]. A row is chosen by
+//! name, and [`corrected`] by markers, never by the payload's shape.
 
 mod amplifier;
 mod antigravity;
-mod claude;
+mod arguments;
 mod claude_code;
 mod cline;
 mod codex;
@@ -22,10 +26,9 @@ mod grok_build;
 mod hermes;
 #[cfg(test)]
 mod hooks_tests;
-mod input;
+mod json;
 mod kiro;
 mod markers;
-mod mcp;
 mod opencode;
 mod patch;
 mod payload;
@@ -36,15 +39,16 @@ mod tests;
 pub mod transcript;
 mod vscode_agent;
 mod windsurf;
-mod wire;
 
 pub use markers::{Markers, corrected};
 
 use std::fmt;
 
-use crate::model::{Agent, Decision, Event, Intent};
+use crate::model::{Agent, Decision, Event, Language, ToolCall};
 
-use payload::{Heard, IntentOf};
+use json::Object;
+use payload::{FIELDS, Fields};
+use reply::AnswerForm;
 
 /// Every agent we speak, in the order `beforehand install` offers them.
 pub const DIALECTS: &[Dialect] = &[
@@ -69,7 +73,8 @@ pub const DIALECTS: &[Dialect] = &[
     amplifier::DIALECT,
 ];
 
-/// How one agent talks to its hooks.
+/// One agent: a row of the table. `..CLAUDE` fills in the protocol that most agents took over from
+/// Claude Code.
 #[derive(Debug)]
 pub struct Dialect {
     /// Which agent.
@@ -87,33 +92,149 @@ pub struct Dialect {
     /// Whether the shell of one call may be that of the next, with its functions and aliases. An
     /// agent that is wrongly taken for one of those pays with scans.
     pub keeps_shell: bool,
-    hear: fn(&[u8]) -> Hearing,
-    intent: IntentOf,
-    answer: fn(EventKind, &Decision) -> HookAnswer,
+    /// Where the work of a sub-agent is reported.
+    pub subagents: SubagentSessions,
+    /// Events of its own, and those that are about one tool.
+    events: &'static [EventName],
+    /// Where its payloads say things.
+    fields: Fields,
+    /// Where the event that starts a sub-agent names the sub-agent's conversation.
+    child_session: &'static [&'static str],
+    /// Tools that leave files alone. A tool joins this list with a reason, not for its name.
+    reads: &'static [&'static [&'static str]],
+    /// Tools that change files, with the arguments that say which.
+    tools: &'static [&'static [Tool]],
+    /// The form of its answers.
+    answer: AnswerForm,
+    /// The kind of an event whose name is unknown, where the other fields tell it.
+    kind_by_fields: Option<fn(&Object<'_>) -> Option<EventKind>>,
+    /// Takes off what the agent puts around a prompt.
+    prompt: Option<fn(String) -> String>,
 }
 
+/// Where the work of a sub-agent is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubagentSessions {
+    /// In the conversation that started it, or every payload names that conversation.
+    Shared,
+    /// In a conversation of its own. Only the event that starts it names the one that started it.
+    Separate,
+}
+
+/// An event that only some agents have.
+#[derive(Clone, Copy, Debug)]
+struct EventName {
+    name: &'static str,
+    kind: EventKind,
+    /// The tool that the event is about, where its name says so.
+    tool: Option<&'static str>,
+}
+
+/// An event of one agent.
+const fn event(name: &'static str, kind: EventKind) -> EventName {
+    EventName { name, kind, tool: None }
+}
+
+/// An event that is about one tool.
+const fn event_of(name: &'static str, kind: EventKind, tool: &'static str) -> EventName {
+    EventName { name, kind, tool: Some(tool) }
+}
+
+/// A tool that changes files. One name may stand for several: the first whose arguments are there
+/// counts. A tool whose arguments are not understood is unknown.
+#[derive(Clone, Copy, Debug)]
+struct Tool {
+    name: &'static str,
+    kind: ToolKind,
+}
+
+/// What a tool does to what its arguments name. The names are alternatives.
+#[derive(Clone, Copy, Debug)]
+enum ToolKind {
+    /// Replaces files.
+    Write(&'static [&'static str]),
+    /// Changes, moves or deletes files.
+    Edit(&'static [&'static str]),
+    /// Runs command lines.
+    Run(&'static [&'static str], Language),
+    /// Applies a patch in the envelope of `apply_patch`.
+    Patch(&'static [&'static str]),
+}
+
+const fn write(name: &'static str, names: &'static [&'static str]) -> Tool {
+    Tool { name, kind: ToolKind::Write(names) }
+}
+
+const fn edit(name: &'static str, names: &'static [&'static str]) -> Tool {
+    Tool { name, kind: ToolKind::Edit(names) }
+}
+
+const fn run(name: &'static str, names: &'static [&'static str]) -> Tool {
+    Tool { name, kind: ToolKind::Run(names, Language::Shell) }
+}
+
+const fn run_in(name: &'static str, names: &'static [&'static str], language: Language) -> Tool {
+    Tool { name, kind: ToolKind::Run(names, language) }
+}
+
+const fn patch(name: &'static str, names: &'static [&'static str]) -> Tool {
+    Tool { name, kind: ToolKind::Patch(names) }
+}
+
+/// An agent that speaks Claude Code's protocol, of which nothing else is known.
+const CLAUDE: Dialect = Dialect {
+    agent: Agent::Program,
+    name: "",
+    title: "",
+    asks: false,
+    tells_ends: true,
+    keeps_shell: true,
+    subagents: SubagentSessions::Shared,
+    events: &[],
+    fields: FIELDS,
+    child_session: &[],
+    reads: &[],
+    tools: &[],
+    answer: reply::CLAUDE,
+    kind_by_fields: None,
+    prompt: None,
+};
+
 impl Dialect {
-    /// Reads one payload.
+    /// Reads one payload. A tool call with arguments that no row understands is
+    /// [`crate::model::Intent::Unknown`], with all of them.
     ///
     /// # Errors
     ///
-    /// Fails if it is not one JSON object, or if nothing in it says what happened. A tool call
-    /// with arguments that we do not understand is no error but [`crate::model::Intent::Unknown`].
+    /// Fails if it is not one JSON object. [`Dialect::unreadable_call`] is the call that it may be.
     pub fn parse(&self, payload: &[u8], markers: &Markers) -> Result<Event, BadPayload> {
-        let (kind, heard) = (self.hear)(payload)?;
-        Ok(heard.into_event(self.agent, kind, markers, self.intent))
+        if let Ok(text) = std::str::from_utf8(payload)
+            && let Ok(object) = Object::of_payload(text)
+        {
+            return Ok(payload::event(self, &object, markers));
+        }
+        let text = json::repaired(payload);
+        Object::of_payload(&text).map(|object| payload::event(self, &object, markers))
+    }
+
+    /// The call that a payload may be which [`Dialect::parse`] cannot read. Its text is all that is
+    /// known of it.
+    pub fn unreadable_call(&self, payload: &[u8], markers: &Markers) -> ToolCall {
+        payload::unreadable_call(self, &json::repaired(payload), markers)
     }
 
     /// Writes our answer the way this agent expects it. Only a tool call can be denied or asked
     /// about; for any other event, and after a [`BadPayload`] ([`EventKind::Other`]), the verdict
     /// is left out.
     pub fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
-        (self.answer)(kind, decision)
+        self.answer.write(kind, decision, self.asks)
+    }
+
+    /// Whether a tool leaves files alone.
+    fn reads(&self, tool: &str) -> bool {
+        self.reads.iter().any(|names| names.contains(&tool))
     }
 }
-
-/// What a payload says, field by field, and of which kind of event.
-type Hearing = Result<(EventKind, Heard), BadPayload>;
 
 /// What an [`Event`] is, without what it says. An answer depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,8 +243,12 @@ pub enum EventKind {
     SessionBegins,
     /// [`Event::TurnBegins`].
     TurnBegins,
+    /// [`Event::SubagentBegins`].
+    SubagentBegins,
     /// [`Event::ToolCall`].
     ToolCall,
+    /// [`Event::CommandLine`].
+    CommandLine,
     /// [`Event::ToolDone`].
     ToolDone,
     /// [`Event::TurnEnds`].
@@ -139,7 +264,9 @@ impl From<&Event> for EventKind {
         match event {
             Event::SessionBegins(_) => Self::SessionBegins,
             Event::TurnBegins { .. } => Self::TurnBegins,
+            Event::SubagentBegins { .. } => Self::SubagentBegins,
             Event::ToolCall(_) => Self::ToolCall,
+            Event::CommandLine(_) => Self::CommandLine,
             Event::ToolDone(_) | Event::ToolInBackground(_) => Self::ToolDone,
             Event::TurnEnds(_) | Event::TurnEndsIdle(_) => Self::TurnEnds,
             Event::SessionEnds(_) => Self::SessionEnds,
@@ -188,13 +315,6 @@ pub fn asks_in(mode: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadPayload(String);
 
-impl BadPayload {
-    /// A payload that lacks what we cannot do without.
-    fn missing(field: &str) -> Self {
-        Self(format!("it has no `{field}`"))
-    }
-}
-
 impl fmt::Display for BadPayload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot read the hook payload: {}", self.0)
@@ -217,16 +337,13 @@ pub fn patched(patch: &str) -> Option<Vec<std::path::PathBuf>> {
     patch::paths(patch)
 }
 
-/// What stands where an agent has its dialect, for a program that a person runs with `beforehand run`. It
-/// knows nothing of us.
+/// A program that a person runs with `beforehand run`: no hook ever names it.
 const PROGRAM: Dialect = Dialect {
     agent: Agent::Program,
     name: "program",
     title: "beforehand run",
     asks: true,
-    tells_ends: true,
     keeps_shell: false,
-    hear: |_| Ok((EventKind::Other, Heard::default())),
-    intent: |_, _| Intent::Unknown,
-    answer: |_, _| HookAnswer::nothing(),
+    answer: reply::SILENT,
+    ..CLAUDE
 };

@@ -1,16 +1,15 @@
-//! Turns the payload of any agent into an event, in terms that all agents share.
+//! Turns the payload of any agent into an event.
 //!
-//! The rules for every agent stand here once: which prompts begin no turn, from which directories a
-//! relative path may start, and that an unknown call is still a call.
+//! The rules for every agent stand here once: where fields may stand, which prompts begin no turn,
+//! from which directories a relative path may start, and that a call nobody understands is still a
+//! call.
 
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
-
-use super::input::Input;
-use super::wire::{self, Text};
-use super::{BadPayload, EventKind, Hearing, Markers};
-use crate::model::{Agent, CallContext, Event, Intent, SessionId, ToolCall, TurnId};
+use super::arguments::Arguments;
+use super::json::{self, Object, is_same_name};
+use super::{Dialect, EventKind, Markers, ToolKind};
+use crate::model::{CallContext, Event, Intent, SessionId, ToolCall, TurnId, UnknownTool};
 
 /// Stands for a session or a tool that the agent does not name.
 const UNKNOWN: &str = "unknown";
@@ -19,99 +18,301 @@ const UNKNOWN: &str = "unknown";
 /// within the running turn.
 const NOT_THE_USER: &str = "<task-notification>";
 
-/// One payload, understood field by field.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Heard {
-    pub(super) session: Text,
-    pub(super) turn: Text,
-    pub(super) cwd: Text,
-    /// Workspace directories other than the one worked in.
-    pub(super) roots: Vec<PathBuf>,
-    pub(super) transcript: Text,
+/// Absolute paths among the arguments of an unknown tool that a relative one may start from.
+const BASES_MAX: usize = 8;
+
+/// Where a payload says things: the first place that has something counts. The spelling does not
+/// matter, a dot leads into an object, and duplicates are all read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields {
+    /// The name of the event.
+    pub(super) event: &'static [&'static str],
+    /// The conversation.
+    pub(super) session: &'static [&'static str],
+    /// The conversation that started this one, where a sub-agent has a conversation of its own.
+    pub(super) parent_session: &'static [&'static str],
+    /// The user's request.
+    pub(super) turn: &'static [&'static str],
+    /// The directory worked in.
+    pub(super) cwd: &'static [&'static str],
+    /// Directories of the workspace, alone or in lists.
+    pub(super) roots: &'static [&'static str],
+    /// Where the conversation is kept.
+    pub(super) transcript: &'static [&'static str],
     /// Where the agent's own server listens.
-    pub(super) server: Text,
-    pub(super) subagent: Text,
-    pub(super) mode: Text,
-    pub(super) prompt: Text,
-    pub(super) call: Text,
-    pub(super) tool: Text,
-    pub(super) input: Input,
-    /// Whether the tool has only started what goes on in the background.
-    pub(super) in_background: bool,
-    /// Whether the agent says that none of its background tasks runs.
-    pub(super) has_no_tasks: bool,
+    pub(super) server: &'static [&'static str],
+    /// The sub-agent.
+    pub(super) subagent: &'static [&'static str],
+    /// A field that only sub-agents have, where the main agent has a name too.
+    pub(super) subagent_mark: &'static [&'static str],
+    /// The permission mode.
+    pub(super) mode: &'static [&'static str],
+    /// The user's words.
+    pub(super) prompt: &'static [&'static str],
+    /// The name of this call.
+    pub(super) call: &'static [&'static str],
+    /// The tool.
+    pub(super) tool: &'static [&'static str],
+    /// Its arguments.
+    pub(super) input: &'static [&'static str],
+    /// The outcome: only a payload after a call has one.
+    pub(super) result: &'static [&'static str],
 }
 
-/// A payload as one agent writes it.
-pub(super) trait AgentPayload: DeserializeOwned {
-    /// The kind of event it is about.
-    fn kind(&self) -> Result<EventKind, BadPayload>;
+/// The places that agents use. A row names others where one of these means something else to its
+/// agent.
+pub(super) const FIELDS: Fields = Fields {
+    event: &["hook_event_name", "hook_name", "event", "event_type", "agent_action_name"],
+    session: &[
+        "session_id",
+        "conversation_id",
+        "trajectory_id",
+        "thread_id",
+        "session_context.root_session_id",
+        "task_id",
+    ],
+    parent_session: &["parent_session_id", "calling_session_id"],
+    turn: &["prompt_id", "turn_id", "generation_id", "execution_id", "message_id", "extra.turn_id"],
+    cwd: &["cwd", "working_dir", "working_directory", "tool_info.cwd"],
+    roots: &["workspace_root", "workspace_roots", "workspace_paths", "worktree"],
+    transcript: &["transcript_path"],
+    server: &["server"],
+    subagent: &["agent_id", "subagent"],
+    subagent_mark: &[],
+    mode: &["permission_mode"],
+    prompt: &[
+        "prompt",
+        "user_prompt",
+        "user_prompt_submit.prompt",
+        "extra.user_message",
+        "tool_info.user_prompt",
+    ],
+    call: &[
+        "tool_use_id", "tool_call_id", "call_id", "extra.tool_call_id", "tool_call.id",
+        "tool_result.id", "step_idx",
+    ],
+    tool: &[
+        "tool_name",
+        "tool_call.name",
+        "tool_result.name",
+        "pre_tool_use.tool_name",
+        "post_tool_use.tool_name",
+    ],
+    input: &[
+        "tool_input",
+        "tool_args",
+        "tool_info",
+        "tool_call.input",
+        "tool_call.args",
+        "tool_result.input",
+        "pre_tool_use.parameters",
+        "post_tool_use.parameters",
+        "params",
+    ],
+    result: &["tool_response", "tool_result", "tool_output", "post_tool_use", "error"],
+};
 
-    /// What it says.
-    fn heard(self) -> Heard;
-}
+/// Fields that tell the kind of an event whose name is missing.
+const KIND_BY_FIELD: &[(&str, EventKind)] = &[
+    ("prompt", EventKind::TurnBegins),
+    ("stop_reason", EventKind::TurnEnds),
+    ("termination_reason", EventKind::TurnEnds),
+    ("fully_idle", EventKind::TurnEnds),
+    ("source", EventKind::SessionBegins),
+    ("reason", EventKind::SessionEnds),
+];
 
-/// Reads a payload.
-pub(super) fn hear<P: AgentPayload>(payload: &[u8]) -> Hearing {
-    let payload: P = wire::read(payload)?;
-    let kind = payload.kind()?;
-    Ok((kind, payload.heard()))
-}
+/// Event names that mean the same to every agent that uses them. Agents load each other's hook
+/// files, so every row knows the names of all.
+const EVENTS: &[(&str, EventKind)] = &[
+    ("PreToolUse", EventKind::ToolCall),
+    ("BeforeTool", EventKind::ToolCall),
+    ("pre_tool", EventKind::ToolCall),
+    ("pre_tool_call", EventKind::ToolCall),
+    ("PreSkillShellCommand", EventKind::CommandLine),
+    ("PostToolUse", EventKind::ToolDone),
+    ("PostToolUseFailure", EventKind::ToolDone),
+    ("AfterTool", EventKind::ToolDone),
+    ("post_tool", EventKind::ToolDone),
+    ("post_tool_call", EventKind::ToolDone),
+    ("UserPromptSubmit", EventKind::TurnBegins),
+    ("UserPromptSubmitted", EventKind::TurnBegins),
+    ("PromptSubmitted", EventKind::TurnBegins),
+    ("BeforeAgent", EventKind::TurnBegins),
+    ("Stop", EventKind::TurnEnds),
+    ("StopFailure", EventKind::TurnEnds),
+    ("SubagentStop", EventKind::TurnEnds),
+    ("AgentStop", EventKind::TurnEnds),
+    ("AfterAgent", EventKind::TurnEnds),
+    ("Interrupt", EventKind::TurnEnds),
+    ("SessionStart", EventKind::SessionBegins),
+    ("AgentSpawn", EventKind::SessionBegins),
+    ("SessionEnd", EventKind::SessionEnds),
+    // Told about, and nothing to us: none of them runs anything.
+    ("Notification", EventKind::Other),
+    ("UserPromptExpansion", EventKind::Other),
+    ("PermissionRequest", EventKind::Other),
+    ("PermissionDenied", EventKind::Other),
+    ("PostToolBatch", EventKind::Other),
+    ("CwdChanged", EventKind::Other),
+    ("FileChanged", EventKind::Other),
+    ("ConfigChange", EventKind::Other),
+    ("InstructionsLoaded", EventKind::Other),
+    ("DirectoryAdded", EventKind::Other),
+    ("MessageDisplay", EventKind::Other),
+    ("PreModelSwitch", EventKind::Other),
+    ("PostModelSwitch", EventKind::Other),
+    ("SubagentStart", EventKind::SubagentBegins),
+    ("PreCompact", EventKind::Other),
+    ("PostCompact", EventKind::Other),
+    ("PreCompress", EventKind::Other),
+    ("ErrorOccurred", EventKind::Other),
+];
 
-/// How a dialect maps a tool and its arguments.
-pub(super) type IntentOf = fn(&str, &Input) -> Intent;
-
-impl Heard {
-    /// The event this payload makes.
-    pub(super) fn into_event(
-        self,
-        agent: Agent,
-        kind: EventKind,
-        markers: &Markers,
-        intent: IntentOf,
-    ) -> Event {
-        match kind {
-            EventKind::SessionBegins => Event::SessionBegins(self.context(agent, markers)),
-            EventKind::TurnBegins => self.into_turn(agent, markers),
-            EventKind::ToolCall => Event::ToolCall(self.into_call(agent, markers, intent)),
-            EventKind::ToolDone if self.in_background || self.input.in_background() => {
-                Event::ToolInBackground(self.into_call(agent, markers, intent))
+/// Turns one payload into an event.
+pub(super) fn event(dialect: &Dialect, object: &Object<'_>, markers: &Markers) -> Event {
+    let kind = kind(dialect, object);
+    let payload = Payload { dialect, object, markers };
+    match kind {
+        EventKind::SessionBegins => match payload.child_of() {
+            Some(child) => Event::SubagentBegins { context: payload.context(), child },
+            None => Event::SessionBegins(payload.context()),
+        },
+        EventKind::SubagentBegins => match object.first(dialect.child_session, json::id) {
+            Some(child) => {
+                Event::SubagentBegins { context: payload.context(), child: SessionId(child) }
             }
-            EventKind::ToolDone => Event::ToolDone(self.into_call(agent, markers, intent)),
-            EventKind::TurnEnds if self.has_no_tasks => {
-                Event::TurnEndsIdle(self.context(agent, markers))
-            }
-            EventKind::TurnEnds => Event::TurnEnds(self.context(agent, markers)),
-            EventKind::SessionEnds => Event::SessionEnds(self.context(agent, markers)),
-            EventKind::Other => Event::Other,
+            None => Event::Other,
+        },
+        EventKind::TurnBegins => payload.turn(),
+        EventKind::ToolCall => Event::ToolCall(payload.call()),
+        EventKind::CommandLine => Event::CommandLine(payload.call()),
+        EventKind::ToolDone if payload.is_in_background() => {
+            Event::ToolInBackground(payload.call())
         }
+        EventKind::ToolDone => Event::ToolDone(payload.call()),
+        EventKind::TurnEnds if payload.has_no_tasks() => Event::TurnEndsIdle(payload.context()),
+        EventKind::TurnEnds => Event::TurnEnds(payload.context()),
+        EventKind::SessionEnds => Event::SessionEnds(payload.context()),
+        EventKind::Other => Event::Other,
+    }
+}
+
+/// A call of which nothing is known but the text of its payload, or a part of it.
+pub(super) fn unreadable_call(dialect: &Dialect, text: &str, markers: &Markers) -> ToolCall {
+    let object = Object::default();
+    let context = Payload { dialect, object: &object, markers }.context();
+    let tool = UNKNOWN.to_owned();
+    let texts = if text.trim().is_empty() { Vec::new() } else { vec![text.to_owned()] };
+    let intent = Intent::Unknown(UnknownTool { name: tool.clone(), texts });
+    ToolCall { context, id: None, tool, intent }
+}
+
+/// The kind of an event. Of two names that a payload gives, the one of a call counts. An event of
+/// an unknown name may run anything: it counts as a call.
+fn kind(dialect: &Dialect, object: &Object<'_>) -> EventKind {
+    let mut found = None;
+    for place in dialect.fields.event {
+        for value in object.values(place) {
+            let Some(name) = json::text(value.get()) else { continue };
+            match named_kind(dialect, &name) {
+                Some(EventKind::ToolCall) => return EventKind::ToolCall,
+                Some(kind) => found = found.or(Some(kind)),
+                None => found = found.or_else(|| Some(kind_by_fields(dialect, object))),
+            }
+        }
+    }
+    found.unwrap_or_else(|| kind_by_fields(dialect, object))
+}
+
+fn named_kind(dialect: &Dialect, name: &str) -> Option<EventKind> {
+    let own = dialect.events.iter().find(|event| is_same_name(event.name, name));
+    let own = own.map(|event| event.kind);
+    own.or_else(|| {
+        EVENTS.iter().find(|(known, _)| is_same_name(known, name)).map(|(_, kind)| *kind)
+    })
+}
+
+/// The kind of an event by the fields that come with it.
+fn kind_by_fields(dialect: &Dialect, object: &Object<'_>) -> EventKind {
+    if object.has(dialect.fields.tool) {
+        let is_after = object.has(dialect.fields.result);
+        return if is_after { EventKind::ToolDone } else { EventKind::ToolCall };
+    }
+    if object.has(dialect.fields.input) {
+        return EventKind::ToolCall;
+    }
+    let own = dialect.kind_by_fields.and_then(|kind| kind(object));
+    let by_field = || KIND_BY_FIELD.iter().find(|(name, _)| object.has(&[name]));
+    own.or_else(|| by_field().map(|(_, kind)| *kind)).unwrap_or(EventKind::ToolCall)
+}
+
+/// One payload of one agent.
+struct Payload<'a, 'p> {
+    dialect: &'a Dialect,
+    object: &'a Object<'p>,
+    markers: &'a Markers,
+}
+
+impl Payload<'_, '_> {
+    fn text(&self, places: &[&str]) -> Option<String> {
+        self.object.first(places, json::text)
+    }
+
+    fn id(&self, places: &[&str]) -> Option<String> {
+        self.object.first(places, json::id)
     }
 
     /// A turn, unless the prompt is none of the user's: empty (Qwen Code submits one after every
-    /// tool result), a notification, or from an agent to its sub-agent: that one's work belongs to the
+    /// tool result), a notification, or from an agent to its sub-agent, whose work belongs to the
     /// turn that started it.
-    fn into_turn(mut self, agent: Agent, markers: &Markers) -> Event {
-        let prompt = std::mem::take(&mut self.prompt);
-        let begins_none = match &prompt {
-            Text::Is(text) => text.trim().is_empty() || text.starts_with(NOT_THE_USER),
-            Text::Absent | Text::Scalar(_) | Text::Odd => false,
+    fn turn(&self) -> Event {
+        let places = self.dialect.fields.prompt;
+        let is_empty =
+            |json: &str| json.starts_with('"') && json.trim_matches('"').trim().is_empty();
+        let is_blank = self.object.first(places, |json| Some(is_empty(json)));
+        let context = self.context();
+        let prompt = self.text(places).map(|prompt| match self.dialect.prompt {
+            Some(clean) => clean(prompt),
+            None => prompt,
+        });
+        let is_no_request = match &prompt {
+            Some(prompt) => prompt.trim().is_empty() || prompt.starts_with(NOT_THE_USER),
+            None => is_blank == Some(true),
         };
-        let context = self.context(agent, markers);
-        if begins_none || context.subagent.is_some() {
+        if is_no_request || context.subagent.is_some() {
             return Event::Other;
         }
-        Event::TurnBegins { context, prompt: prompt.text() }
+        Event::TurnBegins { context, prompt }
     }
 
-    fn into_call(mut self, agent: Agent, markers: &Markers, intent: IntentOf) -> ToolCall {
-        let tool = std::mem::take(&mut self.tool).text().unwrap_or_else(|| UNKNOWN.to_owned());
-        let mut intent = intent(&tool, &self.input);
+    fn call(&self) -> ToolCall {
+        let fields = &self.dialect.fields;
+        let tool = self.tool();
+        let name = tool.clone().unwrap_or_else(|| UNKNOWN.to_owned());
+        let mut context = self.context();
+        let id = self.id(fields.call);
+        if self.dialect.reads(&name) {
+            return ToolCall { context, id, tool: name, intent: Intent::Read };
+        }
+        let inputs = fields.input.iter().map(|place| self.object.values(place));
+        let inputs = inputs.into_iter().find(|values| !values.is_empty()).unwrap_or_default();
+        let mut arguments = Arguments::collect(&inputs);
+        if inputs.is_empty() {
+            arguments = Arguments::of_rest(self.object, &known_places(fields));
+        }
+        // The part that was cut off may be the part that destroys.
+        let is_cut = self.object.first(&["tool_input_truncated"], |json| Some(json == "true"));
+        let known =
+            if is_cut == Some(true) { None } else { self.known(tool.as_deref(), &arguments) };
+        let mut intent = known.unwrap_or_else(|| {
+            let texts = arguments.all_texts();
+            Intent::Unknown(UnknownTool { name: name.clone(), texts })
+        });
         let workdirs = match &intent {
-            Intent::Run { .. } => self.input.workdirs(),
-            Intent::Read | Intent::Write(_) | Intent::Edit(_) | Intent::Unknown => Vec::new(),
+            Intent::Run { .. } | Intent::Unknown(_) => arguments.workdirs(),
+            Intent::Read | Intent::Write(_) | Intent::Edit(_) => Vec::new(),
         };
-        let id = std::mem::take(&mut self.call).id();
-        let mut context = self.context(agent, markers);
         // A command that says where it runs means its paths from there before anywhere else.
         if let [dir] = workdirs.as_slice()
             && context.cwd.as_ref() != Some(dir)
@@ -122,26 +323,109 @@ impl Heard {
             let dir = context.cwd.as_deref().map_or(dir.clone(), |cwd| cwd.join(&dir));
             add_base(&mut context, dir, 0);
         }
-        ToolCall { context, id, tool, intent }
+        if let Intent::Unknown(unknown) = &intent {
+            let paths = unknown.texts.iter().filter_map(|text| json::path_of(text));
+            let absolute = paths.filter(|path| path.is_absolute() && path.parent().is_some());
+            for dir in absolute.take(BASES_MAX) {
+                let last = context.bases.len();
+                add_base(&mut context, dir, last);
+            }
+        }
+        ToolCall { context, id, tool: name, intent }
     }
 
-    fn context(self, agent: Agent, markers: &Markers) -> CallContext {
-        let session = self.session.id().unwrap_or_else(|| UNKNOWN.to_owned());
-        let project = markers.project_dir(agent);
+    /// The tool. Of two that a payload names, neither is known.
+    fn tool(&self) -> Option<String> {
+        let event = self.text(self.dialect.fields.event);
+        let event = event.unwrap_or_default();
+        let fixed = self.dialect.events.iter().find(|it| is_same_name(it.name, &event));
+        if let Some(tool) = fixed.and_then(|event| event.tool) {
+            return Some(tool.to_owned());
+        }
+        let mut names: Vec<String> = Vec::new();
+        for place in self.dialect.fields.tool {
+            names.extend(self.object.values(place).iter().filter_map(|it| json::text(it.get())));
+        }
+        names.dedup();
+        match names.as_slice() {
+            [] => None,
+            [name] => Some(name.clone()),
+            _ => Some(names.join(" ")),
+        }
+    }
+
+    /// The intent of a tool that the row knows, if its arguments are understood.
+    fn known(&self, tool: Option<&str>, arguments: &Arguments<'_>) -> Option<Intent> {
+        let tool = tool?;
+        let rows = self.dialect.tools.iter().flat_map(|table| table.iter());
+        let mut rows = rows.filter(|row| row.name == tool);
+        rows.find_map(|row| match row.kind {
+            ToolKind::Write(names) => arguments.paths(names).map(Intent::Write),
+            ToolKind::Edit(names) => arguments.paths(names).map(Intent::Edit),
+            ToolKind::Run(names, language) => arguments.run(names, language),
+            ToolKind::Patch(names) => arguments.patch(names),
+        })
+    }
+
+    /// Whether the tool has only started something that goes on in the background.
+    fn is_in_background(&self) -> bool {
+        let fields = &self.dialect.fields;
+        let places = fields.input.iter().chain(fields.result);
+        let values: Vec<_> = places.flat_map(|place| self.object.values(place)).collect();
+        Arguments::collect(&values).is_in_background()
+    }
+
+    /// Whether the agent says that none of its background tasks runs.
+    fn has_no_tasks(&self) -> bool {
+        let is_empty = |json: &str| Some(json.starts_with('[') && json[1..].trim_start() == "]");
+        self.object.first(&["background_tasks"], is_empty) == Some(true)
+    }
+
+    /// The conversation of this payload, if it is one that another conversation started.
+    fn child_of(&self) -> Option<SessionId> {
+        self.id(self.dialect.fields.parent_session)?;
+        self.id(self.dialect.fields.session).map(SessionId)
+    }
+
+    fn context(&self) -> CallContext {
+        let fields = &self.dialect.fields;
+        let own = self.id(fields.session);
+        let parent = self.id(fields.parent_session).filter(|parent| Some(parent) != own.as_ref());
+        let is_marked = fields.subagent_mark.is_empty() || self.object.has(fields.subagent_mark);
+        let subagent = if parent.is_some() {
+            own.clone()
+        } else {
+            self.id(fields.subagent).filter(|_| is_marked)
+        };
+        let is_sub = subagent.is_some();
+        let project = self.markers.project_dir(self.dialect.agent);
+        let mut roots = Vec::new();
+        for place in fields.roots {
+            for value in self.object.values(place) {
+                let paths = json::elements(value.get()).into_iter().filter_map(json::path);
+                // Outside a repository OpenCode gives the root of the file system.
+                roots.extend(paths.filter(|dir| dir.parent().is_some()));
+            }
+        }
+        let cwd = self.object.first(fields.cwd, json::path);
+        let cwd = cwd.or_else(|| roots.first().cloned()).or_else(|| project.clone());
+        let transcript = self.object.first(fields.transcript, json::path);
         let mut context = CallContext {
-            agent,
-            session: SessionId(session),
-            turn: self.turn.id().map(TurnId),
+            agent: self.dialect.agent,
+            session: SessionId(parent.or(own).unwrap_or_else(|| UNKNOWN.to_owned())),
+            // A sub-agent may have a turn of its own, but its work belongs to the turn that
+            // started it, which only the session's latest prompt tells.
+            turn: self.id(fields.turn).filter(|_| !is_sub).map(TurnId),
             // An agent that does not say where it works may say so in the environment.
-            cwd: self.cwd.path().or_else(|| project.clone()),
+            cwd,
             bases: Vec::new(),
             // A relative path could not be resolved later.
-            transcript: self.transcript.path().filter(|path| path.is_absolute()),
-            server: self.server.text(),
-            subagent: self.subagent.id(),
-            mode: self.mode.text(),
+            transcript: transcript.filter(|path| path.is_absolute()),
+            server: self.text(fields.server),
+            subagent,
+            mode: self.text(fields.mode),
         };
-        for dir in self.roots.into_iter().chain(project) {
+        for dir in roots.into_iter().chain(project) {
             let last = context.bases.len();
             add_base(&mut context, dir, last);
         }
@@ -149,90 +433,19 @@ impl Heard {
     }
 }
 
+/// The places whose values are no arguments of a tool.
+fn known_places(fields: &Fields) -> Vec<&'static str> {
+    [
+        fields.event, fields.session, fields.parent_session, fields.turn, fields.cwd, fields.roots,
+        fields.transcript, fields.server, fields.subagent, fields.mode, fields.call, fields.tool,
+    ]
+    .concat()
+}
+
 /// Adds a directory that relative paths may be meant from, unless it is known already.
 fn add_base(context: &mut CallContext, dir: PathBuf, at: usize) {
-    let known = |base: &Path| base == dir;
-    if !context.cwd.as_deref().is_some_and(known) && !context.bases.iter().any(|base| known(base)) {
+    let is_known = context.cwd.as_deref() == Some(Path::new(&dir)) || context.bases.contains(&dir);
+    if !is_known {
         context.bases.insert(at, dir);
-    }
-}
-
-/// The kind of an event by its name, whatever its spelling: `PreToolUse`, `pre_tool_use` and
-/// `preToolUse` are used by different agents for the same thing. A payload without a name but
-/// with a tool is taken for a call: better one checkpoint too many.
-pub(super) fn kind(name: &Text, tool: &Text) -> Result<EventKind, BadPayload> {
-    match name {
-        Text::Is(name) if !name.is_empty() => Ok(kind_by_name(name)),
-        _ if tool.present() => Ok(EventKind::ToolCall),
-        _ => Err(BadPayload::missing("hook_event_name")),
-    }
-}
-
-/// Event names that mean the same to every agent that uses them.
-fn kind_by_name(name: &str) -> EventKind {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    match plain.to_ascii_lowercase().as_str() {
-        "pretooluse" => EventKind::ToolCall,
-        "posttooluse" | "posttoolusefailure" => EventKind::ToolDone,
-        "userpromptsubmit" | "userpromptsubmitted" => EventKind::TurnBegins,
-        "stop" | "stopfailure" | "subagentstop" | "agentstop" | "interrupt" => EventKind::TurnEnds,
-        "sessionstart" | "agentspawn" => EventKind::SessionBegins,
-        "sessionend" => EventKind::SessionEnds,
-        _ => EventKind::Other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn unknown(_: &str, _: &Input) -> Intent {
-        Intent::Unknown
-    }
-
-    #[test]
-    fn a_call_we_know_nothing_about_is_still_a_call() {
-        let event = Heard::default().into_event(
-            Agent::Codex,
-            EventKind::ToolCall,
-            &Markers::default(),
-            unknown,
-        );
-        let Event::ToolCall(call) = event else { panic!("{event:?}") };
-        assert_eq!((call.context.session.0.as_str(), call.tool.as_str()), ("unknown", "unknown"));
-        assert_eq!(call.intent, Intent::Unknown);
-    }
-
-    #[test]
-    fn prompts_that_are_not_the_users_begin_no_turn() {
-        let begins = |prompt: Text, subagent: Text| {
-            let heard = Heard { subagent, prompt, ..Heard::default() };
-            let markers = Markers::default();
-            heard.into_event(Agent::ClaudeCode, EventKind::TurnBegins, &markers, unknown)
-                != Event::Other
-        };
-        let is = |text: &str| Text::Is(text.to_owned());
-        assert!(begins(is("do things"), Text::Absent));
-        assert!(begins(Text::Absent, Text::Absent));
-        assert!(!begins(is(""), Text::Absent));
-        assert!(!begins(is(" \n"), Text::Absent));
-        assert!(!begins(is("<task-notification>\n<task-id>"), Text::Absent));
-        assert!(!begins(is("do things"), is("a1")));
-    }
-
-    #[test]
-    fn a_tool_without_an_event_is_taken_for_a_call() {
-        let tool = Text::Is("Write".to_owned());
-        assert_eq!(kind(&Text::Absent, &tool), Ok(EventKind::ToolCall));
-        assert_eq!(kind(&Text::Is(String::new()), &tool), Ok(EventKind::ToolCall));
-        assert!(kind(&Text::Absent, &Text::Absent).is_err());
-    }
-
-    #[test]
-    fn one_name_has_many_spellings() {
-        for name in ["PreToolUse", "preToolUse", "pre_tool_use"] {
-            assert_eq!(kind_by_name(name), EventKind::ToolCall);
-        }
-        assert_eq!(kind_by_name("PostToolBatch"), EventKind::Other);
     }
 }

@@ -1,10 +1,10 @@
-//! The forms that answers take, shared by the agents that read the same one.
+//! The forms that answers take.
 //!
 //! No form says "allow", and none has a key its agent did not ask for: Codex throws away an
 //! answer with a single unknown key, and runs the tool it denied.
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{EventKind, HookAnswer};
 use crate::model::{Decision, Verdict};
@@ -15,138 +15,149 @@ const DENY: u8 = 2;
 /// Stands for a reason that is missing. An empty one voids a denial in Codex.
 const NO_REASON: &str = "beforehand refuses this call";
 
-impl HookAnswer {
-    /// Nothing at all.
-    pub(super) fn nothing() -> Self {
-        Self { stdout: Vec::new(), stderr: Vec::new(), exit: 0 }
-    }
-
-    /// An object that says nothing.
-    pub(super) fn neutral() -> Self {
-        Self { stdout: b"{}".to_vec(), ..Self::nothing() }
-    }
-
-    /// One JSON document.
-    pub(super) fn json(value: &impl Serialize) -> Self {
-        let stdout = serde_json::to_vec(value).expect("strings and options always serialize");
-        Self { stdout, ..Self::nothing() }
-    }
-
-    /// A denial for agents that know no other than an exit code, and read the reason from stderr.
-    pub(super) fn exit_code(reason: &str) -> Self {
-        Self { stderr: reason.as_bytes().to_vec(), exit: DENY, ..Self::nothing() }
-    }
+/// The form of an agent's answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AnswerForm {
+    /// How a call is denied or asked about.
+    pub(super) refusal: RefusalForm,
+    /// How a line reaches the user.
+    pub(super) note: NoteForm,
+    /// The event whose answer may tell the model something along with the user's words.
+    pub(super) tells_model_at: Option<&'static str>,
+    /// No opinion.
+    pub(super) neutral: &'static str,
 }
 
-/// Whether the call must not go on unasked, and why.
-pub(super) enum Say<'a> {
-    /// No opinion; perhaps a line for the user.
-    Nothing(Option<&'a str>),
-    /// Ask the user, with this reason.
-    Ask(&'a str),
-    /// Do not run it, for this reason.
-    Deny(&'a str),
+/// How a call is denied or asked about.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum RefusalForm {
+    /// Claude Code's `permissionDecision`.
+    Permission,
+    /// The same, and the user sees the reason besides: a denial's goes to the model alone.
+    PermissionShown,
+    /// The same at both places where Copilot CLI and VS Code look for it.
+    PermissionTwice,
+    /// One JSON document that denies, with this reason.
+    Denial(fn(&str) -> Value),
+    /// The exit code, with the reason on standard error.
+    ExitCode,
 }
 
-/// What is to be said. Only about a call can there be an opinion.
-pub(super) fn say(kind: EventKind, decision: &Decision) -> Say<'_> {
-    let note = decision.note.as_deref().filter(|note| !note.is_empty());
-    match (kind, decision.verdict) {
-        (EventKind::ToolCall, Verdict::Ask) => Say::Ask(note.unwrap_or(NO_REASON)),
-        (EventKind::ToolCall, Verdict::Deny) => Say::Deny(note.unwrap_or(NO_REASON)),
-        (_, Verdict::Abstain | Verdict::Ask | Verdict::Deny) => Say::Nothing(note),
-    }
+/// How a line reaches the user.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum NoteForm {
+    /// A `systemMessage`, which the model does not see.
+    SystemMessage,
+    /// A line of progress before the answer to a tool call (Copilot CLI; documented, not run).
+    Progress,
+    /// The value of this key.
+    Key(&'static str),
+    /// It cannot.
+    None,
 }
 
-/// A line that the user sees and the model does not, as Claude Code and its kin take it.
-pub(super) fn system_message(note: Option<&str>) -> HookAnswer {
-    match note {
-        Some(note) => HookAnswer::json(&json!({ "systemMessage": note })),
-        None => HookAnswer::neutral(),
-    }
+/// Claude Code's form.
+pub(super) const CLAUDE: AnswerForm = AnswerForm {
+    refusal: RefusalForm::Permission,
+    note: NoteForm::SystemMessage,
+    tells_model_at: None,
+    neutral: "{}",
+};
+
+/// Exit code 2 denies, and nothing is read from standard output.
+pub(super) const EXIT_CODE: AnswerForm = AnswerForm {
+    refusal: RefusalForm::ExitCode,
+    note: NoteForm::None,
+    tells_model_at: None,
+    neutral: "",
+};
+
+/// Nothing is ever answered.
+pub(super) const SILENT: AnswerForm = EXIT_CODE;
+
+/// One JSON document denies; a note has nowhere to go.
+pub(super) const fn denial(document: fn(&str) -> Value) -> AnswerForm {
+    AnswerForm { refusal: RefusalForm::Denial(document), note: NoteForm::None, ..CLAUDE }
 }
 
-/// What the model hears along with the user's words, as Claude Code and its kin take it: in an
-/// answer to `event`, which is the user's prompt.
-pub(super) fn along(event: &str, kind: EventKind, decision: &Decision) -> Option<HookAnswer> {
-    let text = decision.tell.as_deref().filter(|_| kind == EventKind::TurnBegins)?;
-    let told = json!({ "hookEventName": event, "additionalContext": text });
-    let note = decision.note.as_deref().filter(|note| !note.is_empty());
-    Some(match note {
-        Some(note) => {
-            HookAnswer::json(&json!({ "hookSpecificOutput": told, "systemMessage": note }))
+impl AnswerForm {
+    /// Writes an answer. Only about a call can there be an opinion. An agent that cannot ask
+    /// (`asks`) denies instead.
+    pub(super) fn write(&self, kind: EventKind, decision: &Decision, asks: bool) -> HookAnswer {
+        let note = decision.note.as_deref().filter(|note| !note.is_empty());
+        match (kind, decision.verdict) {
+            (EventKind::ToolCall, Verdict::Ask) if asks => {
+                self.refuse("ask", note.unwrap_or(NO_REASON))
+            }
+            (EventKind::ToolCall, Verdict::Ask | Verdict::Deny) => {
+                self.refuse("deny", note.unwrap_or(NO_REASON))
+            }
+            (EventKind::TurnBegins, _) => self.with_turn(note, decision.tell.as_deref()),
+            (_, Verdict::Abstain | Verdict::Ask | Verdict::Deny) => self.with_note(kind, note),
         }
-        None => HookAnswer::json(&json!({ "hookSpecificOutput": told })),
-    })
-}
+    }
 
-/// Claude Code's form, also read by Qwen Code, Factory Droid, Devin and VS Code.
-pub(super) fn claude(kind: EventKind, decision: &Decision) -> HookAnswer {
-    match say(kind, decision) {
-        Say::Nothing(note) => system_message(note),
-        Say::Ask(reason) => permission("ask", reason),
-        Say::Deny(reason) => permission("deny", reason),
+    /// The answer to a prompt: a line for the user, and `tell` for the model where it can be told.
+    fn with_turn(&self, note: Option<&str>, tell: Option<&str>) -> HookAnswer {
+        let (Some(event), Some(text)) = (self.tells_model_at, tell) else {
+            return self.with_note(EventKind::TurnBegins, note);
+        };
+        let told = json!({ "hookEventName": event, "additionalContext": text });
+        match note {
+            Some(note) => {
+                HookAnswer::json(&json!({ "hookSpecificOutput": told, "systemMessage": note }))
+            }
+            None => HookAnswer::json(&json!({ "hookSpecificOutput": told })),
+        }
+    }
+
+    fn with_note(&self, kind: EventKind, note: Option<&str>) -> HookAnswer {
+        let Some(note) = note else { return HookAnswer::text(self.neutral) };
+        match self.note {
+            NoteForm::SystemMessage => HookAnswer::json(&json!({ "systemMessage": note })),
+            NoteForm::Key(key) => HookAnswer::json(&json!({ key: note })),
+            NoteForm::Progress if kind == EventKind::ToolCall => {
+                let line = json!({ "type": "progress", "message": note });
+                HookAnswer::text(&format!("{line}\n{}", self.neutral))
+            }
+            NoteForm::Progress | NoteForm::None => HookAnswer::text(self.neutral),
+        }
+    }
+
+    fn refuse(&self, decision: &str, reason: &str) -> HookAnswer {
+        let permission = json!({
+            "hookEventName": "PreToolUse",
+            "permissionDecision": decision,
+            "permissionDecisionReason": reason,
+        });
+        match self.refusal {
+            RefusalForm::Permission => {
+                HookAnswer::json(&json!({ "hookSpecificOutput": permission }))
+            }
+            RefusalForm::PermissionShown => HookAnswer::json(&json!({
+                "hookSpecificOutput": permission,
+                "systemMessage": reason,
+            })),
+            RefusalForm::PermissionTwice => HookAnswer::json(&json!({
+                "permissionDecision": decision,
+                "permissionDecisionReason": reason,
+                "hookSpecificOutput": permission,
+            })),
+            RefusalForm::Denial(document) => HookAnswer::json(&document(reason)),
+            RefusalForm::ExitCode => {
+                HookAnswer { stdout: Vec::new(), stderr: reason.as_bytes().to_vec(), exit: DENY }
+            }
+        }
     }
 }
 
-/// Claude Code's form, where a question or a denial is told to the user besides: a denial's reason
-/// goes to the model alone, and so does a question's where no person answers it.
-pub(super) fn claude_and_told(kind: EventKind, decision: &Decision) -> HookAnswer {
-    match say(kind, decision) {
-        Say::Nothing(note) => system_message(note),
-        Say::Ask(reason) => permission_told("ask", reason),
-        Say::Deny(reason) => permission_told("deny", reason),
+impl HookAnswer {
+    fn text(stdout: &str) -> Self {
+        Self { stdout: stdout.as_bytes().to_vec(), stderr: Vec::new(), exit: 0 }
     }
-}
 
-/// Claude Code's form without "ask", for those that do not know it.
-pub(super) fn claude_without_ask(kind: EventKind, decision: &Decision) -> HookAnswer {
-    match say(kind, decision) {
-        Say::Nothing(note) => system_message(note),
-        Say::Ask(reason) | Say::Deny(reason) => permission("deny", reason),
-    }
-}
-
-fn permission(decision: &str, reason: &str) -> HookAnswer {
-    HookAnswer::json(&json!({ "hookSpecificOutput": deciding(decision, reason) }))
-}
-
-fn permission_told(decision: &str, reason: &str) -> HookAnswer {
-    HookAnswer::json(&json!({
-        "hookSpecificOutput": deciding(decision, reason),
-        "systemMessage": reason,
-    }))
-}
-
-/// The part of Claude Code's form that decides.
-pub(super) fn deciding(decision: &str, reason: &str) -> serde_json::Value {
-    json!({
-        "hookEventName": "PreToolUse",
-        "permissionDecision": decision,
-        "permissionDecisionReason": reason,
-    })
-}
-
-/// A denial in one JSON document, or an object that says nothing. A note has nowhere to go.
-pub(super) fn denial(
-    kind: EventKind,
-    decision: &Decision,
-    form: impl FnOnce(&str) -> serde_json::Value,
-) -> HookAnswer {
-    match say(kind, decision) {
-        Say::Nothing(_) => HookAnswer::neutral(),
-        Say::Ask(reason) | Say::Deny(reason) => HookAnswer::json(&form(reason)),
-    }
-}
-
-/// A denial by exit code, or what the agent takes for no opinion. A note has nowhere to go.
-pub(super) fn by_exit_code(
-    kind: EventKind,
-    decision: &Decision,
-    neutral: HookAnswer,
-) -> HookAnswer {
-    match say(kind, decision) {
-        Say::Nothing(_) => neutral,
-        Say::Ask(reason) | Say::Deny(reason) => HookAnswer::exit_code(reason),
+    fn json(value: &impl Serialize) -> Self {
+        let stdout = serde_json::to_vec(value).expect("strings and options always serialize");
+        Self { stdout, stderr: Vec::new(), exit: 0 }
     }
 }

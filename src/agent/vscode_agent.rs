@@ -1,30 +1,27 @@
 //! The agent mode of Visual Studio Code. From its documentation and source (2026-10); not run.
 //!
 //! Claude Code's protocol, with tools and argument names of its own, and `cwd` always the workspace.
-//! Its first versions spelled two fields in camel case. It ignores matchers, and also loads the hook
-//! files of Claude Code and Copilot CLI, so their dialects know its tools as well.
+//! It ignores matchers, and also loads the hook files of Claude Code and Copilot CLI, so their rows
+//! have its tools as well.
 
-use super::input::Input;
-use super::{Dialect, claude, mcp, reply};
-use crate::model::{Agent, Intent, Language};
+use super::{CLAUDE, Dialect, Tool, edit, patch, run, write};
+use crate::model::Agent;
 
-/// The dialect of VS Code's agent mode.
+/// The row of VS Code's agent mode.
 pub(super) const DIALECT: Dialect = Dialect {
     agent: Agent::VsCodeAgent,
     name: "vscode-agent",
     title: "VS Code agent",
     asks: true,
-    tells_ends: true,
-    keeps_shell: true,
-    hear: claude::hear,
-    intent,
-    answer: reply::claude,
+    reads: &[READS],
+    tools: &[TOOLS],
+    ..CLAUDE
 };
 
-/// Tools that leave files alone. `memory` and tasks write, and sub-agents are said to fire hooks, which
-/// was not run: none of them is here.
-const READS: &[&str] = &[
-    // They look at files, or at what the editor knows of them.
+/// `memory` and tasks write, and sub-agents are said to fire hooks, which was not run: none of them
+/// is here.
+pub(super) const READS: &[&str] = &[
+    // They look at files, or at the editor's knowledge of them.
     "read_file",
     "view_image",
     "list_dir",
@@ -53,19 +50,16 @@ const READS: &[&str] = &[
     "vscode_askQuestions",
 ];
 
-/// Maps a tool to what it wants. What is typed into a terminal may go to another program than a shell,
-/// but a shell is where it does most harm.
-pub(super) fn intent(tool: &str, input: &Input) -> Intent {
-    match tool {
-        "editFiles" => input.edit(&["files"]),
-        "create_file" => input.write(&["filePath"]),
-        "replace_string_in_file"
-        | "multi_replace_string_in_file"
-        | "insert_edit_into_file"
-        | "edit_notebook_file" => input.edit(&["filePath"]),
-        "apply_patch" => input.patch(&["input"]),
-        "run_in_terminal" | "send_to_terminal" => input.run(&["command"], Language::Shell),
-        _ if READS.contains(&tool) => Intent::Read,
-        _ => mcp::tool_of(tool).map_or(Intent::Unknown, |name| mcp::intent(name, input)),
-    }
-}
+/// Text typed into a terminal may go to another program than a shell, but a shell is where it does most
+/// harm.
+pub(super) const TOOLS: &[Tool] = &[
+    edit("editFiles", &["files"]),
+    write("create_file", &["filePath"]),
+    edit("replace_string_in_file", &["filePath"]),
+    edit("multi_replace_string_in_file", &["filePath"]),
+    edit("insert_edit_into_file", &["filePath"]),
+    edit("edit_notebook_file", &["filePath"]),
+    patch("apply_patch", &["input"]),
+    run("run_in_terminal", &["command"]),
+    run("send_to_terminal", &["command"]),
+];

@@ -142,7 +142,8 @@ const SUMMARY_CHARS_MAX: usize = 300;
 fn summary(intent: &Intent) -> String {
     match intent {
         Intent::Run { command, .. } => command.chars().take(SUMMARY_CHARS_MAX).collect(),
-        Intent::Write(_) | Intent::Edit(_) | Intent::Read | Intent::Unknown => String::new(),
+        Intent::Unknown(tool) => tool.summary().chars().take(SUMMARY_CHARS_MAX).collect(),
+        Intent::Write(_) | Intent::Edit(_) | Intent::Read => String::new(),
     }
 }
 

@@ -6,6 +6,7 @@ mod mentions;
 mod words;
 
 use std::{
+    borrow::Cow,
     cell::OnceCell,
     path::{Path, PathBuf},
 };
@@ -82,21 +83,22 @@ pub fn threat(
 
 /// A command line, whole, and the words of its commands once they are asked for.
 struct CommandLine<'a> {
-    text: &'a str,
+    text: Cow<'a, str>,
     commands: OnceCell<Vec<Vec<String>>>,
 }
 
 impl<'a> CommandLine<'a> {
     fn of(intent: &'a Intent) -> Self {
         let text = match intent {
-            Intent::Run { command, .. } => command.as_str(),
-            Intent::Read | Intent::Write(_) | Intent::Edit(_) | Intent::Unknown => "",
+            Intent::Run { command, .. } => Cow::Borrowed(command.as_str()),
+            Intent::Unknown(tool) => Cow::Owned(tool.texts.join("\n")),
+            Intent::Read | Intent::Write(_) | Intent::Edit(_) => Cow::Borrowed(""),
         };
         Self { text, commands: OnceCell::new() }
     }
 
     fn commands(&self) -> &[Vec<String>] {
-        self.commands.get_or_init(|| words::commands(self.text))
+        self.commands.get_or_init(|| words::commands(&self.text))
     }
 
     /// The words of one command. Its text has lost its quotes, and may be cut, so the line is asked
@@ -159,17 +161,9 @@ fn mention(
     line: &CommandLine<'_>,
     finding: &Finding,
 ) -> Option<String> {
-    // A state of git is no path that a word could give it.
-    let is_git = |simple: &Simple| {
-        let own = simple.targets.iter().filter(|target| !shell::is_mention(target));
-        let mut own = own.peekable();
-        own.peek().is_some() && own.all(|target| target.action == TargetAction::Git)
-    };
-    let finds =
-        |simple: &Simple| simple.level == Level::Destroys && is_open(simple) && !is_git(simple);
+    let finds = |simple: &Simple| simple.level == Level::Destroys && is_open(simple);
     let takes_all = finding.commands.iter().any(finds);
-    let commands = mentions::without_returns(ours, line.text, line.commands());
-    let (text, why) = mentions::threat(ours, &commands, &finding.texts, takes_all)?;
+    let (text, why) = mentions::threat(ours, line.commands(), takes_all)?;
     Some(format!("it names `{text}`, and its effect there is unknown: {why}"))
 }
 
@@ -192,7 +186,7 @@ fn repository_threat(line: &CommandLine<'_>, finding: &Finding) -> Option<String
 fn own_threat(line: &CommandLine<'_>, simple: &Simple) -> Option<String> {
     // Most commands have nothing to do with us, and their words need not be known.
     let may_be = |text: &str| text.contains("beforehand") || text.contains("BEFOREHAND");
-    let is_about_us = may_be(&simple.text) || is_cut(simple) && may_be(line.text);
+    let is_about_us = may_be(&simple.text) || is_cut(simple) && may_be(&line.text);
     if !is_about_us {
         return None;
     }

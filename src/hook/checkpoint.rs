@@ -130,7 +130,8 @@ fn summary(call: &ToolCall, cwd: &Path) -> Option<String> {
             });
             names.collect::<Vec<_>>().join(" ")
         }
-        Intent::Read | Intent::Unknown => return None,
+        Intent::Unknown(tool) => tool.summary(),
+        Intent::Read => return None,
     };
     Some(text.chars().take(SUMMARY_CHARS_MAX).collect())
 }

@@ -96,7 +96,8 @@ fn named(call: &ToolCall) -> String {
             let words: Vec<String> = std::iter::once(call.tool.clone()).chain(paths).collect();
             words.join(" ")
         }
-        Intent::Read | Intent::Unknown => call.tool.clone(),
+        Intent::Unknown(tool) => tool.summary(),
+        Intent::Read => call.tool.clone(),
     }
 }
 

@@ -20,6 +20,7 @@ mod protection;
 mod site;
 mod targets;
 mod turn_boundary;
+mod without_call;
 
 pub use preview::{Foreseen, foresee};
 pub use program::{program_begins, program_ended};
@@ -100,7 +101,10 @@ fn decide(
             let kind = EventKind::from(&event);
             (kind, on_event(process, dialect, markers, event))
         }
-        Err(bad) => (EventKind::Other, trouble(process, &bad.to_string())),
+        Err(bad) => {
+            let call = dialect.unreadable_call(payload, markers);
+            (EventKind::Other, without_call::on_unreadable(process, dialect, &call, &bad))
+        }
     }
 }
 
@@ -111,14 +115,18 @@ fn on_event(
     event: Event,
 ) -> Decision {
     let site = |context| EventSite::of(process, dialect, context);
-    match event {
+    match turn_boundary::with_parent(process, dialect, event) {
         Event::ToolCall(call) => on_call(process, dialect, markers, &placed(&call)),
+        Event::CommandLine(call) => without_call::on_command_line(process, dialect, &call),
         Event::ToolDone(call) => after_call::on_done(process, dialect, &placed(&call), None),
         Event::ToolInBackground(call) => {
             after_call::on_done(process, dialect, &placed(&call), Some(InBackground::Task))
         }
         Event::TurnBegins { context, prompt } => {
-            turn_boundary::turn_begins(&site(&context), prompt.as_deref())
+            let begun = turn_boundary::turn_begins(&site(&context), prompt.as_deref());
+            let prompt = prompt.unwrap_or_default();
+            let held = without_call::on_prompt(process, dialect, &context, &prompt);
+            without_call::both(begun, held)
         }
         Event::TurnEnds(context) => {
             let site = site(&context);
@@ -138,6 +146,10 @@ fn on_event(
         }
         Event::SessionBegins(context) => {
             turn_boundary::on_session_begin(&site(&context));
+            Decision::NEUTRAL
+        }
+        Event::SubagentBegins { context, child } => {
+            turn_boundary::subagent_begins(&site(&context), &child);
             Decision::NEUTRAL
         }
         Event::Other => Decision::NEUTRAL,

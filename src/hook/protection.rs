@@ -1,4 +1,4 @@
-//! Whether what a call can lose is held.
+//! The outcome of holding the files that a call can lose.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -20,10 +20,10 @@ pub(super) enum Protection {
     NotHeld {
         /// Why not.
         why: Error,
-        /// What the call names and can lose.
+        /// Files that the call names and can lose.
         at_risk: Vec<AtRisk>,
     },
-    /// Everything is held but what the notes name.
+    /// Everything is held, except for the files that the notes name.
     Held(Notes),
 }
 
@@ -59,7 +59,7 @@ impl Protection {
         }
     }
 
-    /// What there is to say besides, with everything that the call would lose for good.
+    /// The other notes, with every file that the call would lose for good.
     pub(super) fn into_notes(self) -> Notes {
         match self {
             Self::NotHeld { at_risk, .. } => {

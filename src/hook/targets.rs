@@ -44,7 +44,7 @@ impl CallTargets {
         self.at_risk.as_deref().unwrap_or_default()
     }
 
-    /// What the call names and can destroy, where nothing is held for it.
+    /// Files that the call names and can destroy, where nothing is held for it.
     pub(super) fn into_at_risk(
         self,
         site: &EventSite<'_, '_>,
@@ -82,7 +82,7 @@ fn root_around_call(site: &EventSite<'_, '_>) -> Option<(Root, ScanScope)> {
     reach::root_around(&site.cwd, &site.surroundings(state.as_ref()))
 }
 
-/// What a call names and can destroy, as seen from its own directory.
+/// Files that a call names and can destroy, as seen from its own directory.
 fn named_at_risk(
     site: &EventSite<'_, '_>,
     judged: &JudgedCall<'_>,

@@ -14,14 +14,20 @@ use super::{
     site::EventSite,
 };
 use crate::{
+    agent::{Dialect, SubagentSessions},
     attribution::{self, ChangeSummary, InBackground, SinceCheckpoint},
+    config,
     error::Result,
-    fs::read_small,
+    fs::{PathResolver, read_small},
     install,
     ledger::{Ledger, UnfinishedCommand},
     maintenance::{self, warm::Edge},
-    model::{Agent, CheckpointId, Decision, SessionEnd, ToolCall},
+    model::{Agent, CallContext, CheckpointId, Decision, Event, SessionEnd, SessionId, ToolCall},
+    process::Process,
 };
+
+/// Sub-agents that start sub-agents; deeper, the innermost conversation counts as its own.
+const SUBAGENT_DEPTH_MAX: usize = 8;
 
 /// The user asked for something. Commands of the turn before that were not seen to end, for it was
 /// interrupted, are counted; but they are given no author, for a person has had the floor since.
@@ -242,6 +248,40 @@ fn warm(site: &EventSite<'_, '_>, root: &Path, edge: Edge) {
         let (agent, session) = (site.dialect.name, &site.context.session);
         maintenance::warm::start(site.process, agent, session, root, edge);
     }
+}
+
+/// Notes which conversation started a sub-agent that has one of its own.
+pub(super) fn subagent_begins(site: &EventSite<'_, '_>, child: &SessionId) {
+    let context = CallContext { session: child.clone(), ..site.context.clone() };
+    let of_child = EventSite::of(site.process, site.dialect, &context);
+    let noted = of_child.with_ledger(|ledger| ledger.is_started_by(&site.context.session));
+    site.quiet(noted);
+}
+
+/// The event, in the conversation that started its own: the work of a sub-agent belongs to the turn
+/// that started it. Only agents whose sub-agents have conversations of their own pay for this.
+pub(super) fn with_parent(
+    process: &Process<'_>,
+    dialect: &'static Dialect,
+    mut event: Event,
+) -> Event {
+    if dialect.subagents == SubagentSessions::Shared {
+        return event;
+    }
+    let Some(context) = event.context_mut() else { return event };
+    let Ok(state) = config::state(process, context.cwd.as_deref()) else { return event };
+    let real = PathResolver::default();
+    let child = context.session.clone();
+    for _ in 0..SUBAGENT_DEPTH_MAX {
+        let ledger = Ledger::peek(&real, &state, dialect.name, &context.session.0);
+        let Some(parent) = ledger.and_then(|ledger| ledger.started_by()) else { break };
+        context.session = parent;
+        context.subagent = Some(child.0.clone());
+        context.turn = None;
+    }
+    let is_sub = context.subagent.is_some();
+    // Its prompt is not the user's.
+    if is_sub && matches!(event, Event::TurnBegins { .. }) { Event::Other } else { event }
 }
 
 /// Sees whether the limits want keeping.

@@ -34,7 +34,7 @@ impl ProgramPath {
         }
     }
 
-    /// Whatever is called beforehand on the `PATH`, for files that go to other machines.
+    /// Any program called beforehand on the `PATH`, for files that go to other machines.
     pub fn on_path() -> Self {
         Self("beforehand".to_owned())
     }
@@ -85,7 +85,7 @@ impl OurPrograms {
         Self(programs)
     }
 
-    /// The same and one more.
+    /// These programs and one more.
     pub(super) fn and(&self, program: &ProgramPath) -> Self {
         Self(self.0.iter().chain([program]).cloned().collect())
     }

@@ -9,7 +9,7 @@ use super::{
     Ledger, keep_last,
     wire::{Lazily, LedgerWire, PathBytes, WireOpen},
 };
-use crate::model::CheckpointId;
+use crate::model::{CheckpointId, SessionId};
 
 /// Commands that run at once; of more, the oldest are forgotten.
 const OPEN_MAX: usize = 20;
@@ -47,6 +47,20 @@ impl Ledger {
             self.wire.server = Some(address.to_owned());
             self.changed = true;
         }
+    }
+
+    /// Notes the session that started this one.
+    pub fn is_started_by(&mut self, session: &SessionId) {
+        let is_own = self.wire.session == session.0;
+        if !is_own && self.wire.started_by.as_ref() != Some(&session.0) {
+            self.wire.started_by = Some(session.0.clone());
+            self.changed = true;
+        }
+    }
+
+    /// The session that started this one, if it is a sub-agent's.
+    pub fn started_by(&self) -> Option<SessionId> {
+        self.wire.started_by.clone().map(SessionId)
     }
 
     /// Notes what the model is to be told with the next prompt.

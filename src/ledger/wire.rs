@@ -72,6 +72,9 @@ pub(super) struct LedgerWire {
     /// Refused calls that a person has allowed once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) allowed: Vec<WireAllowed>,
+    /// The session that started this one, which is a sub-agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) started_by: Option<String>,
     /// The processes of the agent that called our hook.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) logged_calls: Vec<WireCaller>,

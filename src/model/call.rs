@@ -92,8 +92,18 @@ pub enum Event {
         /// What the user asked for, if the agent says.
         prompt: Option<String>,
     },
+    /// A sub-agent starts that has a conversation of its own.
+    SubagentBegins {
+        /// The circumstances of the conversation that started it.
+        context: CallContext,
+        /// The sub-agent's conversation.
+        child: SessionId,
+    },
     /// The agent is about to use a tool.
     ToolCall(ToolCall),
+    /// The agent is about to run a command line that is no tool call, such as one in a custom slash
+    /// command. Any opinion on it would stop it, so it gets none.
+    CommandLine(ToolCall),
     /// The agent has used a tool, whatever came of it.
     ToolDone(ToolCall),
     /// The same of a tool that has only started something: it goes on in the background.
@@ -106,6 +116,25 @@ pub enum Event {
     SessionEnds(CallContext),
     /// Something we were told about and do not act on.
     Other,
+}
+
+impl Event {
+    /// The circumstances.
+    pub fn context_mut(&mut self) -> Option<&mut CallContext> {
+        match self {
+            Self::SessionBegins(context)
+            | Self::TurnBegins { context, .. }
+            | Self::SubagentBegins { context, .. }
+            | Self::TurnEnds(context)
+            | Self::TurnEndsIdle(context)
+            | Self::SessionEnds(context) => Some(context),
+            Self::ToolCall(call)
+            | Self::CommandLine(call)
+            | Self::ToolDone(call)
+            | Self::ToolInBackground(call) => Some(&mut call.context),
+            Self::Other => None,
+        }
+    }
 }
 
 /// One use of a tool.
@@ -139,7 +168,26 @@ pub enum Intent {
         language: Language,
     },
     /// A tool we do not know.
-    Unknown,
+    Unknown(UnknownTool),
+}
+
+/// A tool that no row of the agent knows, or one that it knows with arguments that it does not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnknownTool {
+    /// Its name, as the agent calls it.
+    pub name: String,
+    /// Every text among its arguments, names included, each once: any of them may be a path or a
+    /// command line.
+    pub texts: Vec<String>,
+}
+
+impl UnknownTool {
+    /// The tool and its arguments, on one line.
+    pub fn summary(&self) -> String {
+        let texts = self.texts.iter().map(|text| text.lines().next().unwrap_or_default());
+        let words: Vec<&str> = std::iter::once(self.name.as_str()).chain(texts).collect();
+        words.join(" ")
+    }
 }
 
 impl Intent {
@@ -159,7 +207,7 @@ impl Intent {
     pub fn edited(&self) -> Option<&[PathBuf]> {
         match self {
             Self::Write(paths) | Self::Edit(paths) => Some(paths),
-            Self::Read | Self::Run { .. } | Self::Unknown => None,
+            Self::Read | Self::Run { .. } | Self::Unknown(_) => None,
         }
     }
 }
@@ -195,8 +243,6 @@ pub struct Finding {
     pub level: Level,
     /// Every simple command and redirection found, in the order of the line.
     pub commands: Vec<Simple>,
-    /// Words of it that are texts in a language with patterns.
-    pub texts: Vec<ProgramText>,
     /// Whether a shell that goes on may read later lines otherwise after it: a name stands for
     /// something else, or an output goes elsewhere.
     pub changes_shell: bool,
@@ -229,15 +275,6 @@ pub struct Simple {
     pub reason: String,
     /// What it can do it to, as far as is known.
     pub targets: Vec<Target>,
-}
-
-/// A word of a command that is a text in a language with patterns, such as a script of `sed`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProgramText {
-    /// The word.
-    pub word: String,
-    /// Its text without the signs of the language that could pass for the beginning of a path.
-    pub plain: String,
 }
 
 /// Something a command can destroy or make.
@@ -274,8 +311,6 @@ pub enum Spares {
     NotIn(String),
     /// Of a directory, what this archive does not have: it is unpacked in it.
     NotPacked(String),
-    /// Of a directory, all but the files of the program's own kind, which it looks for there itself.
-    OtherKinds,
 }
 
 /// How well a target's path is known.

@@ -17,8 +17,8 @@ use super::{
 use crate::{
     fs::read_small,
     model::{
-        Certainty, Checkout, Effect, Finding, Intent, Level, Root, RootKind, Simple, Spares,
-        Target, TargetAction,
+        Certainty, Checkout, Effect, Intent, Level, Root, RootKind, Simple, Spares, Target,
+        TargetAction,
     },
 };
 
@@ -212,10 +212,13 @@ pub(super) fn mentioned<'a>(
     let is_end = |char: char| char.is_whitespace() || "'\"`;|&<>()=,:".contains(char);
     let words = match intent {
         Intent::Run { command, .. } => command.split(is_end).take(WORDS_MAX).map(Path::new),
+        Intent::Unknown(tool) => {
+            return Box::new(tool.texts.iter().take(WORDS_MAX).map(Path::new));
+        }
         Intent::Write(paths) | Intent::Edit(paths) => {
             return Box::new(paths.iter().map(PathBuf::as_path));
         }
-        Intent::Read | Intent::Unknown => return Box::new(std::iter::empty()),
+        Intent::Read => return Box::new(std::iter::empty()),
     };
     match effect {
         Effect::Destroys(finding) | Effect::Unknown(finding) => {
@@ -382,8 +385,7 @@ fn of_target(target: &Target, bases: &[&Path], wanted: PlaceFilter, root: &Root)
                     && (root.relative(place).is_ok() || is_worth_a_copy(place))
         }),
         TargetAction::Modify if wanted == PlaceFilter::Named => {
-            let is_searched = target.spares == Spares::OtherKinds;
-            places.retain(|place| !place.is_dir() || !is_searched && root.relative(place).is_err());
+            places.retain(|place| !place.is_dir() || root.relative(place).is_err());
         }
         TargetAction::Modify => (),
         TargetAction::Move | TargetAction::Create | TargetAction::Git => (),
@@ -484,7 +486,11 @@ pub(super) fn is_system(place: &Path) -> bool {
 /// The text that is looked through, if what a line does is not known word by word: all of it where words
 /// are put together when it runs, else that of the commands of which nothing is known.
 pub(super) fn unresolved<'i>(intent: &'i Intent, effect: &Effect) -> Option<Cow<'i, str>> {
-    let Intent::Run { command, .. } = intent else { return None };
+    let command = match intent {
+        Intent::Run { command, .. } => command,
+        Intent::Unknown(tool) => return Some(Cow::Owned(tool.texts.join("\n"))),
+        Intent::Read | Intent::Write(_) | Intent::Edit(_) => return None,
+    };
     let (Effect::Destroys(finding) | Effect::Unknown(finding)) = effect else { return None };
     let is_computed = |simple: &Simple| {
         let is_dynamic = |target: &Target| target.certainty == Certainty::Dynamic;
@@ -492,22 +498,11 @@ pub(super) fn unresolved<'i>(intent: &'i Intent, effect: &Effect) -> Option<Cow<
         names_none || simple.targets.iter().any(is_dynamic) || simple.text.ends_with('…')
     };
     if command.contains(['$', '`']) || finding.commands.iter().any(is_computed) {
-        return Some(without_signs(Cow::Borrowed(command), finding));
+        return Some(Cow::Borrowed(command));
     }
     let unknown = finding.commands.iter().filter(|simple| simple.level == Level::Unknown);
     let texts: Vec<&str> = unknown.map(|simple| &*simple.text).collect();
-    (!texts.is_empty()).then(|| without_signs(Cow::Owned(texts.join("\n")), finding))
-}
-
-/// A line whose program texts are without the signs that begin no path. Where one of them occurs a second
-/// time, that may be a path, and both stay.
-fn without_signs<'l>(mut line: Cow<'l, str>, finding: &Finding) -> Cow<'l, str> {
-    for text in &finding.texts {
-        if line.matches(&*text.word).count() == 1 {
-            line = Cow::Owned(line.replacen(&*text.word, &text.plain, 1));
-        }
-    }
-    line
+    (!texts.is_empty()).then(|| Cow::Owned(texts.join("\n")))
 }
 
 /// Whether something is lost of which the line does not show what it is.

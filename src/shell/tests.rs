@@ -115,7 +115,10 @@ fn a_call_that_makes_only_known_paths_touches_them() {
     assert_eq!(run("mkdir a"), Effect::Touches(vec![PathBuf::from("a")]));
     assert!(matches!(run("git add ."), Effect::Unknown(_)));
     assert!(matches!(run("rm a"), Effect::Destroys(_)));
-    assert!(matches!(effect(&Intent::Unknown, &scope()), Effect::Unknown(_)));
+    assert!(matches!(
+        effect(&Intent::Unknown(crate::model::UnknownTool::default()), &scope()),
+        Effect::Unknown(_)
+    ));
 }
 
 #[test]

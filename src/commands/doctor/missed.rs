@@ -193,7 +193,7 @@ fn is_here(project: &Project, call: &ToolCall) -> bool {
     match &call.intent {
         Intent::Write(paths) | Intent::Edit(paths) => paths.iter().all(is_below),
         Intent::Run { .. } => call.context.cwd.as_ref().is_none_or(is_below),
-        Intent::Read | Intent::Unknown => false,
+        Intent::Read | Intent::Unknown(_) => false,
     }
 }
 
@@ -205,7 +205,7 @@ fn in_words(call: &ToolCall) -> String {
         Intent::Write(paths) | Intent::Edit(paths) => {
             paths.first().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default()
         }
-        Intent::Read | Intent::Unknown => String::new(),
+        Intent::Read | Intent::Unknown(_) => String::new(),
     };
     let line: String = what.lines().next().unwrap_or_default().chars().take(CHARS_MAX).collect();
     format!("{} {line}", call.tool)

@@ -1,5 +1,6 @@
 //! Compilers, formatters, linters, package managers, version control.
 
+use crate::model::TargetAction::Modify;
 use crate::shell::programs;
 use crate::shell::row::{ProgramRow, Rule, row};
 
@@ -63,14 +64,6 @@ pub(super) const ROWS: &[ProgramRow] = &[
         "only reports",
     ),
     row(
-        "hadolint",
-        "-vVh -c: -f: -t: --config= --format= --failure-threshold= --file-path-in-report= --error= --warning= --info= \
-         --style= --ignore= --trusted-registry= --require-label= --strict-labels --disable-ignore-pragma --no-fail \
-         --no-color --verbose --version --help",
-        Rule::Reads,
-        "only reports",
-    ),
-    row(
         "pycodestyle pyflakes yamllint",
         "-qvd -f: -s --max-line-length= --max-complexity= --select= --ignore= --extend-ignore= --exclude= \
          --count --statistics --show-source --format= --strict --config-data= --version",
@@ -81,13 +74,13 @@ pub(super) const ROWS: &[ProgramRow] = &[
         "black",
         "%--check %--diff -qvS -l: -t: --line-length= --target-version= --quiet --verbose --color --fast \
          --skip-string-normalization --config= --exclude= --include=",
-        Rule::Formats,
+        Rule::Changes(Modify, 0),
         "black rewrites its operands",
     ),
     row(
         "isort",
         "%--check-only %--check %-c %--diff -qv --quiet --verbose --profile= --line-length= --color",
-        Rule::Formats,
+        Rule::Changes(Modify, 0),
         "isort rewrites its operands",
     ),
     row(
@@ -106,7 +99,7 @@ pub(super) const ROWS: &[ProgramRow] = &[
     row(
         "autopep8 autoflake pyupgrade stylua docformatter yapf",
         "*",
-        Rule::Formats,
+        Rule::Changes(Modify, 0),
         "rewrites its operands",
     ),
     row("npm", "", Rule::By(programs::npm), "runs the project's scripts or changes packages"),
@@ -197,7 +190,7 @@ const RUFF: &[ProgramRow] = &[
     row(
         "format",
         "%--check %--diff --no-cache -nq --line-length=",
-        Rule::Formats,
+        Rule::Changes(Modify, 0),
         "ruff format rewrites its operands",
     ),
 ];
