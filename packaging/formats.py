@@ -176,7 +176,8 @@ def opencode_plugin():
         ("import {", 'import { createRequire } from "node:module"\nimport { dirname, join } from "node:path"\nimport {'),
         ('process.env.BEFOREHAND_BIN || "beforehand"', "installed()"),
         ("function ask(payload) {\n", "function ask(payload) {\n  if (!BINARY) return Promise.resolve(missing(payload))\n"),
-        ("  return {\n    event:", "  return {\n    config,\n    event:"),
+        ("config: async (settings) => holdBeforeShellLines(settings),\n",
+         "config: async (settings) => {\n      await config(settings)\n      holdBeforeShellLines(settings)\n    },\n"),
     ]:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
