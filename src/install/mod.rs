@@ -9,6 +9,7 @@ mod edit;
 mod jsonc;
 mod line;
 mod merge;
+mod other_hooks;
 mod program;
 mod record;
 mod registered;
@@ -27,6 +28,7 @@ use std::{
 };
 
 pub use merge::HookEntry;
+pub use other_hooks::{OtherHook, other_hooks};
 pub use program::{OurPrograms, ProgramPath};
 pub use registered::registrations_at;
 pub use rows::{InstallRow, Site};

@@ -1,0 +1,302 @@
+//! Hooks of other programs that run before an agent's tools, and so may change a call after ours has
+//! judged it. Reads the settings of every scope that the agent reads; runs nothing.
+//!
+//! A file that cannot be read, or is larger than settings are, names no hook.
+
+mod places;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use places::NAMES_MAX;
+use serde_json::Value;
+
+use super::{
+    jsonc, line,
+    program::{OurPrograms, ProgramPath},
+    rows::InstallRow,
+    trust,
+};
+use crate::{fs::read_small, process::Process};
+
+/// Larger than any settings a person wrote; a turn must not wait for more.
+const SIZE_MAX_BYTES: u64 = 1 << 20;
+/// How many hooks are told of: one is enough to distrust a call.
+const HOOKS_MAX: usize = 32;
+/// Of a command, for showing.
+const SHOWN_CHARS: usize = 80;
+/// Settings are nested no deeper than this where they name hooks.
+const DEPTH_MAX: usize = 8;
+
+/// Events at which an agent asks a hook about a call, in the spellings of all agents. Each can
+/// answer with another input.
+const EVENTS: &[&str] = &[
+    "PreToolUse", "preToolUse", "pre_tool_use", "pre_tool_call", "pre_tool", "BeforeTool",
+    "PermissionRequest", "permissionRequest", "beforeShellExecution", "beforeMCPExecution",
+    "beforeReadFile",
+];
+
+/// The keys of a hook that say what runs.
+const COMMAND_KEYS: &[&str] = &["command", "bash", "powershell", "exec", "url", "prompt"];
+
+/// The hook by which a plugin of `OpenCode` changes a call.
+const OPENCODE_EVENT: &str = "tool.execute.before";
+
+/// Agents that cannot be told another input: they look only at the exit code.
+const WITHOUT_REWRITES: &[&str] = &["windsurf", "kiro", "hermes"];
+
+/// A hook of another program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherHook {
+    /// The file that registers it.
+    pub file: PathBuf,
+    /// The event, as the file spells it.
+    pub event: String,
+    /// The start of the command; for a hook without one, its kind. Not escaped.
+    pub command: String,
+}
+
+/// The hooks of other programs that the agent of `row` runs before its tools in `cwd`, as far as
+/// its settings say.
+pub fn other_hooks(row: &InstallRow, process: &Process<'_>, cwd: &Path) -> Vec<OtherHook> {
+    if WITHOUT_REWRITES.contains(&row.agent) {
+        return Vec::new();
+    }
+    let running = process.program().ok().and_then(|path| ProgramPath::new(&path).ok());
+    let ours = OurPrograms::new(running.into_iter().collect());
+    let mut search = HookSearch { ours, plugins: BTreeMap::new(), found: Vec::new() };
+    for file in places::files(row, process, cwd) {
+        search.look_into(row.agent, &file);
+    }
+    if row.agent == "claude-code"
+        && let Some(dir) = row.dir(process)
+    {
+        search.look_into_plugins(&dir.join("plugins/installed_plugins.json"));
+    }
+    search.found.truncate(HOOKS_MAX);
+    search.found
+}
+
+/// A search through the files of one agent.
+struct HookSearch {
+    /// The programs that are beforehand.
+    ours: OurPrograms,
+    /// Claude Code's plugins that a settings file names, and whether any switches them on.
+    plugins: BTreeMap<String, bool>,
+    found: Vec<OtherHook>,
+}
+
+impl HookSearch {
+    fn look_into(&mut self, agent: &str, file: &Path) {
+        if agent == "cline" {
+            self.script(file);
+            return;
+        }
+        let end = file.extension().and_then(|end| end.to_str());
+        if agent == "opencode" && matches!(end, Some("js" | "ts" | "mjs" | "cjs")) {
+            self.plugin_file(file);
+            return;
+        }
+        let Some(text) = text(file) else { return };
+        if agent == "opencode" {
+            self.named_plugins(file, &text);
+            return;
+        }
+        // Few files name such an event at all.
+        let is_named = EVENTS.iter().any(|event| text.contains(event));
+        if !is_named && !text.contains("enabledPlugins") {
+            return;
+        }
+        let Some(settings) = value(file, &text) else { return };
+        if let Some(plugins) = settings.get("enabledPlugins").and_then(Value::as_object) {
+            for (name, is_on) in plugins {
+                let known = self.plugins.entry(name.clone()).or_default();
+                *known |= is_on.as_bool() != Some(false);
+            }
+        }
+        self.events(file, &settings, DEPTH_MAX);
+    }
+
+    /// Claude Code's plugins; one that no settings name counts.
+    fn look_into_plugins(&mut self, list: &Path) {
+        let installed = text(list).and_then(|text| value(list, &text));
+        let Some(Value::Object(mut list)) = installed else { return };
+        let Some(Value::Object(plugins)) = list.remove("plugins") else { return };
+        for (name, scopes) in plugins.into_iter().take(NAMES_MAX) {
+            if self.plugins.get(&name) == Some(&false) {
+                continue;
+            }
+            // An older list has one entry where a newer one has an array.
+            let scopes = match scopes {
+                Value::Array(scopes) => scopes,
+                scope => vec![scope],
+            };
+            let places = scopes.iter().filter_map(|scope| scope.get("installPath")?.as_str());
+            let places: BTreeSet<PathBuf> = places.map(PathBuf::from).collect();
+            for place in places.iter().filter(|place| place.is_absolute()) {
+                self.plugin(place);
+            }
+        }
+    }
+
+    fn plugin(&mut self, place: &Path) {
+        let mut files = vec![place.join("hooks/hooks.json")];
+        let manifest = place.join(".claude-plugin/plugin.json");
+        if let Some(mut told) = text(&manifest).and_then(|text| value(&manifest, &text)) {
+            match told.get_mut("hooks").map(Value::take) {
+                Some(Value::String(name)) => files.push(place.join(name)),
+                Some(Value::Array(names)) => {
+                    files.extend(names.iter().filter_map(Value::as_str).map(|it| place.join(it)));
+                }
+                Some(inline) => self.events(&manifest, &inline, DEPTH_MAX),
+                None => {}
+            }
+        }
+        for file in files.into_iter().take(NAMES_MAX) {
+            self.look_into("", &file);
+        }
+    }
+
+    /// Goes down to the events.
+    fn events(&mut self, file: &Path, value: &Value, depth: usize) {
+        if depth == 0 {
+            return;
+        }
+        match value {
+            Value::Object(members) => {
+                for (key, value) in members {
+                    if EVENTS.contains(&key.as_str()) {
+                        self.hooks(file, key, value, depth);
+                    } else {
+                        self.events(file, value, depth - 1);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                for item in items {
+                    self.events(file, item, depth - 1);
+                }
+            }
+            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Goes down from an event to its hooks: in groups, or without them.
+    fn hooks(&mut self, file: &Path, event: &str, value: &Value, depth: usize) {
+        if depth == 0 || self.found.len() > HOOKS_MAX {
+            return;
+        }
+        match value {
+            Value::Array(items) => {
+                for item in items {
+                    self.hooks(file, event, item, depth - 1);
+                }
+            }
+            Value::Object(hook) => {
+                if let Some(hooks) = hook.get("hooks") {
+                    self.hooks(file, event, hooks, depth - 1);
+                }
+                let commands = COMMAND_KEYS.iter().filter_map(|key| hook.get(*key)?.as_str());
+                let commands: Vec<&str> = commands.collect();
+                if commands.iter().any(|command| self.is_ours(command)) {
+                    return;
+                }
+                // A hook of another kind is a prompt, or a tool of a server.
+                let kind = hook.get("type").and_then(Value::as_str);
+                if let Some(command) = commands.first().copied().or(kind) {
+                    self.add(file, event, command);
+                }
+            }
+            Value::String(command) if !self.is_ours(command) => self.add(file, event, command),
+            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Whether a line is one of ours, for whichever agent.
+    fn is_ours(&self, command: &str) -> bool {
+        let Some((_, rest)) = command.rsplit_once("--agent ") else { return false };
+        let end = rest.find(|char: char| char != '-' && !char.is_ascii_alphanumeric());
+        let agent = &rest[..end.unwrap_or(rest.len())];
+        line::program_in(command, agent, &self.ours).is_some()
+    }
+
+    /// A file that Cline runs.
+    fn script(&mut self, file: &Path) {
+        match read_small(file, SIZE_MAX_BYTES) {
+            Ok(None) => {}
+            Ok(Some(bytes)) => {
+                let text = String::from_utf8_lossy(&bytes);
+                if line::program_in_script(&text, "cline", &self.ours).is_none() {
+                    let first =
+                        text.lines().find(|line| !line.is_empty() && !line.starts_with('#'));
+                    self.add(file, "PreToolUse", first.unwrap_or_default());
+                }
+            }
+            Err(_) => self.add(file, "PreToolUse", ""),
+        }
+    }
+
+    /// A file that is a plugin of `OpenCode`. One that is too large to read may have any hook.
+    fn plugin_file(&mut self, file: &Path) {
+        let may_change_a_call = match text(file) {
+            Some(text) => {
+                let is_ours = text.contains("\"hook\", \"--agent\", \"opencode\"");
+                !is_ours && text.contains(OPENCODE_EVENT)
+            }
+            None => file.is_file(),
+        };
+        if may_change_a_call {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            self.add(file, OPENCODE_EVENT, &name);
+        }
+    }
+
+    /// The plugins that `OpenCode`'s settings name. One from a registry may have any hook.
+    fn named_plugins(&mut self, file: &Path, text: &str) {
+        if !text.contains("\"plugin\"") {
+            return;
+        }
+        let Some(settings) = value(file, text) else { return };
+        let plugins = settings.get("plugin").and_then(Value::as_array);
+        for plugin in plugins.into_iter().flatten().take(NAMES_MAX) {
+            // With options, it is an array that begins with the name.
+            let name = plugin.as_str().or_else(|| plugin.get(0)?.as_str());
+            let Some(name) = name else { continue };
+            let path = name.strip_prefix("file://").unwrap_or(name);
+            let is_ours = path == "beforehand"
+                || path.starts_with("beforehand@")
+                || path.ends_with("/beforehand/opencode.mjs");
+            if is_ours {
+                continue;
+            }
+            if path.starts_with(['/', '.']) {
+                self.plugin_file(&file.parent().unwrap_or(file).join(path));
+            } else {
+                self.add(file, "plugin", name);
+            }
+        }
+    }
+
+    fn add(&mut self, file: &Path, event: &str, command: &str) {
+        let command = command.chars().take(SHOWN_CHARS).collect();
+        self.found.push(OtherHook { file: file.to_owned(), event: event.to_owned(), command });
+    }
+}
+
+/// The text of a file; `None` for one that is missing, or is no settings file.
+fn text(file: &Path) -> Option<String> {
+    String::from_utf8(read_small(file, SIZE_MAX_BYTES).ok()??).ok()
+}
+
+/// The settings in a text, JSON with comments or TOML.
+fn value(file: &Path, text: &str) -> Option<Value> {
+    if file.extension().is_some_and(|end| end == "toml") {
+        return serde_json::to_value(trust::table(text).ok()?).ok();
+    }
+    Some(jsonc::parse(text).ok()?.root.to_value())
+}
+
+#[cfg(test)]
+mod tests;
