@@ -95,10 +95,13 @@ fn run(world: &World, path: &str, words: &[&str], payload: &str) -> Output {
 /// Every way in which an agent may run the line.
 fn outputs(world: &World, path: &str, registered: &Registered, payload: &str) -> Vec<Output> {
     let Registered { agent, line } = registered;
-    let shells = SHELLS.iter().filter(|shell| Path::new(shell).exists());
+    let is_split = WITHOUT_SHELL.contains(&&**agent);
+    // In quotes within quotes, `fish` reads a quote of the path otherwise.
+    let shells = SHELLS.iter().filter(|shell| !(is_split && shell.ends_with("fish")));
+    let shells = shells.filter(|shell| Path::new(shell).exists());
     let mut outputs: Vec<_> =
         shells.map(|shell| run(world, path, &[shell, "-c", line], payload)).collect();
-    if WITHOUT_SHELL.contains(&&**agent) {
+    if is_split {
         let words = shell_words::split(line).unwrap();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         outputs.push(run(world, path, &words, payload));

@@ -37,10 +37,18 @@ impl Runner {
 
     fn line(self, program: &ProgramPath, agent: &str) -> String {
         match self {
-            Self::Shell => shell_line(program.is_on_path(), &program.shell_word(), agent),
+            Self::Shell => {
+                let word = program.shell_word();
+                let is_missing = if program.is_on_path() {
+                    format!("! command -v {word} >/dev/null")
+                } else {
+                    format!("[ ! -x {word} ]")
+                };
+                format!("{is_missing} || exec {word} hook --agent {agent}")
+            }
             Self::Words => {
-                let script = shell_line(program.is_on_path(), "\"$0\"", agent);
-                format!("/bin/sh -c '{script}' {}", program.shell_word())
+                // Without a `$`, which Grok would look up when it loads Cursor's file.
+                format!("/bin/sh -c {}", shell_words::quote(&Self::Shell.line(program, agent)))
             }
             Self::PowerShell => {
                 let word = program.powershell_string();
@@ -53,15 +61,6 @@ impl Runner {
             }
         }
     }
-}
-
-fn shell_line(is_on_path: bool, word: &str, agent: &str) -> String {
-    let is_missing = if is_on_path {
-        format!("! command -v {word} >/dev/null")
-    } else {
-        format!("[ ! -x {word} ]")
-    };
-    format!("{is_missing} || exec {word} hook --agent {agent}")
 }
 
 /// The line for `agent`, as the value of `key`.
@@ -83,8 +82,14 @@ pub(super) fn program_in(line: &str, agent: &str, ours: &OurPrograms) -> Option<
         return Some(known.path().to_owned());
     }
     let words = shell_words::split(line).ok()?;
-    let mut programs =
-        words.iter().filter(|word| ours.has(word)).map(|word| ProgramPath::told(word));
+    let inner = match &words[..] {
+        [shell, flag, script] if shell == "/bin/sh" && flag == "-c" => {
+            shell_words::split(script).ok()?
+        }
+        _ => Vec::new(),
+    };
+    let named = words.iter().chain(&inner).filter(|word| ours.has(word));
+    let mut programs = named.map(|word| ProgramPath::told(word));
     let program = programs.find(|program| {
         forms(program, agent).any(|form| shell_words::split(&form).is_ok_and(|it| it == words))
     })?;
@@ -142,16 +147,16 @@ mod tests {
                 "! command -v beforehand >/dev/null || exec beforehand hook --agent codex",
             ),
             (
-                &odd,
+                &plain,
                 "hermes",
                 "command",
-                r#"/bin/sh -c '[ ! -x "$0" ] || exec "$0" hook --agent hermes' '/opt/it'\''s my/beforehand'"#,
+                "/bin/sh -c '[ ! -x /opt/beforehand ] || exec /opt/beforehand hook --agent hermes'",
             ),
             (
                 &path,
                 "cursor",
                 "command",
-                r#"/bin/sh -c '! command -v "$0" >/dev/null || exec "$0" hook --agent cursor' beforehand"#,
+                "/bin/sh -c '! command -v beforehand >/dev/null || exec beforehand hook --agent cursor'",
             ),
             (
                 &odd,

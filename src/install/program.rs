@@ -44,7 +44,7 @@ impl ProgramPath {
         Self(word.to_owned())
     }
 
-    /// Whether it is looked up on the `PATH`.
+    /// True for a name, which is looked up on the `PATH`.
     pub fn is_on_path(&self) -> bool {
         !self.0.contains('/')
     }
