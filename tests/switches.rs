@@ -151,6 +151,23 @@ fn hermes_runs_no_hook_without_consent() {
 }
 
 #[test]
+fn a_hook_of_another_program_is_told_of() {
+    let mut world = world();
+    assert_eq!(world.run(&["install", "claude-code", "gemini-cli", "--yes"]).exit, Exit::Ok);
+    assert_eq!(diagnosis(&mut world, "other hooks"), "");
+    let hook = "{\"matcher\": \"Bash\", \"hooks\": [{\"type\": \"command\", \"command\": \"lint\\u001b \
+                x\"}]}";
+    let settings = format!("{{\"hooks\": {{\"PreToolUse\": [{hook}, {hook}]}}}}");
+    world.write(".claude/settings.local.json", &settings);
+    let told = diagnosis(&mut world, "other hooks");
+    assert!(
+        told.starts_with("note: Claude Code runs `lint\\u{1b} x` before its tools, by "),
+        "{told}"
+    );
+    assert!(told.contains("/.claude/settings.local.json, and 1 more (it may rewrite"), "{told}");
+}
+
+#[test]
 fn a_hook_file_that_droid_reads_instead_is_told_of() {
     let mut world = world();
     let dir = home(&world).join(".factory");

@@ -3,6 +3,7 @@
 
 mod agents;
 mod missed;
+mod other_hooks;
 
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
@@ -78,6 +79,11 @@ fn examine(process: &Process<'_>) -> Result<Vec<CheckResult>> {
         deadline_s: settings.deadline.as_secs(),
     };
     let mut lines: Vec<CheckResult> = ROWS.iter().map(|row| visit.agent(row)).collect();
+    let place = root.as_deref().or(process.cwd.as_deref()).unwrap_or(Path::new("/"));
+    for note in other_hooks::notes(process, place) {
+        let hint = Some(other_hooks::HINT.to_owned());
+        lines.push(CheckResult::new("other hooks", Health::Note, note, hint));
+    }
     lines.extend(environment(process, &settings));
     lines.push(store(&state, &settings, home.as_deref()));
     lines.extend(trouble(process, &state));
