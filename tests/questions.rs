@@ -35,9 +35,15 @@ fn project() -> World {
 
 /// The decision of the hook, and what it says.
 fn answer(world: &World, dir: &str, line: &str) -> (String, String) {
+    answer_in(world, dir, line, "default")
+}
+
+/// The same in a permission mode of the agent.
+fn answer_in(world: &World, dir: &str, line: &str, mode: &str) -> (String, String) {
     let cwd = world.root().join(dir);
     let payload = json!({
         "session_id": "s1", "cwd": cwd, "prompt_id": line, "hook_event_name": "PreToolUse",
+        "permission_mode": mode,
         "tool_name": "Bash", "tool_input": { "command": line }, "tool_use_id": line,
     });
     let output = world.run_in(&cwd, &["hook", "--agent", "claude-code"], &payload.to_string());
@@ -146,6 +152,54 @@ fn what_can_lose_nothing_is_not_asked_about() {
     assert_eq!(answer(&world, "", "rm *").0, "ask");
     git(&world, &world.root(), "rm ./-r");
     assert_eq!(answer(&world, "", "rm *").0, "");
+}
+
+/// Where a line runs, the line, and whether a file that nothing holds is named to a formatter.
+const FORMATTERS: &[(&str, &str, bool)] = &[
+    ("", "gofmt -w .", false),
+    ("", "gofmt -w ./", false),
+    ("src", "goimports -w ..", false),
+    ("", "cd data && shfmt -w .", false),
+    ("", "black .", false),
+    ("", "isort . src", false),
+    ("", "autopep8 -ir .", false),
+    ("", "stylua .", false),
+    ("", "prettier --write .", false),
+    ("", "prettier --write d?ta s*", false),
+    ("", "npx prettier --write .", false),
+    ("", "eslint --fix .", false),
+    ("", "rubocop -a .", false),
+    ("", "cargo fmt", false),
+    ("", "rustfmt src/b", false),
+    ("", "ruff format", false),
+    ("", "ruff format .", false),
+    ("", "ruff check --fix --no-cache .", false),
+    ("", "clang-format -i *.sh", false),
+    ("", "find . -name '*.go' -exec gofmt -w {} +", false),
+    ("", "git ls-files | xargs gofmt -w", false),
+    ("", "black . huge.db", true),
+    ("", "gofmt -w huge.db", true),
+    ("", "prettier --write *.db", true),
+    ("", "clang-format -i raw/*.raw", true),
+];
+
+/// In a directory it looks for files of its own kind, and what is left out for its size is none.
+#[test]
+fn a_formatter_of_a_directory_is_not_asked_about() {
+    let world = project();
+    for (dir, line, is_refused) in FORMATTERS {
+        let (decision, why) = answer_in(&world, dir, line, "bypassPermissions");
+        assert_eq!(decision, if *is_refused { "deny" } else { "" }, "{line}: {why}");
+        let told = message(&world, line);
+        assert!(*is_refused || !dir.is_empty() || !told.contains("not held: "), "{line}: {told}");
+        assert_eq!(explained(&world, dir, line).0 == "ask", *is_refused, "{line}");
+    }
+    let line = format!("black {}", world.root().display());
+    assert_eq!(answer_in(&world, "../../home", &line, "bypassPermissions").0, "", "outside");
+    // The hooks that `install --project` wrote stay what they are.
+    world.write(".claude/settings.json", "{\"command\": \"beforehand hook --agent claude-code\"}");
+    let (decision, why) = answer_in(&world, "", "prettier --write .", "bypassPermissions");
+    assert_eq!(decision, "", "{why}");
 }
 
 /// Where a line runs, the line, and whether git replaces `huge.db` or something in `data` by it: the branch

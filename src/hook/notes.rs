@@ -164,7 +164,9 @@ fn names_no_files(effect: &Effect) -> bool {
     let Effect::Destroys(finding) = effect else { return false };
     finding.targets().any(|target| {
         let is_one = target.certainty == Certainty::Exact && !Path::new(&target.path).is_dir();
-        !is_one && !matches!(target.action, TargetAction::Create | TargetAction::Git)
+        let is_formatted = target.spares == Spares::OtherKinds;
+        let is_lost = !matches!(target.action, TargetAction::Create | TargetAction::Git);
+        is_lost && !is_one && !is_formatted
     })
 }
 

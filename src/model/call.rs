@@ -311,6 +311,8 @@ pub enum Spares {
     NotIn(String),
     /// Of a directory, what this archive does not have: it is unpacked in it.
     NotPacked(String),
+    /// Of a directory, all but the files of the program's own kind, which it looks for there itself.
+    OtherKinds,
 }
 
 /// How well a target's path is known.

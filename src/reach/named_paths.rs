@@ -385,7 +385,8 @@ fn of_target(target: &Target, bases: &[&Path], wanted: PlaceFilter, root: &Root)
                     && (root.relative(place).is_ok() || is_worth_a_copy(place))
         }),
         TargetAction::Modify if wanted == PlaceFilter::Named => {
-            places.retain(|place| !place.is_dir() || root.relative(place).is_err());
+            let is_searched = target.spares == Spares::OtherKinds;
+            places.retain(|place| !place.is_dir() || !is_searched && root.relative(place).is_err());
         }
         TargetAction::Modify => (),
         TargetAction::Move | TargetAction::Create | TargetAction::Git => (),

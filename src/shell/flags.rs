@@ -12,7 +12,7 @@
 //! | `-#` | a number as a flag, as in `head -5` |
 //! | `>-o:` | the value is a file that is overwritten |
 //! | `+--log=` | the value is a file that is made |
-//! | `!-i?` | the operands are changed in place |
+//! | `!-i?` | the operands are changed in place, as [`Rule::Formats`](super::row::Rule) does |
 //! | `~--pre=` | the flag runs or writes something: unknown |
 //! | `%--help` | the program only talks about itself |
 //! | `*` | other flags do not matter; never in a list of a program that only reads |
@@ -71,7 +71,7 @@ pub(super) enum FlagMark {
     Overwrites,
     /// Its value is made.
     Makes,
-    /// The operands are changed in place.
+    /// The operands are changed in place; of a directory, the files of the program's own kind.
     InPlace,
     /// The program prints about itself and ends.
     Talks,

@@ -15,6 +15,8 @@ pub(super) enum Rule {
     ReadsAtMost(usize),
     /// Looks at so many, and writes the next.
     ReadsThenWrites(usize),
+    /// Rewrites them. In a directory, it finds the files of its own kind itself.
+    Formats,
     /// Does this to all but the first so many.
     Changes(TargetAction, usize),
     /// Makes them.

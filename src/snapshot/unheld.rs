@@ -85,6 +85,8 @@ fn danger(risk: &AtRisk, path: &Path, is_ignored: &dyn Fn(&Path) -> bool) -> Opt
         // What is found while the call runs, whatever was known of the place, is what has such a name.
         Spares::OtherNames(pattern) => reach::has_name(&risk.path, path, pattern)
             .map(|has_it| if has_it { Danger::Sure } else { Danger::Possible }),
+        // One that stands for too many files of a pattern is no more than a guess.
+        Spares::OtherKinds => Some(if path == risk.path { named } else { Danger::Possible }),
         Spares::NotPacked(archive) => {
             reach::is_unpacked_over(path, &risk.path, Path::new(archive)).map(seen)
         }

@@ -60,6 +60,7 @@ pub(super) fn apply(
         Rule::Reads
         | Rule::ReadsAtMost(_)
         | Rule::ReadsThenWrites(_)
+        | Rule::Formats
         | Rule::Changes(..)
         | Rule::Makes
         | Rule::Copies
@@ -126,9 +127,7 @@ fn written(walk: &ShellWalk<'_>, parsed: &Parsed) -> CommandVerdict {
             FlagMark::Makes => (TargetAction::Create, Level::Creates),
             FlagMark::InPlace => {
                 level = level.max(Level::Destroys);
-                for operand in &parsed.operands {
-                    targets.push(walk.target(operand, TargetAction::Modify, "is changed in place"));
-                }
+                targets.extend(formatted(walk, &parsed.operands, "is changed in place"));
                 continue;
             }
             FlagMark::Unknown | FlagMark::Harmless | FlagMark::Talks => continue,
@@ -176,6 +175,7 @@ fn plain(walk: &ShellWalk<'_>, row: &ProgramRow, args: &[Field]) -> CommandVerdi
             let target = walk.target(output, TargetAction::Overwrite, row.why);
             destroys(row.why, vec![target])
         }
+        Rule::Formats => destroys(row.why, formatted(walk, operands, row.why)),
         Rule::Changes(action, skip) => {
             let targets = all(walk, operands.get(skip..).unwrap_or_default(), action, row.why);
             destroys(row.why, targets)
@@ -208,6 +208,12 @@ fn all(walk: &ShellWalk<'_>, fields: &[Field], action: TargetAction, why: &str) 
         .filter(|field| !names::is_sink(field))
         .map(|field| walk.target(field, action, why))
         .collect()
+}
+
+/// The targets of a formatter: files that are given by name, and those it finds in a directory.
+fn formatted(walk: &ShellWalk<'_>, operands: &[Field], why: &str) -> Vec<Target> {
+    let targets = all(walk, operands, TargetAction::Modify, why).into_iter();
+    targets.map(|target| Target { spares: Spares::OtherKinds, ..target }).collect()
 }
 
 fn destination(parsed: &Parsed) -> Option<&Field> {

@@ -1,7 +1,7 @@
 //! Development and cloud tools that look or change, depending on their options.
 
-use super::{all, closed};
-use crate::model::{Level, TargetAction};
+use super::{closed, formatted};
+use crate::model::Level;
 use crate::shell::flags::{self, Field};
 use crate::shell::names;
 use crate::shell::verdict::{CommandCall, CommandVerdict, destroys, reads, unknown};
@@ -23,7 +23,7 @@ pub(in crate::shell) fn cargo_fmt(
         return reads("only checks");
     }
     let why = "rewrites sources in its style";
-    destroys(why, all(walk, &parsed.operands, TargetAction::Modify, why))
+    destroys(why, formatted(walk, &parsed.operands, why))
 }
 
 /// Sub-commands of `npm` that look.

@@ -1,6 +1,5 @@
 //! Compilers, formatters, linters, package managers, version control.
 
-use crate::model::TargetAction::Modify;
 use crate::shell::programs;
 use crate::shell::row::{ProgramRow, Rule, row};
 
@@ -74,13 +73,13 @@ pub(super) const ROWS: &[ProgramRow] = &[
         "black",
         "%--check %--diff -qvS -l: -t: --line-length= --target-version= --quiet --verbose --color --fast \
          --skip-string-normalization --config= --exclude= --include=",
-        Rule::Changes(Modify, 0),
+        Rule::Formats,
         "black rewrites its operands",
     ),
     row(
         "isort",
         "%--check-only %--check %-c %--diff -qv --quiet --verbose --profile= --line-length= --color",
-        Rule::Changes(Modify, 0),
+        Rule::Formats,
         "isort rewrites its operands",
     ),
     row(
@@ -99,7 +98,7 @@ pub(super) const ROWS: &[ProgramRow] = &[
     row(
         "autopep8 autoflake pyupgrade stylua docformatter yapf",
         "*",
-        Rule::Changes(Modify, 0),
+        Rule::Formats,
         "rewrites its operands",
     ),
     row("npm", "", Rule::By(programs::npm), "runs the project's scripts or changes packages"),
@@ -190,7 +189,7 @@ const RUFF: &[ProgramRow] = &[
     row(
         "format",
         "%--check %--diff --no-cache -nq --line-length=",
-        Rule::Changes(Modify, 0),
+        Rule::Formats,
         "ruff format rewrites its operands",
     ),
 ];
