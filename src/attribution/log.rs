@@ -5,14 +5,15 @@ use std::{
     io::{self, Read, Seek, SeekFrom, Write},
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use super::{LogEvent, LogLine};
 use crate::{
     error::{Error, Result},
     fs::{
-        create_private_dirs, hand_over, is_lost, now_ns, open_options, open_to_append, read_small,
-        stamp_of,
+        Lock, create_private_dirs, hand_over, is_lost, now_ns, open_options, open_to_append,
+        read_small, stamp_of,
     },
     state::RootState,
 };
@@ -21,6 +22,9 @@ use crate::{
 const LOG_MAX_BYTES: u64 = 4 << 20;
 /// The last append may exceed the limit, which is checked before it.
 const READ_MAX_BYTES: u64 = 2 * LOG_MAX_BYTES;
+/// A call waits no longer to rotate the log: a save holds the root's lock for a moment. After that it
+/// appends to the large log, and a later call rotates it.
+const ROTATION_WAIT: Duration = Duration::from_millis(100);
 
 /// Adds lines, if there are any, all at once.
 ///
@@ -31,7 +35,9 @@ pub fn append(place: &RootState, lines: &[LogLine]) -> Result<()> {
     if lines.is_empty() {
         return Ok(());
     }
-    append_bounded(&log(place), &text_of(lines), LOG_MAX_BYTES)
+    let path = log(place);
+    let file = open_or_make(&path)?;
+    write_bounded(file, place, &text_of(lines)).map_err(Error::io("write", &path))
 }
 
 /// Adds lines if a log exists, even if only the older file does. Otherwise does nothing.
@@ -47,7 +53,7 @@ pub(super) fn append_again(place: &RootState, lines: &[LogLine]) -> Result<()> {
             if is_any { append(place, lines) } else { Ok(()) }
         }
         opened => opened
-            .and_then(|file| write_bounded(file, &path, &text_of(lines), LOG_MAX_BYTES))
+            .and_then(|file| write_bounded(file, place, &text_of(lines)))
             .map_err(Error::io("write", &path)),
     }
 }
@@ -68,25 +74,18 @@ fn text_of(lines: &[LogLine]) -> Vec<u8> {
 ///
 /// Fails if it cannot be written.
 pub(super) fn append_to(path: &Path, bytes: &[u8]) -> Result<()> {
-    append_bounded(path, bytes, u64::MAX)
+    open_or_make(path)?.write_all(bytes).map_err(Error::io("write", path))
 }
 
-/// Appends to a file, and makes it if needed. One that is larger than `size_max` bytes becomes the
-/// older file first, with the extension `old`.
-///
-/// # Errors
-///
-/// Fails if it cannot be written.
-fn append_bounded(path: &Path, bytes: &[u8], size_max: u64) -> Result<()> {
-    let file = match open_log(path, true) {
+fn open_or_make(path: &Path) -> Result<File> {
+    let opened = match open_log(path, true) {
         Err(err) if err.kind() == io::ErrorKind::NotFound => {
             path.parent().map_or(Ok(()), create_private_dirs)?;
             open_log(path, true)
         }
         opened => opened,
     };
-    file.and_then(|file| write_bounded(file, path, bytes, size_max))
-        .map_err(Error::io("write", path))
+    opened.map_err(Error::io("write", path))
 }
 
 fn open_log(path: &Path, makes: bool) -> io::Result<File> {
@@ -97,13 +96,24 @@ fn open_log(path: &Path, makes: bool) -> io::Result<File> {
     Ok(file)
 }
 
-fn write_bounded(mut file: File, path: &Path, bytes: &[u8], size_max: u64) -> io::Result<()> {
-    if stamp_of(&file)?.size > size_max {
-        // A process that loses this race appends to the new file or the old one; both are read.
-        let _moved = fs::rename(path, path.with_extension("old"));
-        file = open_log(path, true)?;
+/// Appends to the log, which is `file` or has become the older file since that was opened.
+fn write_bounded(mut file: File, place: &RootState, bytes: &[u8]) -> io::Result<()> {
+    if stamp_of(&file)?.size > LOG_MAX_BYTES {
+        rotate(place);
+        file = open_log(&log(place), true)?;
     }
     file.write_all(bytes)
+}
+
+/// Renames the log to the older file if it is too large. Of several processes that found it so, the first
+/// to get the lock renames it; the others find a new log.
+fn rotate(place: &RootState) {
+    let [older, newer] = files(place);
+    // Best effort: a log that is too large is still read.
+    let Ok(_lock) = Lock::acquire(&place.lock(), Instant::now() + ROTATION_WAIT) else { return };
+    if log_size(place) > LOG_MAX_BYTES {
+        fs::rename(&newer, &older).ok();
+    }
 }
 
 /// Every line, oldest first. Where one cannot be read, [`LogEvent::Lost`] stands for it.
@@ -209,13 +219,18 @@ pub fn repair(place: &RootState) -> Result<usize> {
 
 /// Lets go of the older file if all of it was noted before `time` (nanoseconds since 1970), and has
 /// the newer one take its place. So the log goes back at most twice as far as that, and no line moves
-/// while a call adds its own.
+/// while a call adds its own. Does nothing while another process holds the root's lock: a call may be
+/// rotating the log.
 ///
 /// # Errors
 ///
 /// Fails if a file cannot be removed or renamed.
 pub fn drop_before(place: &RootState, time: i64) -> Result<()> {
     let [older, newer] = files(place);
+    if !older.exists() && !newer.exists() {
+        return Ok(());
+    }
+    let Some(_lock) = Lock::acquire_if_free(&place.lock(), Instant::now())? else { return Ok(()) };
     let is_missing = |err: &io::Error| err.kind() == io::ErrorKind::NotFound;
     match tail(&older) {
         Err(err) if is_missing(&err) => (),
@@ -299,13 +314,78 @@ mod tests {
     use super::*;
     use crate::state::StateDir;
 
+    /// A log that is too large by less than what the threads of a test add, with the number of its lines.
+    fn full_log(name: &str) -> (PathBuf, RootState, usize) {
+        let dir = std::env::temp_dir().join(format!("beforehand-{name}-{}", std::process::id()));
+        let place = StateDir::new(dir.clone()).root_at(Path::new("/project"));
+        let line = numbered(0);
+        let length = text_of(std::slice::from_ref(&line)).len() - 1;
+        let count = usize::try_from(LOG_MAX_BYTES).unwrap() / length + 1;
+        append(&place, &vec![line; count]).unwrap();
+        assert!(log_size(&place) > LOG_MAX_BYTES);
+        (dir, place, count)
+    }
+
+    fn numbered(at: i64) -> LogLine {
+        let what = LogEvent::Done { call: format!("{at:0>90}") };
+        LogLine { at, by: "s".to_owned(), what }
+    }
+
+    #[test]
+    fn a_process_that_comes_too_late_to_rotate_appends_to_the_new_log() {
+        let (dir, place, count) = full_log("late");
+        let late = open_log(&log(&place), false).unwrap();
+        append(&place, &[numbered(1)]).unwrap();
+        write_bounded(late, &place, &text_of(&[numbered(2)])).unwrap();
+        let found: Vec<i64> = read(&place).iter().map(|line| line.at).collect();
+        assert_eq!((found.len(), &found[count..]), (count + 2, &[1, 2][..]));
+        let _gone = crate::fs::remove_tree(&dir);
+    }
+
+    #[test]
+    fn threads_that_rotate_at_once_lose_no_line() {
+        const THREADS: i64 = 16;
+        let (dir, place, count) = full_log("crowd");
+        let barrier = std::sync::Barrier::new(THREADS.try_into().unwrap());
+        std::thread::scope(|scope| {
+            for thread in 1..=THREADS {
+                let (barrier, place) = (&barrier, &place);
+                scope.spawn(move || {
+                    let file = open_log(&log(place), false).unwrap();
+                    // All of them have opened the log that is too large.
+                    barrier.wait();
+                    write_bounded(file, place, &text_of(&[numbered(thread)])).unwrap();
+                });
+            }
+        });
+        let mut found: Vec<i64> = read(&place).iter().map(|line| line.at).collect();
+        found.sort_unstable();
+        let added: Vec<i64> = (1..=THREADS).collect();
+        assert_eq!((found.len(), &found[count..]), (count + added.len(), &added[..]));
+        let _gone = crate::fs::remove_tree(&dir);
+    }
+
+    #[test]
+    fn while_a_save_holds_the_lock_the_log_grows() {
+        let (dir, place, count) = full_log("held");
+        let lock = Lock::acquire(&place.lock(), Instant::now()).unwrap();
+        append(&place, &[numbered(1)]).unwrap();
+        let [older, _] = files(&place);
+        assert!(!older.exists());
+        drop_before(&place, i64::MAX).unwrap();
+        assert_eq!(read(&place).len(), count + 1);
+        drop(lock);
+        append(&place, &[numbered(2)]).unwrap();
+        assert!(older.exists() && log_size(&place) < 1_000);
+        assert_eq!(read(&place).len(), count + 2);
+        let _gone = crate::fs::remove_tree(&dir);
+    }
+
     #[test]
     fn no_more_is_read_than_is_asked_for_and_no_less() {
         let dir = std::env::temp_dir().join(format!("beforehand-log-{}", std::process::id()));
         let place = StateDir::new(dir.clone()).root_at(Path::new("/project"));
-        let what = |at: i64| LogEvent::Done { call: format!("{at:0>90}") };
-        let line = |at: i64| LogLine { at, by: "s".to_owned(), what: what(at) };
-        append(&place, &(0..5_000).map(line).collect::<Vec<_>>()).unwrap();
+        append(&place, &(0..5_000).map(numbered).collect::<Vec<_>>()).unwrap();
         for since in [-1, 0, 1, 2_500, 4_900, 4_999, 5_000] {
             let bytes = unparsed_since(&place, since);
             let found: Vec<i64> = parse(&bytes).iter().map(|line| line.at).collect();
