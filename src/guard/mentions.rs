@@ -7,18 +7,25 @@ use std::{
 };
 
 use super::{GuardContext, absolute, path_threat};
-use crate::reach;
+use crate::{model::ProgramText, reach};
 
 /// The first of the words of `commands` that leads to, above or into a place of ours, and which.
 pub(super) fn threat(
     ours: &GuardContext<'_, '_>,
     commands: &[Vec<String>],
+    program_texts: &[ProgramText],
     takes_all: bool,
 ) -> Option<(String, String)> {
     let mut known = HashSet::new();
     let mut clear = Clear { ours, dirs: HashMap::new() };
     let words = commands.iter().filter(|words| !is_message(words)).flatten();
     let words = words.filter(|word| !is_as_it_is(ours, word));
+    // Of two words that are the same, one may be no program text.
+    let is_only = |word: &str| commands.iter().flatten().filter(|it| *it == word).count() == 1;
+    let words = words.map(|word| {
+        let text = program_texts.iter().find(|text| text.word == *word);
+        text.filter(|_| is_only(word)).map_or(word, |text| &text.plain)
+    });
     let mut texts = words.flat_map(|word| pieces(word)).filter(|text| known.insert(text.clone()));
     texts.find_map(|text| {
         // To many programs a lone `/` is a sign between names.
@@ -118,7 +125,9 @@ fn pieces(word: &str) -> Vec<String> {
         Some(rest.strip_prefix(|c: char| c.is_ascii_alphabetic()).unwrap_or(rest).to_owned())
     };
     pieces.extend(pieces.iter().filter_map(bare).collect::<Vec<_>>());
-    pieces.retain(|piece| !piece.is_empty());
+    // In a longer text, two slashes begin a comment.
+    let is_comment = |piece: &str| piece.len() > 1 && piece.bytes().all(|byte| byte == b'/');
+    pieces.retain(|piece| !piece.is_empty() && (*piece == word || !is_comment(piece)));
     pieces
 }
 

@@ -161,9 +161,16 @@ fn mention(
     line: &CommandLine<'_>,
     finding: &Finding,
 ) -> Option<String> {
-    let finds = |simple: &Simple| simple.level == Level::Destroys && is_open(simple);
+    // A state of git is no path that a word could give it.
+    let is_git = |simple: &Simple| {
+        let own = simple.targets.iter().filter(|target| !shell::is_mention(target));
+        let mut own = own.peekable();
+        own.peek().is_some() && own.all(|target| target.action == TargetAction::Git)
+    };
+    let finds =
+        |simple: &Simple| simple.level == Level::Destroys && is_open(simple) && !is_git(simple);
     let takes_all = finding.commands.iter().any(finds);
-    let (text, why) = mentions::threat(ours, line.commands(), takes_all)?;
+    let (text, why) = mentions::threat(ours, line.commands(), &finding.texts, takes_all)?;
     Some(format!("it names `{text}`, and its effect there is unknown: {why}"))
 }
 

@@ -129,6 +129,11 @@ fn words_that_lead_to_us_are_seen_whatever_is_done_with_them() {
         "x=$HOME; ./wipe \"$x\"",
         "HOME=~/.local ./wipe",
         "printf '%s' '/home/me/.local/state' | ./wipe",
+        "echo / | tr / _ | xargs rm -rf",
+        "echo / | cut -d/ -f1 | xargs rm -rf",
+        "awk '/x/ {print \"/home\"}' f | xargs rm -rf",
+        "sed 's/^/\\/home\\//' f | xargs rm -rf",
+        "perl -e 'unlink q{/home/me/.local/state/beforehand/x}'",
     ] {
         assert!(threat_of(command).is_some(), "{command}");
     }
@@ -165,6 +170,16 @@ fn words_that_lead_elsewhere_are_free() {
         "env -i PATH=\"$PATH\" HOME=\"$HOME\" make",
         "docker run -e HOME=${HOME} image make",
         "HOME=/home/me npm test",
+        "git add -A && git commit -qm x && grep -E '^/' f",
+        "git ls-files | cut -d/ -f2 | xargs rm -f",
+        "git ls-files | awk -F/ '{print $2}' | xargs rm -f",
+        "git branch | tr / _ | xargs git branch -D",
+        "sed -i 's/ / /' $(git ls-files)",
+        "sed -i '/home/d' $f",
+        "awk '/home/ {print > \"x\"}' f",
+        "perl -ne 'print if /home/' f",
+        "gh pr diff | awk '{ if ($0 ~ /a|b/) print; sub(/.*\\/x\\//, \"\"); }' | head",
+        "find src -name '*.js' -exec sh -c 'echo \"// x\" >> \"$1\"' _ {} \\;",
     ] {
         assert_eq!(threat_of(command), None, "{command}");
     }

@@ -243,6 +243,8 @@ pub struct Finding {
     pub level: Level,
     /// Every simple command and redirection found, in the order of the line.
     pub commands: Vec<Simple>,
+    /// Words of it that are texts in a language with patterns.
+    pub texts: Vec<ProgramText>,
     /// Whether a shell that goes on may read later lines otherwise after it: a name stands for
     /// something else, or an output goes elsewhere.
     pub changes_shell: bool,
@@ -275,6 +277,15 @@ pub struct Simple {
     pub reason: String,
     /// What it can do it to, as far as is known.
     pub targets: Vec<Target>,
+}
+
+/// A word of a command that is a text in a language with patterns, such as a script of `sed`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramText {
+    /// The word.
+    pub word: String,
+    /// Its text without the signs of the language that could pass for the beginning of a path.
+    pub plain: String,
 }
 
 /// Something a command can destroy or make.

@@ -11,8 +11,8 @@ mod scan_entry;
 mod settings;
 
 pub use call::{
-    Agent, CallContext, Certainty, Effect, Event, Finding, Intent, Language, Level, SessionId,
-    Simple, Spares, Target, TargetAction, ToolCall, TurnId, UnknownTool,
+    Agent, CallContext, Certainty, Effect, Event, Finding, Intent, Language, Level, ProgramText,
+    SessionId, Simple, Spares, Target, TargetAction, ToolCall, TurnId, UnknownTool,
 };
 pub use checkpoint::{By, Cause, Checkpoint, CheckpointId, Head, Reason, Selector, TurnKey};
 pub use decision::{Decision, Verdict};

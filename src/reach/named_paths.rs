@@ -17,8 +17,8 @@ use super::{
 use crate::{
     fs::read_small,
     model::{
-        Certainty, Checkout, Effect, Intent, Level, Root, RootKind, Simple, Spares, Target,
-        TargetAction,
+        Certainty, Checkout, Effect, Finding, Intent, Level, Root, RootKind, Simple, Spares,
+        Target, TargetAction,
     },
 };
 
@@ -499,11 +499,22 @@ pub(super) fn unresolved<'i>(intent: &'i Intent, effect: &Effect) -> Option<Cow<
         names_none || simple.targets.iter().any(is_dynamic) || simple.text.ends_with('…')
     };
     if command.contains(['$', '`']) || finding.commands.iter().any(is_computed) {
-        return Some(Cow::Borrowed(command));
+        return Some(without_signs(Cow::Borrowed(command), finding));
     }
     let unknown = finding.commands.iter().filter(|simple| simple.level == Level::Unknown);
     let texts: Vec<&str> = unknown.map(|simple| &*simple.text).collect();
-    (!texts.is_empty()).then(|| Cow::Owned(texts.join("\n")))
+    (!texts.is_empty()).then(|| without_signs(Cow::Owned(texts.join("\n")), finding))
+}
+
+/// A line whose program texts are without the signs that begin no path. Where one of them occurs a second
+/// time, that may be a path, and both stay.
+fn without_signs<'l>(mut line: Cow<'l, str>, finding: &Finding) -> Cow<'l, str> {
+    for text in &finding.texts {
+        if line.matches(&*text.word).count() == 1 {
+            line = Cow::Owned(line.replacen(&*text.word, &text.plain, 1));
+        }
+    }
+    line
 }
 
 /// Whether something is lost of which the line does not show what it is.

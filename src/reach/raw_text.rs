@@ -195,7 +195,9 @@ impl<'a> RawText<'a> {
         let dirs = std::mem::take(&mut self.dirs);
         let held: HashSet<PathBuf> = self.places.iter().cloned().collect();
         for dir in dirs.into_iter().filter(|dir| !held.contains(dir)) {
-            for piece in pieces {
+            // Any word may be a name in the top directory; one that is meant begins there.
+            let pieces_in = if dir.parent().is_some() { pieces } else { &[] };
+            for piece in pieces_in {
                 let name = piece.text.trim_matches('/');
                 tried += 1;
                 if tried > TRIED_MAX {
@@ -206,7 +208,7 @@ impl<'a> RawText<'a> {
                     self.found(place, true);
                 }
             }
-            self.parts_of_names(&dir, pieces);
+            self.parts_of_names(&dir, pieces_in);
             if self.is_computed {
                 self.alike(&dir, pieces, &mut compared);
             }

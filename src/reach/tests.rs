@@ -199,6 +199,50 @@ fn words_of_a_line_do_not_reach_what_lies_beside_the_project() {
     assert_eq!(victims, [scene.top.join("outside/o1")]);
 }
 
+/// The slashes around a pattern are signs of its language, and a word of a program is no name in the top
+/// directory. A path in a program text is one.
+#[test]
+fn a_pattern_of_a_program_text_is_no_path() {
+    let scene = Scene::new("patterns");
+    let tops = fs::read_dir("/").unwrap().flatten().map(|entry| entry.path());
+    let worth = |top: &PathBuf| {
+        let is_plain = top.to_str().is_some_and(|it| it[1..].chars().all(char::is_alphanumeric));
+        is_plain && top.is_dir() && !scene.top.starts_with(top) && named_paths::is_worth_a_copy(top)
+    };
+    let Some(top) = tops.into_iter().filter_map(|top| fs::canonicalize(top).ok()).find(worth)
+    else {
+        return;
+    };
+    let name = top.to_str().unwrap().trim_start_matches('/');
+    for line in [
+        "awk '/NAME/ {print > \"x\"}' f",
+        "awk '/xyz/ {NAME = $1; print NAME > \"x\"}' f",
+        "awk -F/ '/NAME/,/x/ {print $2/NAME > \"x\"}' f",
+        "sed -i '/NAME/d' f",
+        "sed -i '/x/,/NAME/s/NAME/y/' $f",
+        "sed -i -e '/NAME/d;s/x/y/' -e /NAME/p $(ls)",
+        "perl -ne 'print if /NAME/' f",
+        "perl -pi -e 's/NAME/x/' $f",
+        "node -e 'f(\"x\".match(/NAME/))'",
+        "xyz /xyz/$x NAME",
+    ] {
+        let line = line.replace("NAME", name);
+        assert!(!scene.victims(&line).contains(&top), "{line}");
+    }
+    for line in [
+        "awk '/^\\/NAME/ {system(\"rm \" $1)}' f",
+        "awk '{print > \"/NAME\"}' f",
+        "sed -i 's/^/\\/NAME\\//' $f",
+        "sed -n '/x/w /NAME' f",
+        "perl -e 'unlink q{/NAME}'",
+        "perl -e 'unlink \"/NAME\" if /x/'",
+        "rm -rf $x /NAME; awk '/NAME/ {print > \"x\"}' f",
+    ] {
+        let line = line.replace("NAME", name);
+        assert!(scene.victims(&line).contains(&top), "{line}");
+    }
+}
+
 /// What it replaces is asked about. To hold all that is there would be too much.
 #[test]
 fn of_a_directory_in_which_an_archive_is_unpacked_nothing_more_is_held() {

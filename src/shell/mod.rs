@@ -12,6 +12,7 @@ mod guard;
 mod judge;
 mod names;
 mod patterns;
+mod program_text;
 mod programs;
 mod recipes;
 mod row;
@@ -163,17 +164,18 @@ fn walked(line: &str, scope: &ShellContext) -> (Finding, LineFiles) {
     let (is_guess, changes_shell, in_background) =
         (walk.has_followed(), walk.changes_shell, walk.in_background);
     let (mut proof, files) = (walk.unbelieving(), walk.take_files());
+    let texts = std::mem::take(&mut walk.texts);
     let commands = walk.into_found();
     let level = walk::worst(&commands);
     if level > Level::Creates || !is_guess {
-        return (Finding { level, commands, changes_shell, in_background }, files);
+        return (Finding { level, commands, texts, changes_shell, in_background }, files);
     }
     // What a variable holds when it is used is a guess: it may have been set in a branch that did
     // not run, or again by a trap. A guess finds targets, and proves nothing harmless.
     proof.script(line);
     let level = level.max(walk::worst(&proof.found));
     let changes_shell = changes_shell || proof.changes_shell;
-    (Finding { level, commands, changes_shell, in_background }, files)
+    (Finding { level, commands, texts, changes_shell, in_background }, files)
 }
 
 /// Whether a line is words without any meaning to the shell, so that no parser is needed. A first
@@ -205,8 +207,7 @@ fn foreign(line: &str, scope: &ShellContext) -> Finding {
         return Finding {
             level: Level::ReadOnly,
             commands: vec![simple(line, Level::ReadOnly, "only looks")],
-            changes_shell: false,
-            in_background: false,
+            ..Finding::default()
         };
     }
     unknown(line, "a command in a language we do not read", scope)
@@ -219,7 +220,7 @@ fn unknown(line: &str, reason: &str, scope: &ShellContext) -> Finding {
         level: Level::Unknown,
         commands: vec![simple],
         changes_shell: true,
-        in_background: false,
+        ..Finding::default()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{
     model::{Certainty, Level, Spares, Target},
     shell::{
         flags::Field,
-        names,
+        names, program_text,
         syntax::{Command, CommandItem},
         verdict::{CommandCall, CommandInput, CommandVerdict, unknown},
     },
@@ -68,6 +68,9 @@ impl ShellWalk<'_> {
         if self.burn(fields.len()) {
             return;
         }
+        let texts = program_text::texts(fields);
+        let news = texts.into_iter().filter(|text| !self.texts.contains(text));
+        self.texts.extend(news.collect::<Vec<_>>());
         self.depth += 1;
         let mut verdict = if self.depth > DEPTH_MAX * 2 {
             unknown("nested too deeply")

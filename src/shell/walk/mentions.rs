@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     model::{Certainty, Level, Simple, Spares, Target, TargetAction},
-    shell::{flags::Field, verdict::CommandInput},
+    shell::{flags::Field, program_text, verdict::CommandInput},
 };
 
 /// More than this many from one text are not listed.
@@ -45,8 +45,10 @@ impl ShellWalk<'_> {
                 add(paths, base.clone());
             }
         }
+        let texts = program_text::texts(fields);
         for field in fields.iter().skip(1) {
-            self.mentioned(&field.text, paths);
+            let text = texts.iter().find(|text| text.word == field.text);
+            self.mentioned(text.map_or(&field.text, |text| &text.plain), paths);
         }
         if let CommandInput::Text(text) = stdin {
             self.mentioned(text, paths);

@@ -18,7 +18,7 @@ use super::flags::Field;
 use super::guard;
 use super::syntax::{Grammar, ShellNode};
 use super::verdict::{CommandCall, CommandInput, CommandVerdict, unknown};
-use crate::model::{Level, Simple};
+use crate::model::{Level, ProgramText, Simple};
 use files::FileTraces;
 pub(super) use files::{LineFiles, ScriptFile};
 pub(super) use places::lexical;
@@ -98,6 +98,8 @@ pub(super) struct ShellWalk<'scope> {
     followed: Cell<bool>,
     /// What is known of the files that the line reads, writes and runs.
     pub(super) files: FileTraces,
+    /// Words of commands that are texts in a language with patterns.
+    pub(super) texts: Vec<ProgramText>,
     /// The places outside that commands name which only look.
     named: Vec<String>,
     /// Whether something runs with words or input that are not known: any place the line names may be
@@ -139,6 +141,7 @@ impl<'scope> ShellWalk<'scope> {
             believes: true,
             followed: Cell::new(false),
             files: FileTraces::default(),
+            texts: Vec::new(),
             named: Vec::new(),
             takes_any: false,
             aliases: Vec::new(),
