@@ -71,9 +71,16 @@ pub(super) fn refuse(text: &str) -> Option<&'static str> {
 /// `cat <<'' #`, with a carriage return for a word, and with an open bracket behind).
 fn has_endless_document(text: &str) -> bool {
     let mut from = 0;
+    let mut quotes = Quotes::default();
     while let Some(found) = text[from..].find("<<") {
         let at = from + found;
+        quotes.read(&text[from..at]);
         from = at + text[at..].bytes().take_while(|byte| *byte == b'<').count();
+        let is_open = quotes.open.is_some_and(|quote| text[from..].contains(quote));
+        if is_open && !quotes.is_doubtful {
+            continue;
+        }
+        quotes.is_doubtful = true;
         let is_string = from - at == 3 && !text[..at].ends_with('\\');
         // Both in one: people do not write that.
         if from - at > 3 || !is_string && is_endless_document(&text[..at], &text[from..]) {
@@ -81,6 +88,31 @@ fn has_endless_document(text: &str) -> bool {
         }
     }
     false
+}
+
+/// Whether a text has been read up to a place inside of quotes.
+#[derive(Default)]
+struct Quotes {
+    open: Option<char>,
+    is_escaped: bool,
+    /// Whether something may have changed the meaning of quotes: an expansion, a comment, or a document.
+    is_doubtful: bool,
+}
+
+impl Quotes {
+    fn read(&mut self, text: &str) {
+        for c in text.chars() {
+            match (self.open, c) {
+                _ if self.is_escaped => self.is_escaped = false,
+                (Some('\''), _) if c != '\'' => (),
+                (_, '\\') => self.is_escaped = true,
+                (_, '$' | '`') | (None, '#') => self.is_doubtful = true,
+                (Some(quote), _) if c == quote => self.open = None,
+                (None, '\'' | '"') => self.open = Some(c),
+                _ => (),
+            }
+        }
+    }
 }
 
 fn is_endless_document(before: &str, behind: &str) -> bool {

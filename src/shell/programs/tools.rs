@@ -1,5 +1,7 @@
 //! Development and cloud tools that look or change, depending on their options.
 
+use std::str::Chars;
+
 use super::{closed, formatted};
 use crate::model::Level;
 use crate::shell::flags::{self, Field};
@@ -138,38 +140,125 @@ pub(in crate::shell) fn awk(walk: &mut ShellWalk<'_>, call: &CommandCall<'_>) ->
     }
 }
 
+/// Whether an operand may end with this, so that a slash behind it divides.
+fn ends_operand(char: char) -> bool {
+    char.is_ascii_alphanumeric() || "_)]$".contains(char)
+}
+
+/// Words behind which a slash may begin a pattern, or divide.
+const AWK_WORDS: &[&str] = &[
+    "print", "printf", "return", "in", "do", "else", "case", "getline", "exit", "length", "delete",
+];
+
+/// A program without its comments, and with a number in place of each string and pattern; `None` where one awk
+/// may read a sign differently from another.
+fn awk_code(program: &str) -> Option<String> {
+    let mut code = String::with_capacity(program.len());
+    let mut chars = program.chars();
+    while let Some(char) = chars.next() {
+        match char {
+            '"' => {
+                past_string(&mut chars)?;
+                code.push('0');
+            }
+            '#' => {
+                let line = chars.as_str().split('\n').next().unwrap_or_default();
+                if line.ends_with('\\') {
+                    return None;
+                }
+                chars = chars.as_str()[line.len()..].chars();
+            }
+            '\\' if chars.as_str().starts_with('\n') => drop(chars.next()),
+            '\\' => return None,
+            '/' => {
+                let before = code.trim_end_matches([' ', '\t']);
+                let last = before.chars().next_back().unwrap_or('\n');
+                let word = &before[before.trim_end_matches(is_word_char).len()..];
+                if "(,{};!~&|\n=?:".contains(last) {
+                    past_pattern(&mut chars)?;
+                    code.push('0');
+                } else if ends_operand(last) && !AWK_WORDS.contains(&word) {
+                    code.push('/');
+                } else {
+                    return None;
+                }
+            }
+            '|' if chars.as_str().starts_with('|') => {
+                chars.next();
+                code.push('&');
+            }
+            _ => code.push(char),
+        }
+    }
+    Some(code)
+}
+
+/// Goes past the end of a string. `None` if its line ends before that.
+fn past_string(chars: &mut Chars<'_>) -> Option<()> {
+    loop {
+        match chars.next()? {
+            '"' => return Some(()),
+            '\\' => drop(chars.next()?),
+            '\n' => return None,
+            _ => (),
+        }
+    }
+}
+
+/// Goes past the end of a pattern. `None` if its line ends before that, or if a slash is in brackets: to some,
+/// that ends the pattern as well.
+fn past_pattern(chars: &mut Chars<'_>) -> Option<()> {
+    let mut is_in_brackets = false;
+    loop {
+        match (chars.next()?, is_in_brackets) {
+            ('/', false) => return Some(()),
+            ('/', true) | ('\n', _) => return None,
+            ('\\', _) => drop(chars.next()?),
+            ('[', false) => {
+                let inner = chars.as_str().trim_start_matches('^');
+                // It may be one of the characters in the brackets, or their end.
+                if inner.starts_with(']') {
+                    return None;
+                }
+                is_in_brackets = true;
+            }
+            ('[', true) => {
+                let class = chars.as_str().strip_prefix(':')?;
+                let end = class.find(|char: char| !char.is_ascii_alphabetic())?;
+                *chars = class[end..].strip_prefix(":]")?.chars();
+            }
+            (']', true) => is_in_brackets = false,
+            _ => (),
+        }
+    }
+}
+
 fn only_prints(program: &str) -> bool {
-    let mut program = program.replace("||", " ");
+    let mut program = program.to_owned();
     for stream in ["> \"/dev/stdout\"", "> \"/dev/stderr\""] {
         for end in ["}", ";", " }"] {
             program = program.replace(&format!("{stream}{end}"), end);
         }
     }
-    if program.contains(['|', '@']) || program.contains('#') && program.contains('(') {
-        return false;
-    }
-    // Patterns, comments and escapes could hide a quote, and what hides a quote a bracket.
-    let is_plain =
-        !program.contains(['/', '#', '\\']) && program.matches('"').count().is_multiple_of(2);
-    let code = if is_plain {
-        program.split('"').step_by(2).collect::<Vec<_>>().join("0")
-    } else {
-        program
-    };
-    let calls = code.match_indices('(').map(|(at, _)| called(&code[..at]));
-    calls.into_iter().all(|name| name.is_empty() || AWK_CALLS.contains(&name))
-        && compares(&code, is_plain)
+    let Some(code) = awk_code(&program) else { return false };
+    let mut calls = code.match_indices('(').map(|(at, _)| called(&code[..at]));
+    !code.contains(['|', '@'])
+        && calls.all(|name| name.is_empty() || AWK_CALLS.contains(&name))
+        && compares(&code)
 }
 
 /// The name that stands before a bracket, if one does.
 fn called(before: &str) -> &str {
     let before = before.trim_end_matches([' ', '\t', '\n', '\r', '\\']);
-    let is_part = |char: char| char.is_ascii_alphanumeric() || char == '_';
-    &before[before.trim_end_matches(is_part).len()..]
+    &before[before.trim_end_matches(is_word_char).len()..]
+}
+
+fn is_word_char(char: char) -> bool {
+    char.is_ascii_alphanumeric() || char == '_'
 }
 
 /// Whether each `>` compares: it does outside of braces, and in round brackets.
-fn compares(code: &str, is_plain: bool) -> bool {
+fn compares(code: &str) -> bool {
     let (mut braces, mut brackets) = (0_usize, 0_usize);
     code.chars().all(|char| {
         match char {
@@ -179,6 +268,6 @@ fn compares(code: &str, is_plain: bool) -> bool {
             ')' => brackets = brackets.saturating_sub(1),
             _ => {}
         }
-        char != '>' || is_plain && (braces == 0 || brackets > 0)
+        char != '>' || braces == 0 || brackets > 0
     })
 }

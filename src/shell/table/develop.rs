@@ -63,6 +63,14 @@ pub(super) const ROWS: &[ProgramRow] = &[
         "only reports",
     ),
     row(
+        "hadolint",
+        "-vVh -c: -f: -t: --config= --format= --failure-threshold= --file-path-in-report= --error= --warning= --info= \
+         --style= --ignore= --trusted-registry= --require-label= --strict-labels --disable-ignore-pragma --no-fail \
+         --no-color --verbose --version --help",
+        Rule::Reads,
+        "only reports",
+    ),
+    row(
         "pycodestyle pyflakes yamllint",
         "-qvd -f: -s --max-line-length= --max-complexity= --select= --ignore= --extend-ignore= --exclude= \
          --count --statistics --show-source --format= --strict --config-data= --version",

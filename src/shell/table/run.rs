@@ -32,6 +32,7 @@ pub(super) const ROWS: &[ProgramRow] = &[
         Rule::Unknown,
         "runs commands",
     ),
+    row("screen", "@ %-ls %-list %-v %--version", Rule::Unknown, "runs commands"),
     // Shells and what they have built in.
     row("sh bash dash zsh ksh ash rbash", "", Rule::By(programs::shell), "runs a script"),
     row(
