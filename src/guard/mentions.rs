@@ -20,11 +20,11 @@ pub(super) fn threat(
     let mut clear = Clear { ours, dirs: HashMap::new() };
     let words = commands.iter().filter(|words| !is_message(words)).flatten();
     let words = words.filter(|word| !is_as_it_is(ours, word));
-    // Of two words that are the same, one may be no program text.
-    let is_only = |word: &str| commands.iter().flatten().filter(|it| *it == word).count() == 1;
     let words = words.map(|word| {
         let text = program_texts.iter().find(|text| text.word == *word);
-        text.filter(|_| is_only(word)).map_or(word, |text| &text.plain)
+        // Of two words that are the same, one may be no program text.
+        let same = commands.iter().flatten().filter(|it| *it == word);
+        text.filter(|_| same.count() == 1).map_or(word, |text| &text.plain)
     });
     let mut texts = words.flat_map(|word| pieces(word)).filter(|text| known.insert(text.clone()));
     texts.find_map(|text| {
@@ -36,6 +36,54 @@ pub(super) fn threat(
         })?;
         Some((text, why))
     })
+}
+
+/// The commands of a line but for a `cd` at its end, behind which nothing runs, and but for those in a chain of
+/// `&&` that lead back from a directory that the chain went to, as in `cd web && make && cd ..`.
+pub(super) fn without_returns(
+    ours: &GuardContext<'_, '_>,
+    line: &str,
+    commands: &[Vec<String>],
+) -> Vec<Vec<String>> {
+    let mut commands = commands.to_vec();
+    // A trap runs where the line ends, and `cd` may be a function.
+    for words in &commands {
+        let is_cd = words.len() == 2 && words[0] == "cd";
+        let mut words = words.iter().skip(usize::from(is_cd));
+        if words.any(|word| matches!(&**word, "cd" | "trap" | "alias")) {
+            return commands;
+        }
+    }
+    while commands.last().is_some_and(|words| words[0] == "cd") {
+        commands.pop();
+    }
+    let is_chain = !line.replace("&&", "").contains([';', '|', '&', '\n', '(', ')', '`', '{', '}']);
+    let mut dir = Some(PathBuf::new()).filter(|_| is_chain && ours.process.var("CDPATH").is_none());
+    commands.retain(|words| {
+        if words[0] != "cd" {
+            return true;
+        }
+        dir = dir.take().and_then(|dir| below(&dir, &words[1]));
+        dir.is_none() || !words[1].split('/').any(|name| name == "..")
+    });
+    commands
+}
+
+/// Where `cd` goes from a directory below that of the call, if it never leads above that one.
+fn below(dir: &Path, to: &str) -> Option<PathBuf> {
+    if to.starts_with(['-', '/']) || !to.chars().all(|c| is_name_char(c) || "./-".contains(c)) {
+        return None;
+    }
+    let mut dir = dir.to_owned();
+    for name in to.split('/') {
+        match name {
+            "" | "." => (),
+            ".." if !dir.pop() => return None,
+            ".." => (),
+            name => dir.push(name),
+        }
+    }
+    Some(dir)
 }
 
 /// What is known of the directories that words begin with: most lead nowhere near us, and then
@@ -125,9 +173,11 @@ fn pieces(word: &str) -> Vec<String> {
         Some(rest.strip_prefix(|c: char| c.is_ascii_alphabetic()).unwrap_or(rest).to_owned())
     };
     pieces.extend(pieces.iter().filter_map(bare).collect::<Vec<_>>());
-    // In a longer text, two slashes begin a comment.
-    let is_comment = |piece: &str| piece.len() > 1 && piece.bytes().all(|byte| byte == b'/');
-    pieces.retain(|piece| !piece.is_empty() && (*piece == word || !is_comment(piece)));
+    pieces.retain(|piece| {
+        // In a longer text, two slashes begin a comment.
+        let is_comment = piece.len() > 1 && piece.bytes().all(|byte| byte == b'/');
+        !piece.is_empty() && (*piece == word || !is_comment)
+    });
     pieces
 }
 

@@ -170,7 +170,8 @@ fn mention(
     let finds =
         |simple: &Simple| simple.level == Level::Destroys && is_open(simple) && !is_git(simple);
     let takes_all = finding.commands.iter().any(finds);
-    let (text, why) = mentions::threat(ours, line.commands(), &finding.texts, takes_all)?;
+    let commands = mentions::without_returns(ours, &line.text, line.commands());
+    let (text, why) = mentions::threat(ours, &commands, &finding.texts, takes_all)?;
     Some(format!("it names `{text}`, and its effect there is unknown: {why}"))
 }
 
