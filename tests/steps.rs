@@ -314,6 +314,58 @@ fn a_step_that_has_not_ended_is_told_so_and_can_be_gone_back_to() {
 }
 
 #[test]
+fn of_calls_that_ran_at_once_one_has_the_change_and_all_name_the_others() {
+    for mut world in projects() {
+        begins(&mut world, "two", "make one");
+        begins(&mut world, "two", "make two");
+        world.write("a", "made\n");
+        ends(&mut world, "two", "make two");
+        world.write("new", "made\n");
+        ends(&mut world, "two", "make one");
+        run(&mut world, "two", "make three", |world| world.write("c", "made\n"));
+        let told = steps(&mut world, &["1"]);
+        let column = |name: &str| told.iter().map(|step| step[name].clone()).collect::<Vec<_>>();
+        assert_eq!(column("summary"), ["make one", "make two", "make three"]);
+        assert_eq!(column("changed"), [1, 1, 1]);
+        assert_eq!(column("overlaps"), [json!(["1.2"]), json!(["1.1"]), json!([])]);
+        assert_eq!(column("later"), [0, 0, 0]);
+        let text = ours(&mut world, &["list", "--steps", "1"], 0).stdout;
+        assert!(text.contains("1 file  +1 −0, or 1.2 did"), "{text}");
+        let shown = ours(&mut world, &["show", "1.2"], 0).stdout;
+        assert!(shown.contains("1 file  +1 −3, or 1.1 did"), "{shown}");
+        let rows = ours(&mut world, &["list", "--json"], 0).stdout;
+        let rows: Vec<Value> = serde_json::from_str(&rows).unwrap();
+        assert_eq!(rows[0]["changed"], 3, "{}", rows[0]);
+    }
+}
+
+#[test]
+fn what_a_command_in_the_background_may_have_done_after_its_end_is_told_of_its_step() {
+    for mut world in projects() {
+        run(&mut world, "two", "./serve &", |_| ());
+        let told = steps(&mut world, &["1"]);
+        assert_eq!((&told[0]["changed"], &told[0]["later"]), (&json!(0), &json!(0)));
+        world.write("served", "later\n");
+        run(&mut world, "two", "make nothing", |_| ());
+        let told = steps(&mut world, &["1"]);
+        assert_eq!((&told[0]["changed"], &told[0]["later"]), (&json!(0), &json!(1)));
+        assert_eq!((&told[1]["changed"], &told[1]["later"]), (&json!(0), &json!(0)));
+        let shown = ours(&mut world, &["show", "1.1"], 0).stdout;
+        let said = "served, after its end: by what it had started, or by you";
+        assert!(shown.contains("no file, 1 file later") && shown.contains(said), "{shown}");
+        event(&mut world, "SessionEnd", "two", "", &json!({}), "");
+        run(&mut world, "other/three", "make nothing", |_| ());
+        world.write("mine", "mine\n");
+        run(&mut world, "other/four", "make nothing", |_| ());
+        let served = |world: &mut World| {
+            let turns = ["1", "2", "3"].map(|turn| steps(world, &[turn]).remove(0));
+            turns.into_iter().find(|step| step["summary"] == "./serve &").unwrap()
+        };
+        assert_eq!(served(&mut world)["later"], 1);
+    }
+}
+
+#[test]
 fn a_step_is_written_to_another_directory_without_what_is_not_known() {
     for mut world in projects() {
         let into = world.home().join("out");

@@ -101,6 +101,25 @@ impl StepRow {
         Comparison::count_changes(project, self.step.of, self.changes.as_ref()?, deadline)
     }
 
+    /// The files it changed, in words, with the steps that ran at the same time and the number of later changes.
+    fn changed(&self, turn: usize, counts: Option<Counts>) -> Option<String> {
+        let mut words = counts?.words();
+        let others: Vec<String> =
+            self.step.overlaps.iter().map(|other| format!("{turn}.{other}")).collect();
+        if !others.is_empty() {
+            words += &format!(", or {} did", others.join(" or "));
+        }
+        match self.later() {
+            0 => Some(words),
+            later => Some(format!("{words}, {} later", ui::count(later, "file"))),
+        }
+    }
+
+    /// How many files were changed after its end, by a process that it had started or by the user.
+    fn later(&self) -> u64 {
+        self.changes.as_ref().map_or(0, |found| found.later.len() as u64)
+    }
+
     pub(super) fn json(&self, turn: usize, counts: Option<Counts>) -> Value {
         let step = &self.step;
         let lines = counts.and_then(|counts| counts.lines);
@@ -114,6 +133,8 @@ impl StepRow {
             "changed": counts.map(|counts| counts.files),
             "added": lines.map(|lines| lines.added),
             "removed": lines.map(|lines| lines.removed),
+            "overlaps": step.overlaps.iter().map(|other| format!("{turn}.{other}")).collect::<Vec<_>>(),
+            "later": counts.map(|_| self.later()),
             "held": self.state.as_ref().is_ok_and(|state| state.not_held().next().is_none()),
             "not_held": self.state.as_ref().map(not_held_json).unwrap_or_default(),
             "why": self.state.as_ref().err().map(ToString::to_string),
@@ -189,7 +210,7 @@ fn table<'r>(
             Cell::new(&number(turn, &row.step), Paint::Bold),
             clock.when(row.step.at).into(),
             words(&row.step).into(),
-            counts.map_or_else(|| unseen.to_owned(), Counts::words).into(),
+            row.changed(turn, counts).unwrap_or_else(|| unseen.to_owned()).into(),
             row.held().into(),
         ]);
     }
@@ -279,9 +300,15 @@ impl ShownStep {
         line("began", &format!("{} ({})", clock.when(step.at), clock.exact(step.at)));
         let counts = self.row.counts(project, Instant::now() + COUNT_TIME);
         let unseen = if step.is_done { "not counted" } else { "not known: it was not seen to end" };
-        line("changed", &counts.map_or_else(|| unseen.to_owned(), Counts::words));
+        let changed = self.row.changed(self.turn, counts);
+        line("changed", &changed.unwrap_or_else(|| unseen.to_owned()));
         for path in self.row.paths() {
             line("", &ui::escape_path(&path));
+        }
+        let later = self.row.changes.iter().flat_map(|found| &found.later);
+        for path in later.take(PATHS_SHOWN_MAX) {
+            let path = ui::escape_path(path.as_path());
+            line("", &format!("{path}, after its end: by what it had started, or by you"));
         }
         match &self.row.state {
             Err(why) => line("before it", &format!("not held: {why}")),

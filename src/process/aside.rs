@@ -213,8 +213,8 @@ impl Aside for OsAside {
         dir: &Path,
         wanted: &str,
     ) -> io::Result<(RunningProgram, String)> {
-        /// Agents are large programs, and look for updates first.
-        const LIMIT: Duration = Duration::from_secs(20);
+        /// Agents are large programs, and look for updates first: on a slow network, for most of a minute.
+        const LIMIT: Duration = Duration::from_secs(60);
         let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
         command.args(args).current_dir(dir).process_group(0);

@@ -13,7 +13,7 @@ use crate::{
 /// Longer than a server that is up takes to find a message.
 pub(super) const LOOK_MAX_SECONDS: u64 = 2;
 /// One that was just started has to read all it keeps first.
-pub(super) const FIRST_LOOK_MAX_SECONDS: u64 = 20;
+pub(super) const FIRST_LOOK_MAX_SECONDS: u64 = 60;
 /// Copying a month of talk takes a while.
 const FORK_MAX_SECONDS: u64 = 15;
 /// A message with pictures in it.

@@ -188,6 +188,41 @@ impl TurnSteps<'_> {
         Ok(found)
     }
 
+    /// The paths that were changed after a step had ended, while something that it started may have gone on,
+    /// by that or by the user.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store cannot be read.
+    pub(super) fn changed_later(&self, step: &TurnStep) -> Result<BTreeSet<RelPath>> {
+        let history = &self.history;
+        let ran = &history.calls[step.call];
+        let Some(until) = ran.background_until else { return Ok(BTreeSet::new()) };
+        let mut found: BTreeSet<RelPath> =
+            history.seen_between(ran.over..=until).cloned().collect();
+        for pair in self.looks().windows(2) {
+            if pair[1].0 <= ran.over || pair[0].0 >= until {
+                continue;
+            }
+            if let [Some(from), Some(to)] =
+                [pair[0], pair[1]].map(|(order, id)| self.look_at(order, id))
+            {
+                found.extend(self.changed(&from, &to)?.iter().cloned());
+            }
+        }
+        found.retain(|path| {
+            self.states(path).iter().any(|state| {
+                let is_then = state.order > ran.over && state.known_until < until;
+                is_then && state.origin.may_be_in_background(ran.turn)
+            })
+        });
+        Ok(found)
+    }
+
+    fn look_at(&self, order: usize, id: CheckpointId) -> Option<Look> {
+        Some(Look { order, tree: self.history.source.tree(id)? })
+    }
+
     /// When all of the root was seen, and which checkpoint has it as it was.
     fn looks(&self) -> &[(usize, CheckpointId)] {
         self.looks.all.get_or_init(|| {

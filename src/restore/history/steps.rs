@@ -1,6 +1,12 @@
 //! The steps of a turn: the calls that could change files, in the order in which they began.
 
-use std::{cell::RefCell, collections::BTreeMap, path::PathBuf, rc::Rc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    path::PathBuf,
+    rc::Rc,
+};
 
 use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
@@ -11,7 +17,7 @@ use super::{
     step_state::Looks,
 };
 use crate::{
-    attribution::{Doer, Sight},
+    attribution::{Doer, LoggedCall, Sight},
     error::{Error, Result},
     ledger,
     model::{Checkpoint, CheckpointId, Content, ContentId, Entry, Kind, Reason, RelPath, Storage},
@@ -50,6 +56,9 @@ pub(crate) struct TurnStep {
     pub(crate) is_exact: bool,
     /// Whether all it left is noted: otherwise it is running, or was cut off.
     pub(crate) is_done: bool,
+    /// The numbers of the steps that ran at the same time, if it may have changed anything: any of them may
+    /// have made a change that one of them is listed with.
+    pub(crate) overlaps: Vec<usize>,
     /// Its place among [`FileHistory::calls`].
     pub(super) call: usize,
 }
@@ -67,6 +76,8 @@ pub(crate) struct StepChanges {
     pub(crate) outside: Vec<Change>,
     /// The same as `unknown` outside the project.
     pub(crate) unknown_outside: Vec<RelPath>,
+    /// Paths that changed after its end, by a process that it had started or by the user.
+    pub(crate) later: BTreeSet<RelPath>,
 }
 
 impl StepChanges {
@@ -152,7 +163,8 @@ impl<'a> TurnSteps<'a> {
         let history = &self.history;
         let by = history.calls[step.call].caller.filter(|_| step.is_done)?;
         let changes = history.changes_by(&[(step.call, by)], |path| self.states(path));
-        Some(changes.and_outside(history.outside(), &[(step.call, by)]))
+        let changes = changes.and_outside(history.outside(), &[(step.call, by)]);
+        Some(StepChanges { later: self.changed_later(step).ok()?, ..changes })
     }
 }
 
@@ -314,12 +326,19 @@ impl FileHistory<'_> {
         sights: &[Sight],
         (calls, states): (&[(usize, usize)], &[PastState]),
     ) -> Vec<CallsChange> {
-        let mut changes: Vec<CallsChange> = Vec::new();
+        let mut all_left: Vec<(&Sight, usize)> = Vec::new();
         for (call, by) in calls {
-            let its = sights.iter().rfind(|sight| sight.by == Doer::Call(Some(*by)));
-            let Some(its) = its else { continue };
-            let (before, after) =
-                (self.before(path, states, *call).ok(), VersionEntry::seen(&its.there));
+            let left = sights.iter().rfind(|sight| sight.by == Doer::Call(Some(*by)));
+            all_left.extend(left.map(|left| (left, *call)));
+        }
+        all_left.sort_by_key(|(left, _)| left.order);
+        let mut changes: Vec<CallsChange> = Vec::new();
+        for (left, call) in all_left {
+            let before = match self.left_at_once(sights, left, call) {
+                Some(before) => Some(before),
+                None => self.before(path, states, call).ok(),
+            };
+            let after = VersionEntry::seen(&left.there);
             let last = changes.last_mut();
             let goes_on = |last: &&mut CallsChange| {
                 before.as_ref().is_some_and(|then| self.source.is_same(path, then, &last.after))
@@ -332,6 +351,22 @@ impl FileHistory<'_> {
         changes
     }
 
+    /// The state in which another call of the turn had left a path when a call that ran at the same time was seen
+    /// to leave something there: nothing was changed a second time.
+    fn left_at_once(&self, sights: &[Sight], left: &Sight, call: usize) -> Option<Version> {
+        let ran = &self.calls[call];
+        let meanwhile = sights.iter().rev().find(|sight| {
+            let is_then = (ran.began..left.order).contains(&sight.order);
+            is_then && sight.by != left.by && self.turn_of_doer(sight.by) == Some(ran.turn)
+        });
+        meanwhile.map(|sight| VersionEntry::seen(&sight.there))
+    }
+
+    fn turn_of_doer(&self, by: Doer) -> Option<usize> {
+        let Doer::Call(Some(caller)) = by else { return None };
+        self.calls.iter().find(|ran| ran.caller == Some(caller)).map(|ran| ran.turn)
+    }
+
     /// The calls of the turn that has a number in the list, in the order in which they began.
     fn calls_of(&self, turn: usize) -> Vec<usize> {
         let is_its = |at: &usize| self.turns[self.calls[*at].turn].number == Some(turn);
@@ -342,13 +377,43 @@ impl FileHistory<'_> {
 
     /// The steps of the turn that a row is about.
     fn steps_of(&self, turn: usize, row: &TurnRow) -> Vec<TurnStep> {
-        let numbered = self.calls_of(turn).into_iter().enumerate();
-        numbered.map(|(at, call)| self.step(at + 1, call, row)).collect()
+        let calls = self.calls_of(turn);
+        let mut steps = Vec::new();
+        for (at, call) in calls.iter().enumerate() {
+            let overlaps = self.overlapping(&calls, at);
+            steps.push(TurnStep { overlaps, ..self.step(at + 1, *call, row) });
+        }
+        steps
+    }
+
+    /// The numbers of those of the `calls` of a turn that ran while the one at a place did, if that may have
+    /// changed anything. Of calls without an end, it is not known when they ran.
+    fn overlapping(&self, calls: &[usize], at: usize) -> Vec<usize> {
+        let Some(own) = self.time_of(calls[at]) else { return Vec::new() };
+        let may_change_all = self.caller(calls[at]).is_some_and(|caller| caller.paths.is_none());
+        let mut found = Vec::new();
+        for (other, call) in calls.iter().enumerate().filter(|_| may_change_all) {
+            let time = self.time_of(*call).filter(|_| other != at);
+            if time.is_some_and(|time| time.start < own.end && own.start < time.end) {
+                found.push(other + 1);
+            }
+        }
+        found
+    }
+
+    fn caller(&self, call: usize) -> Option<&LoggedCall> {
+        self.calls[call].caller.map(|caller| &self.log.logged_calls[caller])
+    }
+
+    /// The part of the log in which a call ran, if it was seen to end.
+    fn time_of(&self, call: usize) -> Option<Range<usize>> {
+        let caller = self.caller(call)?;
+        Some(caller.began..caller.ended.or(caller.done)?)
     }
 
     fn step(&self, number: usize, call: usize, row: &TurnRow) -> TurnStep {
         let ran = &self.calls[call];
-        let caller = ran.caller.map(|caller| &self.log.logged_calls[caller]);
+        let caller = self.caller(call);
         let held = self.checkpoint(ran.of);
         let is_exact = match (caller, held) {
             (_, None) => false,
@@ -387,6 +452,7 @@ impl FileHistory<'_> {
             of: ran.of,
             is_exact,
             is_done: caller.is_some_and(|caller| caller.done.is_some()),
+            overlaps: Vec::new(),
             call,
         }
     }

@@ -33,6 +33,13 @@ pub(super) enum StateOrigin {
 }
 
 impl StateOrigin {
+    /// Whether a process that a call of the turn left in the background may have written it, as the user may.
+    pub(super) fn may_be_in_background(&self, turn: usize) -> bool {
+        let Self::By(writer) = self else { return false };
+        let candidates = WriterCandidates::of(writer);
+        candidates.user && candidates.turns.contains(&turn)
+    }
+
     /// Whether one writer may have made both.
     pub(super) fn may_be_one_with(&self, other: &Self) -> bool {
         let (Self::By(one), Self::By(other)) = (self, other) else { return false };
