@@ -130,6 +130,8 @@ fn words_that_lead_to_us_are_seen_whatever_is_done_with_them() {
         "HOME=~/.local ./wipe",
         "printf '%s' '/home/me/.local/state' | ./wipe",
         "echo / | tr / _ | xargs rm -rf",
+        "rg --files / | xargs rm -f",
+        "grep -rl x / | xargs rm -f",
         "cd .. && make && ls | xargs rm -rf",
         "cd web && cd ../.. && make",
         "cd web && cd -- .. && cd .. && make",

@@ -35,14 +35,15 @@ pub(super) fn texts(words: &[Field]) -> Vec<ProgramText> {
             add_separators(&args, "F", &mut found);
         }
         "perl" | "ruby" | "node" | "nodejs" => {
-            for pair in args.windows(2).filter(|pair| takes_program(pair[0])) {
+            for pair in args.windows(2).filter(|pair| takes_program(program, pair[0])) {
                 if !has_own_quotes(pair[1]) {
                     add(&mut found, pair[1], code(pair[1], &['"', '\'', '`']));
                 }
             }
         }
-        "grep" | "egrep" | "fgrep" | "rg" => {
-            let list = "* -e: -f: -A: -B: -C: -m: -g: -t: -T: --regexp= --file=";
+        // With `--files` there is no pattern.
+        "grep" | "egrep" | "fgrep" | "rg" if !args.contains(&"--files") => {
+            let list = "* -e: -f: -A: -B: -C: -m: --regexp= --file=";
             for pattern in scripts(list, &["-e", "--regexp"], &["-f", "--file"], words) {
                 add(&mut found, &pattern, Some(without_lone_slashes(&pattern)));
             }
@@ -65,11 +66,12 @@ fn add(found: &mut Vec<ProgramText>, word: &str, plain: Option<String>) {
     found.extend(plain.map(|plain| ProgramText { word: word.to_owned(), plain }));
 }
 
-/// Whether a program follows this option of an interpreter, as in `perl -ne`.
-fn takes_program(option: &str) -> bool {
+/// Whether a text follows this option of an interpreter, as in `perl -ne`.
+fn takes_program(interpreter: &str, option: &str) -> bool {
     let letters = option.strip_prefix('-').unwrap_or_default();
     let is_cluster = letters.chars().all(|letter| letter.is_ascii_alphanumeric());
-    matches!(option, "--eval" | "--print") || is_cluster && letters.ends_with(['e', 'E', 'p'])
+    let is_print = interpreter.starts_with("node") && matches!(option, "-p" | "--print");
+    is_print || option == "--eval" || is_cluster && letters.ends_with(['e', 'E'])
 }
 
 /// The scripts that a command is given: the values of `options`, or else the first operand, unless a script
@@ -216,7 +218,8 @@ fn code(program: &str, quotes: &[char]) -> Option<String> {
                     return None;
                 }
                 plain.push('#');
-                rest = after;
+                plain.push_str(line);
+                rest = &after[line.len()..];
             }
             '\\' => {
                 plain.push('\\');
@@ -307,6 +310,8 @@ mod tests {
             ("node -e 'rm(\"/data/x\", /y/)'", &["rm(\"/data/x\",  y )"]),
             ("grep -E '^/' f", &["^"]),
             ("grep /data/x f", &[]),
+            ("rg --files /", &[]),
+            ("perl -p / f", &[]),
             ("cut -d/ -f2 /data/x", &["-d"]),
             ("tr / _", &[""]),
             ("rm /a/ /", &[]),

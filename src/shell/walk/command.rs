@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, rc::Rc};
 
-use super::{DEPTH_MAX, PathBase, ShellWalk, shorten};
+use super::{DEPTH_MAX, PathBase, ShellWalk, TEXTS_MAX, shorten};
 use crate::{
     model::{Certainty, Level, Spares, Target},
     shell::{
@@ -69,8 +69,11 @@ impl ShellWalk<'_> {
             return;
         }
         let texts = program_text::texts(fields);
-        let news = texts.into_iter().filter(|text| !self.texts.contains(text));
-        self.texts.extend(news.collect::<Vec<_>>());
+        for text in texts {
+            if self.texts.len() < TEXTS_MAX && !self.texts.contains(&text) {
+                self.texts.push(text);
+            }
+        }
         self.depth += 1;
         let mut verdict = if self.depth > DEPTH_MAX * 2 {
             unknown("nested too deeply")

@@ -37,6 +37,9 @@ const DEPTH_MAX: usize = 32;
 /// How much of a command's text is kept for showing.
 const SHOWN_MAX_CHARS: usize = 120;
 
+/// How many program texts of a line are kept: each of them is looked for in the line once more.
+const TEXTS_MAX: usize = 64;
+
 /// How many values of a loop are walked one by one.
 const VALUES_MAX: usize = 8;
 
