@@ -8,14 +8,18 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::world::World;
+use super::world::{PATIENT, World};
 
 /// A command line of beforehand in `dir`, with nothing but the world's environment.
 pub(crate) fn beforehand(world: &World, dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_beforehand"));
     command.args(args).current_dir(dir).env_clear();
     // What goes on in the background would outlive the test.
-    command.env("BEFOREHAND_AUTO_PRUNE", "off").envs(&world.env);
+    command.env("BEFOREHAND_AUTO_PRUNE", "off");
+    if args.first() == Some(&"hook") {
+        command.env(PATIENT.0, PATIENT.1);
+    }
+    command.envs(&world.env);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
