@@ -97,6 +97,11 @@ impl StateDir {
         self.dir.join("installed.json")
     }
 
+    /// Agents' conversations, which can be forked after their agent has deleted them.
+    pub fn conversations(&self) -> PathBuf {
+        self.dir.join("conversations")
+    }
+
     /// Files of agents as they were before `install` changed them.
     pub fn backups(&self) -> PathBuf {
         self.dir.join("backups")

@@ -2,7 +2,8 @@
 
 use std::{
     fs,
-    os::unix::fs::{PermissionsExt, symlink},
+    io::Write as _,
+    os::unix::fs::{MetadataExt, PermissionsExt, symlink},
     path::{Path, PathBuf},
 };
 
@@ -44,7 +45,10 @@ fn event(world: &mut World, turn: &str, name: &str) {
 
 /// Two turns, in each of which the agent wrote `a`.
 fn two_turns() -> World {
-    let mut world = World::new();
+    two_turns_in(World::new())
+}
+
+fn two_turns_in(mut world: World) -> World {
     let kept = fs::read(format!("fixtures/transcripts/claude-code/{SESSION}.jsonl")).unwrap();
     world.write("a", "at first");
     for turn in [FIRST, SECOND] {
@@ -160,7 +164,7 @@ fn what_is_no_conversation_keeps_no_file_from_coming_back() {
     type Break = fn(&Path);
     #[expect(clippy::disallowed_methods, reason = "a file of the test's own")]
     let broken: [(&str, Break); 7] = [
-        ("No such file", |path| fs::remove_file(path).unwrap()),
+        ("Claude Code has deleted it", |path| fs::remove_file(path).unwrap()),
         ("symbolic link", |path| {
             fs::rename(path, path.with_extension("moved")).unwrap();
             symlink(path.with_extension("moved"), path).unwrap();
@@ -305,4 +309,170 @@ fn the_picker_takes_the_conversation_alone() {
         assert_eq!(forks(&world).len(), 2);
     }
     assert!(on_disk(&root) == files);
+}
+
+/// The conversations that are kept.
+fn kept(world: &World) -> Vec<PathBuf> {
+    let entries = fs::read_dir(world.state().join("conversations")).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+/// The turn ends, and what that starts in the background runs.
+fn ends(world: &mut World) {
+    drop(world.started());
+    event(world, SECOND, "Stop");
+    world.run_started();
+}
+
+#[test]
+fn a_conversation_that_its_agent_deletes_can_still_be_forked() {
+    for world in [Some(World::new()), World::without_links()].into_iter().flatten() {
+        let mut world = two_turns_in(world);
+        let text = fs::read(transcript(&world)).unwrap();
+        let (turn, rest) = text.split_at(text.len() / 3);
+        write(&transcript(&world), turn);
+        ends(&mut world);
+        let [copy] = &kept(&world)[..] else { panic!("{:?}", kept(&world)) };
+        let is_link = fs::metadata(copy).unwrap().nlink() == 2;
+        assert_eq!(is_link, world.state().starts_with(world.home()), "no space is taken");
+        let above = fs::metadata(copy.parent().unwrap()).unwrap();
+        assert_eq!(above.permissions().mode() & 0o7777, 0o700);
+        // The agent adds the rest, and then removes the file with its directory.
+        let mut file = fs::OpenOptions::new().append(true).open(transcript(&world)).unwrap();
+        file.write_all(rest).unwrap();
+        event(&mut world, SECOND, "PreToolUse");
+        ends(&mut world);
+        assert_eq!(kept(&world).len(), 1);
+        fs::remove_file(transcript(&world)).unwrap();
+        fs::remove_dir(talks(&world)).unwrap();
+        let done = restore(&mut world, "1");
+        assert_eq!((done.exit.code(), &*done.stderr), (0, ""), "{}", done.stdout);
+        assert_eq!(world.read("a"), FIRST);
+        let [fork] = &forks(&world)[..] else { panic!("{:?}", forks(&world)) };
+        let fork = fs::read_to_string(fork).unwrap();
+        assert!(fork.contains("first done") && !fork.contains("SECOND"), "{fork}");
+        let state = on_disk(&world.state().join("conversations"));
+        assert!(state.into_values().next().unwrap().bytes == text, "it is only read");
+    }
+}
+
+#[test]
+fn a_file_that_an_agent_replaced_is_kept_anew_and_another_kind_of_file_never() {
+    let mut world = two_turns();
+    ends(&mut world);
+    assert!(world.started().is_empty());
+    let fresh = transcript(&world).with_extension("new");
+    write(&fresh, "{}\n");
+    fs::rename(&fresh, transcript(&world)).unwrap();
+    ends(&mut world);
+    let [copy] = &kept(&world)[..] else { panic!("{:?}", kept(&world)) };
+    assert_eq!(fs::read_to_string(copy).unwrap(), "{}\n");
+    // It could be any file: a payload says where it is.
+    let others: [fn(&Path); 3] = [
+        |path| symlink("/etc/hostname", path).unwrap(),
+        |path| special(path, rustix::fs::FileType::Fifo, 0o600),
+        |path| {
+            let file = fs::File::create(path).unwrap();
+            file.set_len(65 << 20).unwrap();
+        },
+    ];
+    for replace in others {
+        let mut world = two_turns();
+        fs::remove_file(transcript(&world)).unwrap();
+        replace(&transcript(&world));
+        ends(&mut world);
+        assert_eq!(kept(&world).len(), 0);
+    }
+    let mut world = two_turns();
+    let elsewhere = talks(&world).join("id_rsa");
+    fs::rename(transcript(&world), &elsewhere).unwrap();
+    let payload = serde_json::json!({
+        "session_id": SESSION, "cwd": world.root(), "hook_event_name": "UserPromptSubmit",
+        "prompt_id": "third", "prompt": "go on", "transcript_path": elsewhere,
+    });
+    let args = ["hook", "--agent", "claude-code"];
+    world.run_in(&world.root(), &args, &payload.to_string());
+    ends(&mut world);
+    assert_eq!(kept(&world).len(), 0, "no conversation has this name");
+}
+
+#[test]
+fn a_kept_conversation_goes_with_the_last_checkpoint_of_its_session_or_for_want_of_space() {
+    let maintain = |world: &mut World| {
+        world.wait(86_400);
+        assert_eq!(world.run(&["maintain"]).exit.code(), 0);
+    };
+    let mut world = two_turns();
+    let text = fs::read_to_string(transcript(&world)).unwrap();
+    write(&transcript(&world), text + &"{}\n".repeat(1 << 20));
+    ends(&mut world);
+    maintain(&mut world);
+    assert_eq!(kept(&world).len(), 1, "its session has checkpoints");
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "2 MB");
+    maintain(&mut world);
+    assert_eq!(kept(&world).len(), 1, "it takes no space");
+    fs::remove_file(transcript(&world)).unwrap();
+    maintain(&mut world);
+    assert_eq!(kept(&world).len(), 0, "now it does, and files come first");
+    assert!(world.run(&["list"]).stdout.contains("SECOND-PROMPT"));
+
+    let mut world = two_turns();
+    ends(&mut world);
+    world.run(&["clear", "--yes"]);
+    assert_eq!(kept(&world).len(), 0, "at once, for the user wants it gone");
+
+    let mut world = two_turns();
+    ends(&mut world);
+    world.wait(30 * 86_400);
+    for _ in 0..40 {
+        maintain(&mut world);
+    }
+    assert_eq!(kept(&world).len(), 0, "after the retention time");
+    assert!(transcript(&world).exists());
+}
+
+/// As Gemini CLI does at its next start, whose turns have no names.
+#[test]
+fn a_conversation_of_gemini_is_forked_after_it_has_deleted_it() {
+    const NAME: &str = "session-2026-11-21T19-55-38cca8e9.jsonl";
+    let text = fs::read_to_string(format!("fixtures/transcripts/gemini-cli/{NAME}")).unwrap();
+    let first: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let session = first["sessionId"].as_str().unwrap().to_owned();
+    let mut world = World::new();
+    let path = world.home().join(".gemini/tmp/shop/chats").join(NAME);
+    let prompts = text.lines().filter_map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).ok()?;
+        let at = line["timestamp"].as_str()?.parse().ok()?;
+        let prompt = line["content"][0]["text"].as_str().filter(|_| line["type"] == "user")?;
+        (!prompt.starts_with("<session_context>")).then(|| (at, prompt.to_owned()))
+    });
+    let prompts: Vec<(chrono::DateTime<chrono::Utc>, String)> = prompts.collect();
+    assert_eq!(prompts.len(), 2, "{prompts:?}");
+    for (at, prompt) in &prompts {
+        world.now = *at;
+        for name in ["BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent"] {
+            world.wait(1);
+            let payload = serde_json::json!({
+                "session_id": session, "transcript_path": path, "cwd": world.root(),
+                "hook_event_name": name, "timestamp": at, "prompt": prompt, "prompt_response": "",
+                "tool_name": "write_file", "tool_response": {},
+                "tool_input": { "file_path": "a", "content": prompt },
+            });
+            let args = ["hook", "--agent", "gemini-cli"];
+            world.run_in(&world.root(), &args, &payload.to_string());
+            if name == "BeforeTool" {
+                world.write("a", prompt);
+                write(&path, &text);
+            }
+        }
+        world.run_started();
+    }
+    fs::remove_file(&path).unwrap();
+    let done = restore(&mut world, "1");
+    assert_eq!((done.exit.code(), &*done.stderr), (0, ""), "{}", done.stdout);
+    assert!(done.stdout.contains("with: gemini --resume "), "{}", done.stdout);
+    assert_eq!(world.read("a"), prompts[0].1);
+    let mut made = fs::read_dir(path.parent().unwrap()).unwrap();
+    let made = fs::read_to_string(made.next().unwrap().unwrap().path()).unwrap();
+    assert!(made.contains(&prompts[0].1) && !made.contains(&prompts[1].1), "{made}");
 }

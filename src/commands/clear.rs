@@ -7,7 +7,7 @@ use crate::{
     config,
     error::Result,
     fs::own_bytes,
-    maintenance::{self, MaintenanceState, RootInventory},
+    maintenance::{self, MaintenanceState, RootInventory, conversations},
     plan::{self, RetentionInput},
     process::{Exit, Process},
     state::RootState,
@@ -56,6 +56,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ClearArgs) -> Result<Exit> {
     }
     give_up_aside(&own)?;
     let freed = prune::carry_out(&project, &plan)?;
+    conversations::drop_unused(process, &project.state)?;
     prune::say_if_busy(process, freed);
     print_text(process, &prune::summary(&plan, freed, false))?;
     Ok(Exit::Ok)
@@ -98,6 +99,7 @@ fn clear_several(
         gone += holding.forget(goes)?;
         give_up_aside(&holding.own)?;
     }
+    conversations::drop_unused(process, &state)?;
     let freed = prune::free(&state, before)?;
     prune::say_if_busy(process, freed);
     let gone = ui::count(gone as u64, "checkpoint");

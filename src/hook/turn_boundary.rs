@@ -21,7 +21,7 @@ use crate::{
     fs::{PathResolver, read_small},
     install,
     ledger::{Ledger, UnfinishedCommand},
-    maintenance::{self, warm::Edge},
+    maintenance::{self, conversations, warm::Edge},
     model::{Agent, CallContext, CheckpointId, Decision, Event, SessionEnd, SessionId, ToolCall},
     process::Process,
 };
@@ -127,7 +127,7 @@ pub(super) fn turn_ends(
         look(site, &open, |since, calls| attribution::after_shell(since, Some(calls)))
     };
     // Last: what that look noted is older than what is looked at now.
-    warm_after(site, &turn.roots);
+    warm_after(site, &turn);
     notice(site, &blasts).unwrap_or(quiet)
 }
 
@@ -141,16 +141,19 @@ struct LastTurn {
     began: i64,
     /// Whether its agent says when a call ends.
     tells_ends: bool,
+    /// The path of the session's transcript.
+    transcript: Option<PathBuf>,
 }
 
 impl LastTurn {
     fn of(ledger: &Ledger) -> Self {
         let tells_ends = ledger.tells_ends();
+        let transcript = ledger.transcript();
         if ledger.has_background() {
-            return Self { roots: ledger.known(), began: 0, tells_ends };
+            return Self { roots: ledger.known(), began: 0, tells_ends, transcript };
         }
         let began = ledger.turn_began().and_then(|at| at.timestamp_nanos_opt());
-        Self { roots: ledger.covered(), began: began.unwrap_or(0), tells_ends }
+        Self { roots: ledger.covered(), began: began.unwrap_or(0), tells_ends, transcript }
     }
 
     /// Sees to calls of it that were not seen to end. They were refused or cut off, and a person may have
@@ -232,11 +235,16 @@ pub(super) fn on_session_begin(site: &EventSite<'_, '_>) {
 }
 
 /// What the turn left in the roots that it worked in is looked at before a person goes on with it, so
-/// that a revert of the turn knows it.
-fn warm_after(site: &EventSite<'_, '_>, roots: &BTreeMap<PathBuf, CheckpointId>) {
-    for root in roots.keys() {
+/// that a revert of the turn knows it. The conversation about it is kept.
+fn warm_after(site: &EventSite<'_, '_>, turn: &LastTurn) {
+    let agent = site.context.agent;
+    let session = &site.context.session;
+    for root in turn.roots.keys() {
         let Ok(state) = site.settings_at(root).state() else { continue };
-        if maintenance::warm::is_cold(&state, root) {
+        let transcript = turn.transcript.as_deref();
+        let is_kept =
+            transcript.is_none_or(|it| conversations::is_kept(&state, agent, session, it));
+        if !is_kept || maintenance::warm::is_cold(&state, root) {
             warm(site, root, Edge::Ended);
         }
     }

@@ -97,6 +97,11 @@ pub fn server(state: &StateDir, agent: &str, session: &str) -> Option<String> {
     read(&file_of(state, agent, session))?.server
 }
 
+/// The path of the transcript that the agent of a session last reported.
+pub fn transcript(state: &StateDir, agent: &str, session: &str) -> Option<PathBuf> {
+    read(&file_of(state, agent, session))?.transcript?.to_path()
+}
+
 /// Whether the turn that runs in a session has had a checkpoint of `root` since then.
 pub fn covered_since(
     state: &StateDir,

@@ -11,7 +11,9 @@ mod unfinished;
 mod wire;
 
 pub(crate) use all::parse_any;
-pub use all::{adopt, covered_since, damaged, is_used_elsewhere, running, server, uses};
+pub use all::{
+    adopt, covered_since, damaged, is_used_elsewhere, running, server, transcript, uses,
+};
 pub use refused::{RefusedIn, has_called, refused};
 pub use unfinished::UnfinishedCommand;
 pub use wire::Refused;

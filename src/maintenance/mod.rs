@@ -5,6 +5,7 @@
 //! that a concurrent save never waits for long. If it is killed, the next run does what is left.
 
 mod clock;
+pub mod conversations;
 mod inventory;
 mod run;
 mod stale_files;

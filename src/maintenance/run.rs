@@ -9,6 +9,7 @@ use chrono::DateTime;
 
 use super::{
     clock::{MaintenanceReport, MaintenanceState, Pruned},
+    conversations,
     inventory::{RootInventory, all},
     stale_files, stamp,
 };
@@ -136,6 +137,7 @@ impl Round<'_, '_> {
     fn run(&mut self, ended: Option<&EndedSession>) -> Result<()> {
         stale_files::reclaim(self.state, self.process.now)?;
         let (mut inventories, unreadable) = all(self.process, self.state, &mut self.memory)?;
+        let is_complete = unreadable.is_empty();
         self.report.unmet.extend(unreadable);
         for inventory in &mut inventories {
             let mut goes = BTreeSet::new();
@@ -157,6 +159,9 @@ impl Round<'_, '_> {
             // While a record blocks freeing, dropping checkpoints would gain nothing.
             if record::gc_blocker(self.state)?.is_none() {
                 self.make_room(&mut inventories);
+            }
+            if is_complete {
+                conversations::drop_unused_by(self.process, self.state, &inventories)?;
             }
             self.report.unmet.extend(unmet(self.state, &self.settings));
             self.remove_orphans(&inventories);
@@ -231,10 +236,14 @@ impl Round<'_, '_> {
     fn make_room(&mut self, inventories: &mut [RootInventory]) {
         let mut excess = excess_bytes(self.state, &self.settings);
         if excess > 0 {
-            // No file of any checkpoint depends on it.
+            // No file of any checkpoint depends on either.
             match give_up_history(self.state) {
                 Ok(freed) => self.report.freed += freed,
                 Err(err) => self.report.unmet.push(format!("cannot free old history: {err}")),
+            }
+            match conversations::give_up(self.state) {
+                Ok(freed) => self.report.freed += freed,
+                Err(err) => self.report.unmet.push(format!("cannot free conversations: {err}")),
             }
             excess = excess_bytes(self.state, &self.settings);
         }

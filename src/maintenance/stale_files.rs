@@ -38,7 +38,7 @@ pub(super) fn reclaim(state: &StateDir, now: DateTime<Utc>) -> Result<()> {
         }
     }
     identity::remove_dangling(&state.roots())?;
-    let mut dirs = vec![state.dir().to_owned(), state.sessions()];
+    let mut dirs = vec![state.dir().to_owned(), state.sessions(), state.conversations()];
     for name in list_names(&state.repositories())? {
         let dir = state.repositories().join(name);
         dirs.extend([dir.join("linked"), dir]);

@@ -14,6 +14,7 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use super::conversations;
 use crate::{
     config, crash,
     error::Result,
@@ -89,7 +90,8 @@ pub fn is_cold(state: &StateDir, root: &Path) -> bool {
     done.is_some_and(|done| changed(&own.cache()).is_none_or(|looked| looked < done))
 }
 
-/// Takes a checkpoint of the root that a session works in, unless a call has already saved one.
+/// Takes a checkpoint of the root that a session works in, unless a call has already saved one, and
+/// keeps the session's conversation.
 ///
 /// # Errors
 ///
@@ -100,15 +102,25 @@ pub fn warm(process: &Process<'_>, warm_request: &WarmRequest) -> Result<()> {
     if !settings.enabled || !settings.triggers.session_start {
         return Ok(());
     }
+    let kept = conversations::keep(process, &state, warm_request.agent, &warm_request.session);
+    take_checkpoint(process, warm_request, &settings, &state).and(kept)
+}
+
+fn take_checkpoint(
+    process: &Process<'_>,
+    warm_request: &WarmRequest,
+    settings: &Settings,
+    state: &StateDir,
+) -> Result<()> {
     let home = process.home();
     let surroundings =
-        Surroundings { home: home.as_deref(), state: Some(&state), real: &PathResolver::default() };
+        Surroundings { home: home.as_deref(), state: Some(state), real: &PathResolver::default() };
     let Some((root, scope)) = root_around(&warm_request.dir, &surroundings) else { return Ok(()) };
     if scope == ScanScope::Named {
         return Ok(());
     }
     // A root counts as new if its earlier location cannot be found.
-    let _found = record::settle(&state, root.path(), process.now);
+    let _found = record::settle(state, root.path(), process.now);
     let place = state.root(&root);
     create_private_dirs(place.dir())?;
     let Some(_at_work) = Lock::acquire_if_free(&place.warming(), Instant::now())? else {
@@ -117,13 +129,13 @@ pub fn warm(process: &Process<'_>, warm_request: &WarmRequest) -> Result<()> {
     };
     let since = process.now - RECENT;
     let is_beginning = warm_request.edge == Edge::Begins;
-    if is_beginning && is_covered(&state, warm_request, root.path(), since) {
+    if is_beginning && is_covered(state, warm_request, root.path(), since) {
         return Ok(());
     }
     crash::point("warm");
     let reach = Reach { root, scope, victims: Vec::new(), checkout: Checkout::default() };
-    let request = request(&reach, &settings, warm_request, process.now);
-    snapshot::take(process, &state, request).map(drop)
+    let request = request(&reach, settings, warm_request, process.now);
+    snapshot::take(process, state, request).map(drop)
 }
 
 fn is_covered(

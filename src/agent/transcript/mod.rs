@@ -153,6 +153,12 @@ pub fn can_fork(agent: Agent) -> bool {
     format_of(agent).is_some()
 }
 
+/// Whether an agent gives a conversation of `session` this file name.
+pub fn is_name_of(agent: Agent, name: &str, session: &str) -> bool {
+    let format = format_of(agent).filter(|_| is_plain(session));
+    format.is_some_and(|format| format.file_name(name, session, session).is_some())
+}
+
 /// The file beside a conversation that the fork needs as well. Such a conversation has a directory
 /// of its own, which is called like its session.
 pub fn companion(agent: Agent) -> Option<&'static str> {

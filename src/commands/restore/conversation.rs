@@ -22,6 +22,7 @@ use crate::{
     error::{Error, Result},
     fs::{Dir, c_name, create_new_synced, create_private_dirs, is_own, now_ns, read_small},
     ledger,
+    maintenance::conversations,
     model::{Agent, By, Checkpoint},
     process::{Process, RunningProgram},
     state::hex,
@@ -116,10 +117,17 @@ pub(crate) fn prepare_in(
             own_rewind(),
         ));
     }
-    let path = place(process, &by).ok_or_else(|| {
+    let path = conversations::original(process, by.agent, &by.session, by.transcript.clone());
+    let path = path.ok_or_else(|| {
         Error::other(format!("{title} did not say where it keeps the conversation"), own_rewind())
     })?;
-    let text = read(&path)?;
+    let kept = |path: &Path| conversations::kept(&project.state, by.agent, &by.session, path);
+    let text = match read(&path) {
+        Err(err) if err.is_missing() => read(&kept(&path)).map_err(|second| {
+            if second.is_missing() { gone(title, &path, own_rewind()) } else { second }
+        })?,
+        text => text?,
+    };
     let cut = CutPoint {
         session: &by.session.0,
         turn,
@@ -146,7 +154,12 @@ pub(crate) fn prepare_in(
         None => Ok(ConversationFork::written(fork, here, None)),
         Some(name) => {
             let above = here.parent().unwrap_or(&here);
-            let text = read_small(&here.join(name), COMPANION_MAX_BYTES)?.unwrap_or_default();
+            let original = path.with_file_name(name);
+            let text = match read_small(&original, COMPANION_MAX_BYTES)? {
+                None => read_small(&kept(&original), COMPANION_MAX_BYTES)?,
+                text => text,
+            };
+            let text = text.unwrap_or_default();
             let text = transcript::renamed(&text, &by.session.0, &new);
             let text = transcript::moved(&text, root, to);
             Ok(ConversationFork::written(fork, above.join(&new), Some((name, text))))
@@ -196,19 +209,15 @@ fn origin(project: &Project, checkpoint: &Checkpoint) -> Option<(By, DateTime<Ut
     }
 }
 
-/// Where the conversation is kept: as the agent said, or where it always is.
-fn place(process: &Process<'_>, by: &By) -> Option<PathBuf> {
-    let said = by.transcript.clone().filter(|path| path.is_absolute());
-    let default = || {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-        let name = Some(&by.session.0).filter(|name| name.bytes().all(is_plain))?;
-        let home = match process.var("COPILOT_HOME") {
-            Some(home) => PathBuf::from(home),
-            None => process.home()?.join(".copilot"),
-        };
-        Some(home.join("session-state").join(name).join("events.jsonl"))
-    };
-    said.or_else(|| if by.agent == Agent::CopilotCli { default() } else { None })
+/// The error for a conversation that the agent has deleted and of which nothing was kept.
+fn gone(title: &str, path: &Path, own_rewind: String) -> Error {
+    let path = ui::escape_path(path);
+    Error::other(
+        format!(
+            "cannot fork the conversation `{path}`: {title} has deleted it, and nothing of it was kept"
+        ),
+        own_rewind,
+    )
 }
 
 /// Reads a conversation: a regular file of the user's own, reached by no link, of a size that
