@@ -193,13 +193,13 @@ impl Process<'_> {
         self.env.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
-    /// The user's home, an absolute path: what `HOME` says, or the user database if that says nothing
+    /// The user's home, an absolute path: as `HOME` has it, or the user database if that says nothing
     /// that can be used.
     pub fn home(&self) -> Option<PathBuf> {
         self.home_dir().map(Path::to_owned)
     }
 
-    /// The same, borrowed.
+    /// [`Process::home`], borrowed.
     pub fn home_dir(&self) -> Option<&Path> {
         let said = self.var("HOME").map(Path::new).filter(|home| home.is_absolute());
         said.or_else(|| self.aside.home())

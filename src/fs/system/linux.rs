@@ -91,7 +91,7 @@ pub(in crate::fs) fn open_plain(path: &Path, flags: OFlags, mode: Mode) -> Resul
         Ok(resolved) if resolved.as_bytes() == path.as_os_str().as_bytes() => Ok(file),
         Ok(_) => Err(Errno::LOOP),
         // Without `/proc` the kernel must follow the path again. Where it cannot do that either, the
-        // error says no more than that this is no proof: what exists must not pass for missing.
+        // error says no more than that this is no proof: a file that exists must not pass for missing.
         Err(_) => openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS)
             .map(File::from)
             .map_err(|_| Errno::LOOP),
