@@ -21,8 +21,11 @@ use crate::support::{
 const AGENTS: &[&str] = &[
     "claude-code", "codex", "gemini-cli", "qwen-code", "copilot-cli", "cline", "hermes", "cursor",
     "windsurf", "kiro", "factory-droid", "crush", "goose", "antigravity", "grok-build",
-    "devin-cli", "vscode-agent",
+    "devin-cli", "vscode-agent", "vibe", "auggie", "openhands", "kimi", "qoder", "letta",
+    "command-code",
 ];
+/// Those of them that get no hooks in a project.
+const NOT_IN_PROJECTS: &[&str] = &["hermes", "kiro", "grok-build", "vscode-agent", "vibe", "kimi"];
 /// Agents that run no shell, or of which that is not known.
 const WITHOUT_SHELL: &[&str] = &["hermes", "cursor"];
 const SHELLS: &[&str] = &["/bin/sh", "/bin/dash", "/bin/bash", "/usr/bin/zsh", "/usr/bin/fish"];
@@ -50,6 +53,9 @@ fn registered(dir: &Path) -> BTreeSet<Registered> {
         let mut lines = Vec::new();
         if path.extension().is_some_and(|end| end == "yaml") {
             let commands = text.lines().filter_map(|line| line.trim().strip_prefix("- command: "));
+            lines.extend(commands.map(|line| serde_json::from_str::<String>(line).unwrap()));
+        } else if path.extension().is_some_and(|end| end == "toml") {
+            let commands = text.lines().filter_map(|line| line.trim().strip_prefix("command = "));
             lines.extend(commands.map(|line| serde_json::from_str::<String>(line).unwrap()));
         } else if let Ok(json) = serde_json::from_str::<Value>(&text) {
             strings(&json, &mut lines);
@@ -209,7 +215,7 @@ fn a_line_of_a_project_names_no_place_of_this_machine() {
     let (world, program) = with_program("bin/beforehand");
     let agents: Vec<_> = AGENTS
         .iter()
-        .filter(|agent| !["hermes", "kiro", "grok-build", "vscode-agent"].contains(agent))
+        .filter(|agent| !NOT_IN_PROJECTS.contains(agent))
         .chain(&["amplifier", "opencode"])
         .copied()
         .collect();

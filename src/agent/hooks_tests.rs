@@ -64,7 +64,8 @@ fn payloads(agent: &str, event: &str) -> Vec<Vec<u8>> {
     }
     let renamed = all.iter().filter_map(|path| {
         let mut payload: Value = serde_json::from_slice(&fs::read(path).unwrap()).ok()?;
-        let fields = ["hook_event_name", "hookEventName", "event", "agent_action_name"];
+        let fields =
+            ["hook_event_name", "hookEventName", "event", "event_type", "agent_action_name"];
         let field = fields.iter().find(|field| payload.get(field).is_some())?;
         payload[*field] = event.into();
         Some(serde_json::to_vec(&payload).unwrap())
@@ -84,8 +85,16 @@ fn every_hook_line_names_an_agent_we_speak() {
             }
         }
     }
-    // The plugin names its agent as an array of arguments.
-    named.insert("opencode".to_owned());
+    // The plugins name their agent in an array of arguments.
+    for path in
+        ["opencode/beforehand.js", "kilo/beforehand.js", "pi/beforehand.js", "openclaw/index.js"]
+    {
+        let text = text(path);
+        let (_, rest) = text.split_once("[\"hook\", \"--agent\", \"").unwrap();
+        let (agent, _) = rest.split_once('"').unwrap();
+        assert!(path.starts_with(agent) && by_name(agent).is_some(), "{path}: {agent}");
+        named.insert(agent.to_owned());
+    }
     for dialect in DIALECTS {
         assert!(named.contains(dialect.name), "nothing in hooks/ for {}", dialect.name);
     }
@@ -98,8 +107,10 @@ fn every_event_asked_for_is_understood() {
         let json: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
         let mut found = Vec::new();
         events(&json, "", &mut found);
-        let names =
-            ["plugin.json", "marketplace.json", "gemini-extension.json", "qwen-extension.json"];
+        let names = [
+            "plugin.json", "marketplace.json", "gemini-extension.json", "qwen-extension.json",
+            "openclaw.plugin.json", "entry.json",
+        ];
         let is_manifest = path.file_name().is_some_and(|name| names.iter().any(|it| name == *it));
         assert_eq!(found.is_empty(), is_manifest, "{} registers something", path.display());
         for (agent, event) in found {
@@ -115,6 +126,14 @@ fn every_event_asked_for_is_understood() {
         }
     }
     assert!(seen > 80, "only {seen} events were tried");
+}
+
+/// Kilo is a fork of `OpenCode` and takes the same plugin.
+#[test]
+fn the_plugin_of_a_fork_is_the_plugin_of_the_original() {
+    let plugin = text("opencode/beforehand.js");
+    let renamed = plugin.replace("OpenCode", "Kilo").replace("opencode", "kilo");
+    assert_eq!(text("kilo/beforehand.js"), renamed);
 }
 
 /// What is in a file of `hooks/`.
@@ -298,7 +317,9 @@ fn every_timeout_is_meant_in_the_agents_own_unit() {
             }
             let keys = ["timeout", "timeoutSec", "timeout_ms"];
             for (key, told) in keys.iter().filter_map(|key| Some((*key, value.get(key)?))) {
-                let in_ms = key == "timeout_ms" || path.to_string_lossy().contains("gemini");
+                let name = path.to_string_lossy();
+                let in_ms = key == "timeout_ms"
+                    || ["gemini", "auggie", "letta"].iter().any(|agent| name.contains(agent));
                 let told = told.as_u64().unwrap();
                 let seconds = if in_ms { told / 1000 } else { told };
                 assert!((5..=60).contains(&seconds), "{}: {key} {told}", path.display());

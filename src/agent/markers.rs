@@ -50,7 +50,7 @@ const UNATTENDED: &[(Agent, &str, &[&str])] = &[
 
 /// Agents that ask, and say in no way whether a person is there: neither by a mode in the payload
 /// nor by a variable (Copilot CLI 1.0.102 with `-p`, run).
-const SILENT: &[Agent] = &[Agent::CopilotCli, Agent::VsCodeAgent];
+const SILENT: &[Agent] = &[Agent::CopilotCli, Agent::VsCodeAgent, Agent::OpenClaw];
 
 /// Where each agent says its project is. `CLAUDE_PROJECT_DIR` is also set by others.
 const PROJECT_DIRS: &[(Agent, &str)] = &[

@@ -12,9 +12,11 @@
 mod amplifier;
 mod antigravity;
 mod arguments;
+mod auggie;
 mod claude_code;
 mod cline;
 mod codex;
+mod command_code;
 mod copilot_cli;
 mod crush;
 mod cursor;
@@ -27,16 +29,24 @@ mod hermes;
 #[cfg(test)]
 mod hooks_tests;
 mod json;
+mod kilo;
+mod kimi;
 mod kiro;
+mod letta;
 mod markers;
+mod openclaw;
 mod opencode;
+mod openhands;
 mod patch;
 mod payload;
+mod pi;
+mod qoder;
 mod qwen_code;
 mod reply;
 #[cfg(test)]
 mod tests;
 pub mod transcript;
+mod vibe;
 mod vscode_agent;
 mod windsurf;
 
@@ -71,6 +81,16 @@ pub const DIALECTS: &[Dialect] = &[
     devin::DIALECT,
     vscode_agent::DIALECT,
     amplifier::DIALECT,
+    pi::DIALECT,
+    openclaw::DIALECT,
+    kilo::DIALECT,
+    vibe::DIALECT,
+    auggie::DIALECT,
+    openhands::DIALECT,
+    kimi::DIALECT,
+    qoder::DIALECT,
+    letta::DIALECT,
+    command_code::DIALECT,
 ];
 
 /// One agent: a row of the table. `..CLAUDE` fills in the protocol that most agents took over from

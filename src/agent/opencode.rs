@@ -5,10 +5,7 @@
 //! relative to the directory of the instance, commands to their `workdir`. The plugin turns a
 //! child session into its root session and a `subagent`.
 
-use serde_json::json;
-
-use super::reply::{AnswerForm, NoteForm, RefusalForm};
-use super::{CLAUDE, Dialect, EventKind, EventName, Tool, edit, event, patch, run, write};
+use super::{CLAUDE, Dialect, EventKind, EventName, Tool, edit, event, patch, reply, run, write};
 use crate::model::Agent;
 
 /// The row of our plugin.
@@ -19,7 +16,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     events: EVENTS,
     reads: &[READS],
     tools: &[TOOLS],
-    answer: ANSWER,
+    answer: reply::PLUGIN,
     prompt: Some(unquoted),
     ..CLAUDE
 };
@@ -48,14 +45,6 @@ pub(super) const TOOLS: &[Tool] = &[
     patch("patch", &["patchText"]),
     run("bash", &["command"]),
 ];
-
-/// The form that our plugins read.
-pub(super) const ANSWER: AnswerForm = AnswerForm {
-    refusal: RefusalForm::Denial(|reason| json!({ "deny": reason })),
-    note: NoteForm::Key("note"),
-    tells_model_at: None,
-    neutral: "{}",
-};
 
 /// `opencode run` puts the prompt from its command line between double quotes.
 fn unquoted(prompt: String) -> String {

@@ -37,6 +37,8 @@ pub(super) enum RefusalForm {
     PermissionShown,
     /// The same at both places where Copilot CLI and VS Code look for it.
     PermissionTwice,
+    /// An object with the reason below the name of the verdict, as our plugins read it.
+    Named,
     /// One JSON document that denies, with this reason.
     Denial(fn(&str) -> Value),
     /// The exit code, with the reason on standard error.
@@ -60,6 +62,17 @@ pub(super) enum NoteForm {
 pub(super) const CLAUDE: AnswerForm = AnswerForm {
     refusal: RefusalForm::Permission,
     note: NoteForm::SystemMessage,
+    tells_model_at: None,
+    neutral: "{}",
+};
+
+/// Claude Code's form, of an agent that may show no note.
+pub(super) const QUIET: AnswerForm = AnswerForm { note: NoteForm::None, ..CLAUDE };
+
+/// The form that our plugins read.
+pub(super) const PLUGIN: AnswerForm = AnswerForm {
+    refusal: RefusalForm::Named,
+    note: NoteForm::Key("note"),
     tells_model_at: None,
     neutral: "{}",
 };
@@ -143,6 +156,7 @@ impl AnswerForm {
                 "permissionDecisionReason": reason,
                 "hookSpecificOutput": permission,
             })),
+            RefusalForm::Named => HookAnswer::json(&json!({ decision: reason })),
             RefusalForm::Denial(document) => HookAnswer::json(&document(reason)),
             RefusalForm::ExitCode => {
                 HookAnswer { stdout: Vec::new(), stderr: reason.as_bytes().to_vec(), exit: DENY }

@@ -29,6 +29,13 @@ pub(super) enum BlockFormat {
         /// The file of `hooks/`.
         template: &'static str,
     },
+    /// A list of hooks in TOML, from the file of `hooks/`.
+    TomlList {
+        /// As in `--agent NAME`.
+        agent: &'static str,
+        /// The file of `hooks/`.
+        template: &'static str,
+    },
 }
 
 impl BlockFormat {
@@ -40,8 +47,9 @@ impl BlockFormat {
         let lines = self.lines(program).replace('\n', newline);
         let gap = if rest.is_empty() || rest.ends_with('\n') { "" } else { newline };
         let whole = format!("{rest}{gap}{BEGIN}{newline}{lines}{END}{newline}");
-        if let Self::Toml(_) = self {
-            table(&whole)?;
+        match self {
+            Self::Toml(_) | Self::TomlList { .. } => drop(table(&whole)?),
+            Self::Yaml { .. } => {}
         }
         // Where it already stands, it stays.
         Ok(if inner(text).is_some_and(|old| old == lines) { text.to_owned() } else { whole })
@@ -55,7 +63,7 @@ impl BlockFormat {
     /// Refuses what our lines cannot be added to.
     fn check(&self, text: &str) -> Result<(), JsonError> {
         match self {
-            Self::Toml(_) => table(text).map(drop),
+            Self::Toml(_) | Self::TomlList { .. } => table(text).map(drop),
             Self::Yaml { .. } => check_yaml(text),
         }
     }
@@ -63,11 +71,11 @@ impl BlockFormat {
     fn lines(&self, program: &ProgramPath) -> String {
         match self {
             Self::Toml(entries) => toml_lines(&entries.wanted(program)["hooks"]),
-            Self::Yaml { agent, template } => {
+            Self::Yaml { agent, template } | Self::TomlList { agent, template } => {
                 let lines = template.split_inclusive('\n').filter(|line| !line.starts_with('#'));
                 let lines: String = lines.collect();
-                let told = yaml_line(&ProgramPath::on_path(), agent);
-                lines.replace(&told, &yaml_line(program, agent))
+                let told = quoted_line(&ProgramPath::on_path(), agent);
+                lines.replace(&told, &quoted_line(program, agent))
             }
         }
     }
@@ -92,14 +100,18 @@ impl BlockFormat {
     pub(super) fn events(&self) -> Vec<String> {
         match self {
             Self::Toml(entries) => entries.events(),
-            Self::Yaml { .. } => Vec::new(),
+            Self::Yaml { .. } | Self::TomlList { .. } => Vec::new(),
         }
     }
 
     /// The program that our lines run, wherever they are.
     pub(super) fn program(&self, text: &str, ours: &OurPrograms) -> Option<PathBuf> {
-        let Self::Yaml { agent, .. } = self else { return None };
-        let commands = text.lines().filter_map(|line| line.trim().strip_prefix("- command: "));
+        let (agent, before) = match self {
+            Self::Toml(_) => return None,
+            Self::Yaml { agent, .. } => (agent, "- command: "),
+            Self::TomlList { agent, .. } => (agent, "command = "),
+        };
+        let commands = text.lines().filter_map(|line| line.trim().strip_prefix(before));
         let told = |command: &str| match serde_json::from_str::<String>(command.trim()) {
             Ok(told) => told,
             Err(_) => command.trim().to_owned(),
@@ -108,8 +120,8 @@ impl BlockFormat {
     }
 }
 
-/// The line for an agent as a string of YAML, which is also one of JSON.
-fn yaml_line(program: &ProgramPath, agent: &str) -> String {
+/// The line for an agent as a string of JSON, which is also one of YAML and TOML.
+fn quoted_line(program: &ProgramPath, agent: &str) -> String {
     Value::from(line::line(program, agent, "command")).to_string()
 }
 
@@ -129,7 +141,8 @@ fn without(text: &str) -> Result<String, JsonError> {
 fn foreign(inner: &str) -> &str {
     let mut at = 0;
     for line in inner.split_inclusive('\n') {
-        if line.starts_with('[') && !line.starts_with("[[hooks.") {
+        if line.starts_with('[') && !line.starts_with("[[hooks.") && !line.starts_with("[[hooks]]")
+        {
             return &inner[at..];
         }
         at += line.len();

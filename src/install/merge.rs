@@ -28,13 +28,13 @@ pub(super) struct Entries<'a> {
     pub(super) left_out: &'a [&'a str],
 }
 
-/// A directory of hook files that an agent reads only if its settings name it.
+/// A setting without which an agent does not read our hooks: their directory, or their plugin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HookDirSetting {
-    /// The setting, an object with a member for each directory.
-    pub(super) key: &'static str,
-    /// The directory, as the agent spells it.
-    pub(super) dir: &'static str,
+    /// The keys that lead to it. All but the last are of objects.
+    pub(super) path: &'static [&'static str],
+    /// Its value, as JSON.
+    pub(super) value: &'static str,
 }
 
 /// One entry of ours as it was found.
@@ -268,34 +268,34 @@ impl Entries<'_> {
 }
 
 impl HookDirSetting {
-    /// The text with the directory named in it.
+    /// The text with the setting in it.
     pub(super) fn put(&self, text: &str) -> Result<String, JsonError> {
-        let wanted = json!({ self.key: { self.dir: true } });
         if is_blank(text) {
-            let text = serde_json::to_string_pretty(&wanted).expect("JSON serializes");
+            let whole = self.below(0);
+            let text = serde_json::to_string_pretty(&whole).expect("JSON serializes");
             return Ok(text + "\n");
         }
         let document = parse(text)?;
-        let root = &document.root;
-        object(text, root, "the file")?;
-        single(text, root, self.key)?;
         let layout = JsonLayout::of(text, &document);
-        let Some(dirs) = root.get(self.key) else {
-            return Ok(append(&layout, root, Some(self.key), &wanted[self.key]));
-        };
-        object(text, dirs, &format!("`{}`", self.key))?;
-        single(text, dirs, self.dir)?;
-        match dirs.get(self.dir) {
-            None => Ok(append(&layout, dirs, Some(self.dir), &Value::Bool(true))),
-            Some(node) if node.to_value() == true => Ok(text.to_owned()),
-            Some(node) => {
-                let why = format!("`{}` is switched off in `{}`", self.dir, self.key);
-                Err(JsonError::at(text, node.span.start, why))
+        let mut node = &document.root;
+        let mut name = "the file".to_owned();
+        for (depth, key) in self.path.iter().enumerate() {
+            object(text, node, &name)?;
+            single(text, node, key)?;
+            let Some(inner) = node.get(key) else {
+                return Ok(append(&layout, node, Some(key), &self.below(depth + 1)));
+            };
+            if depth + 1 == self.path.len() && !covers(&inner.to_value(), &self.wanted()) {
+                let why = format!("`{key}` has another value in {name}");
+                return Err(JsonError::at(text, inner.span.start, why));
             }
+            name = format!("`{key}`");
+            node = inner;
         }
+        Ok(text.to_owned())
     }
 
-    /// The text without it, and without the setting if it named nothing else.
+    /// The text without it, and without objects that held nothing else.
     pub(super) fn take(&self, text: &str) -> Result<String, JsonError> {
         if is_blank(text) {
             return Ok(text.to_owned());
@@ -305,17 +305,41 @@ impl HookDirSetting {
         Ok(chain.map_or_else(|| text.to_owned(), |chain| without(text, &document, chain)))
     }
 
-    /// Whether the agent reads the directory.
+    /// Whether the agent reads our hooks.
     pub(super) fn is_set(&self, text: &str) -> Result<bool, JsonError> {
         Ok(!is_blank(text) && self.chain(&parse(text)?.root).is_some())
     }
 
-    /// Where the directory is named, if it is.
+    /// Where it is, if it is set.
     fn chain(&self, root: &JsonNode) -> Option<Vec<usize>> {
-        let setting = root.members(self.key).next()?;
-        let dirs = &root.items()[setting].value;
-        let dir = dirs.members(self.dir).find(|at| dirs.items()[*at].value.to_value() == true)?;
-        Some(vec![setting, dir])
+        let mut chain = Vec::with_capacity(self.path.len());
+        let mut node = root;
+        for key in self.path {
+            let at = node.members(key).next()?;
+            chain.push(at);
+            node = &node.items()[at].value;
+        }
+        covers(&node.to_value(), &self.wanted()).then_some(chain)
+    }
+
+    fn wanted(&self) -> Value {
+        serde_json::from_str(self.value).expect("a test reads every setting")
+    }
+
+    /// The setting with the keys that lead to it, from one of them on.
+    fn below(&self, depth: usize) -> Value {
+        let keys = self.path[depth..].iter().rev();
+        keys.fold(self.wanted(), |value, key| json!({ *key: value }))
+    }
+}
+
+/// Whether a value has all that is wanted; an agent may have added to an object.
+fn covers(value: &Value, wanted: &Value) -> bool {
+    match (value, wanted) {
+        (Value::Object(value), Value::Object(wanted)) => wanted
+            .iter()
+            .all(|(key, wanted)| value.get(key).is_some_and(|value| covers(value, wanted))),
+        _ => value == wanted,
     }
 }
 

@@ -63,11 +63,30 @@ macro_rules! advice {
     };
 }
 
-const PLUGIN: Template<'_> = Template {
-    text: include_str!("../../hooks/opencode/beforehand.js"),
-    hole: ("\"beforehand\"", "\nconst WAIT_MS"),
-    quoting: Quoting::Script,
-};
+macro_rules! plugin {
+    ($path:literal, $file:literal) => {
+        InstallFile {
+            path: $path,
+            edit: Edit::Whole(Template {
+                text: include_str!(concat!("../../hooks/", $file)),
+                hole: ("\"beforehand\"", "\nconst WAIT_MS"),
+                quoting: Quoting::Script,
+            }),
+        }
+    };
+}
+
+macro_rules! toml_list {
+    ($path:literal, $agent:literal) => {
+        InstallFile {
+            path: $path,
+            edit: Edit::Lines(BlockFormat::TomlList {
+                agent: $agent,
+                template: include_str!(concat!("../../hooks/", $agent, ".toml")),
+            }),
+        }
+    };
+}
 
 const HOOKS: Option<&str> = Some("hooks");
 
@@ -116,7 +135,15 @@ const QWEN_CODE: &[InstallFile] = &[
 ];
 
 const OPENCODE: &[InstallFile] = &[
-    InstallFile { path: "plugins/beforehand.js", edit: Edit::Whole(PLUGIN) },
+    plugin!("plugins/beforehand.js", "opencode/beforehand.js"),
+    command!("command/checkpoint.md", "opencode/checkpoint.md"),
+    command!("command/rollback.md", "opencode/rollback.md"),
+    command!("command/revert.md", "opencode/revert.md"),
+    command!("command/fork-turn.md", "opencode/fork-turn.md"),
+];
+
+const KILO: &[InstallFile] = &[
+    plugin!("plugins/beforehand.js", "kilo/beforehand.js"),
     command!("command/checkpoint.md", "opencode/checkpoint.md"),
     command!("command/rollback.md", "opencode/rollback.md"),
     command!("command/revert.md", "opencode/revert.md"),
@@ -358,8 +385,8 @@ pub const ROWS: &[InstallRow] = &[
             InstallFile {
                 path: VSCODE_SETTINGS,
                 edit: Edit::HookDir(HookDirSetting {
-                    key: "chat.hookFilesLocations",
-                    dir: "~/.vscode/hooks",
+                    path: &["chat.hookFilesLocations", "~/.vscode/hooks"],
+                    value: "true",
                 }),
             },
         ],
@@ -375,6 +402,105 @@ pub const ROWS: &[InstallRow] = &[
             "only in projects, with its hook-shell module: `beforehand install amplifier --project`",
         ),
         watched: &["settings.yaml"],
+        ..PLAIN
+    },
+    InstallRow {
+        agent: "pi",
+        base: home_or(".pi/agent", "PI_CODING_AGENT_DIR", ""),
+        programs: &["pi"],
+        user: &[plugin!("extensions/beforehand.js", "pi/beforehand.js")],
+        project: &[plugin!(".pi/extensions/beforehand.js", "pi/beforehand.js")],
+        watched: &["extensions/beforehand.ts", "settings.json"],
+        watched_project: &[".pi/extensions/beforehand.ts", ".pi/settings.json"],
+        ..PLAIN
+    },
+    InstallRow {
+        agent: "openclaw",
+        base: home_or(".openclaw", "OPENCLAW_STATE_DIR", ""),
+        programs: &["openclaw"],
+        user: &[
+            plugin!("extensions/beforehand/index.js", "openclaw/index.js"),
+            advice!("extensions/beforehand/openclaw.plugin.json", "openclaw/openclaw.plugin.json"),
+            InstallFile {
+                path: "openclaw.json",
+                edit: Edit::HookDir(HookDirSetting {
+                    path: &["plugins", "entries", "beforehand"],
+                    value: include_str!("../../hooks/openclaw/entry.json"),
+                }),
+            },
+        ],
+        ..PLAIN
+    },
+    InstallRow {
+        agent: "kilo",
+        base: home_or(".config/kilo", "XDG_CONFIG_HOME", "kilo"),
+        programs: &["kilo"],
+        user: KILO,
+        project_dir: ".kilo",
+        project: KILO,
+        watched: &["plugin/beforehand.js", "kilo.json"],
+        watched_project: &[".kilo/plugin/beforehand.js", "kilo.json"],
+        ..PLAIN
+    },
+    InstallRow {
+        agent: "vibe",
+        base: home_or(".vibe", "VIBE_HOME", ""),
+        programs: &["vibe"],
+        user: &[toml_list!("hooks.toml", "vibe")],
+        watched_project: &[".vibe/hooks.toml"],
+        ..PLAIN
+    },
+    InstallRow {
+        agent: "auggie",
+        base: home(".augment"),
+        programs: &["auggie"],
+        user: &[merge!("settings.json", "auggie", HOOKS)],
+        project: &[merge!(".augment/settings.json", "auggie", HOOKS)],
+        watched_project: &[".augment/settings.local.json"],
+        second: 1000,
+        ..PLAIN
+    },
+    InstallRow {
+        agent: "openhands",
+        base: home(".openhands"),
+        programs: &["openhands"],
+        user: &[merge!("hooks.json", "openhands", HOOKS)],
+        project: &[merge!(".openhands/hooks.json", "openhands", HOOKS)],
+        ..PLAIN
+    },
+    InstallRow {
+        agent: "kimi",
+        base: home_or(".kimi-code", "KIMI_CODE_HOME", ""),
+        programs: &["kimi"],
+        user: &[toml_list!("config.toml", "kimi")],
+        ..PLAIN
+    },
+    InstallRow {
+        agent: "qoder",
+        base: home(".qoder"),
+        programs: &["qodercli", "qoder"],
+        user: &[merge!("settings.json", "qoder", HOOKS)],
+        project: &[merge!(".qoder/settings.json", "qoder", HOOKS)],
+        watched_project: &[".qoder/settings.local.json"],
+        ..PLAIN
+    },
+    InstallRow {
+        agent: "letta",
+        base: home(".letta"),
+        programs: &["letta"],
+        user: &[merge!("settings.json", "letta", HOOKS)],
+        project: &[merge!(".letta/settings.json", "letta", HOOKS)],
+        watched_project: &[".letta/settings.local.json"],
+        second: 1000,
+        ..PLAIN
+    },
+    InstallRow {
+        agent: "command-code",
+        base: home(".commandcode"),
+        programs: &["command-code", "commandcode"],
+        user: &[merge!("settings.json", "command-code", HOOKS)],
+        project: &[merge!(".commandcode/settings.json", "command-code", HOOKS)],
+        watched_project: &[".commandcode/settings.local.json"],
         ..PLAIN
     },
 ];

@@ -36,7 +36,8 @@ fn every_agent_has_a_row_and_every_template_is_read() {
         let sites = row.project_sites(Path::new("/p"));
         assert!(
             !sites.is_empty()
-                || ["grok-build", "hermes", "kiro", "vscode-agent"].contains(&row.agent)
+                || ["grok-build", "hermes", "kiro", "vscode-agent", "openclaw", "vibe", "kimi"]
+                    .contains(&row.agent)
         );
         for site in sites {
             match site.edit {
@@ -89,7 +90,11 @@ fn every_template_finds_the_program_on_the_path() {
                 }
                 Edit::Lines(block) => {
                     let text = block.put("", &on_path).unwrap();
-                    let BlockFormat::Yaml { template, .. } = block else { unreachable!() };
+                    let (BlockFormat::Yaml { template, .. }
+                    | BlockFormat::TomlList { template, .. }) = block
+                    else {
+                        unreachable!()
+                    };
                     let told: String = template.split_inclusive('\n').skip(1).collect();
                     assert!(text.contains(&told), "{text}");
                 }
@@ -130,7 +135,7 @@ fn a_plugin_and_a_command_quote_a_path_their_own_way() {
 
 #[test]
 fn a_directory_of_hooks_is_named_and_no_other_byte_changes() {
-    let setting = HookDirSetting { key: "chat.hooks", dir: "~/h" };
+    let setting = HookDirSetting { path: &["chat.hooks", "~/h"], value: "true" };
     for (text, put) in [
         ("", "{\n  \"chat.hooks\": {\n    \"~/h\": true\n  }\n}\n"),
         ("{ \"a\": 1 }", "{ \"a\": 1, \"chat.hooks\": {\"~/h\":true} }"),
@@ -148,13 +153,37 @@ fn a_directory_of_hooks_is_named_and_no_other_byte_changes() {
         assert_eq!(setting.take(text).unwrap(), text);
     }
     for (text, told) in [
-        ("{\"chat.hooks\": {\n\"~/h\": false}}", "line 2: `~/h` is switched off in `chat.hooks`"),
+        ("{\"chat.hooks\": {\n\"~/h\": false}}", "line 2: `~/h` has another value in `chat.hooks`"),
         ("{\"chat.hooks\": []}", "line 1: `chat.hooks` is no object"),
         ("[]", "line 1: the file is no object"),
     ] {
         assert_eq!(setting.put(text).unwrap_err().to_string(), told);
         assert_eq!(setting.take(text).unwrap(), text);
     }
+}
+
+#[test]
+fn a_plugin_is_named_below_any_number_of_keys() {
+    let setting = HookDirSetting { path: &["plugins", "entries", "x"], value: r#"{"on":true}"# };
+    for (text, put) in [
+        (r#"{"a": 1}"#, r#"{"a": 1, "plugins": {"entries":{"x":{"on":true}}}}"#),
+        (
+            r#"{"plugins": {"entries": {"y": {}}}}"#,
+            r#"{"plugins": {"entries": {"y": {}, "x": {"on":true}}}}"#,
+        ),
+    ] {
+        let new = setting.put(text).unwrap();
+        assert_eq!(new, put);
+        assert!(setting.is_set(&new).unwrap() && !setting.is_set(text).unwrap());
+        assert_eq!(setting.take(&new).unwrap(), text);
+    }
+    let more = r#"{"plugins": {"entries": {"x": {"on": true, "config": {}}}}}"#;
+    assert_eq!(setting.put(more).unwrap(), more);
+    assert_eq!(setting.take(more).unwrap(), "{}");
+    let off = r#"{"plugins": {"entries": {"x": {"on": false}}}}"#;
+    assert!(!setting.is_set(off).unwrap());
+    let told = "line 1: `x` has another value in `entries`";
+    assert_eq!(setting.put(off).unwrap_err().to_string(), told);
 }
 
 /// A program that is called anything at all: what was put in is known again, renewed and taken out.

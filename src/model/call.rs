@@ -43,6 +43,26 @@ pub enum Agent {
     VsCodeAgent,
     /// Microsoft's Amplifier.
     Amplifier,
+    /// pi, through an extension that calls us.
+    Pi,
+    /// `OpenClaw`, through a plugin that calls us.
+    OpenClaw,
+    /// Kilo's command line, through a plugin that calls us.
+    Kilo,
+    /// Mistral's Vibe.
+    Vibe,
+    /// Augment's Auggie.
+    Auggie,
+    /// `OpenHands`' command line.
+    OpenHands,
+    /// Moonshot's Kimi Code.
+    Kimi,
+    /// Qoder's command line.
+    Qoder,
+    /// Letta Code.
+    Letta,
+    /// Command Code.
+    CommandCode,
     /// None: a program that a person runs through us.
     Program,
 }

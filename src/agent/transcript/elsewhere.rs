@@ -30,6 +30,7 @@ pub fn place_for(agent: Agent, dir: &Path, from: &Path, to: &Path) -> PathBuf {
         }
         // Read by every version: a newer one moves it to a name of its own.
         Agent::GeminiCli => Some(hashed(to)),
+        Agent::Pi => (name == named_by_pi(from)).then(|| named_by_pi(to)),
         _ => None,
     };
     let mut place = PathBuf::new();
@@ -40,6 +41,7 @@ pub fn place_for(agent: Agent, dir: &Path, from: &Path, to: &Path) -> PathBuf {
             Agent::GeminiCli => {
                 above == Some(b"tmp") && dir.ends_with(place.join(name_of(name)).join("chats"))
             }
+            Agent::Pi => above == Some(b"sessions"),
             _ => above == Some(b"projects"),
         };
         match names(name).filter(|_| is_its) {
@@ -59,6 +61,13 @@ fn dashed(path: &Path) -> Vec<u8> {
     let text = path.to_string_lossy();
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     text.chars().map(plain).take(NAME_MAX_BYTES).collect::<String>().into_bytes()
+}
+
+/// A path as pi names a directory for it.
+fn named_by_pi(path: &Path) -> Vec<u8> {
+    let text = path.to_string_lossy();
+    let inner = text.trim_start_matches('/').replace(['/', '\\', ':'], "-");
+    format!("--{inner}--").into_bytes()
 }
 
 /// A path as Gemini CLI names a directory for it.
@@ -152,6 +161,8 @@ mod tests {
         assert_eq!(place(Agent::ClaudeCode, &format!("{claude}-src")), Path::new(other));
         let codex = "/home/u/.codex/sessions/2026/11/24";
         assert_eq!(place(Agent::Codex, codex), Path::new(codex));
+        let pi = place(Agent::Pi, "/home/u/.pi/agent/sessions/--home-u-shop--");
+        assert_eq!(pi, Path::new("/home/u/.pi/agent/sessions/--home-u-shop-fork-1--"));
         let gemini = place(Agent::GeminiCli, "/home/u/.gemini/tmp/shop/chats");
         let name = gemini.iter().nth(5).unwrap();
         assert!(name.len() == 64 && gemini.ends_with("chats"), "{}", gemini.display());

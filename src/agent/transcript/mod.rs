@@ -12,6 +12,7 @@ mod codex;
 mod copilot_cli;
 mod elsewhere;
 mod gemini_cli;
+mod pi;
 mod qwen_code;
 mod server;
 #[cfg(test)]
@@ -89,6 +90,11 @@ trait Format: Sync {
     /// What a line is; `None` if it is not JSON, or not an object.
     fn row(&self, line: &[u8]) -> Option<TranscriptLine>;
 
+    /// Where the part before the turn ends that begins at line `turn`, which is that line in most.
+    fn end(&self, _lines: &[&[u8]], turn: usize) -> usize {
+        turn
+    }
+
     /// What the fork's file is called, if `old` is a name this agent gives a file of `session`.
     fn file_name(&self, old: &str, session: &str, new: &str) -> Option<String>;
 
@@ -130,6 +136,7 @@ fn format_of(agent: Agent) -> Option<&'static dyn Format> {
         Agent::GeminiCli => &gemini_cli::GeminiTranscript,
         Agent::QwenCode => &qwen_code::QwenTranscript,
         Agent::CopilotCli => &copilot_cli::CopilotTranscript,
+        Agent::Pi => &pi::PiTranscript,
         Agent::OpenCode
         | Agent::Cline
         | Agent::Hermes
@@ -144,6 +151,15 @@ fn format_of(agent: Agent) -> Option<&'static dyn Format> {
         | Agent::Devin
         | Agent::VsCodeAgent
         | Agent::Amplifier
+        | Agent::OpenClaw
+        | Agent::Kilo
+        | Agent::Vibe
+        | Agent::Auggie
+        | Agent::OpenHands
+        | Agent::Kimi
+        | Agent::Qoder
+        | Agent::Letta
+        | Agent::CommandCode
         | Agent::Program => return None,
     })
 }
@@ -184,7 +200,7 @@ pub fn fork(
     let lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
     let rows: Vec<Option<TranscriptLine>> = lines.iter().map(|line| format.row(line)).collect();
     let turn = find(&rows, &lines, cut).ok_or(NoFork::NoSuchTurn)?;
-    let mut end = turn;
+    let mut end = format.end(&lines, turn);
     while end > 0 && is_lead(rows[end - 1].as_ref()) {
         end -= 1;
     }
@@ -360,6 +376,7 @@ pub fn own_rewind(agent: Agent, session: &str, turn: Option<&str>) -> String {
         Agent::Codex => "in Codex, Esc Esc goes back in the conversation".to_owned(),
         Agent::GeminiCli => "in Gemini CLI, `/rewind` goes back in the conversation".to_owned(),
         Agent::CopilotCli => "in Copilot CLI, `/rewind` goes back in the conversation".to_owned(),
+        Agent::Pi => "in pi, `/tree` goes back in the conversation".to_owned(),
         Agent::Cursor => "in Cursor, edit an earlier message and send it again".to_owned(),
         Agent::Windsurf => "in Windsurf, revert to an earlier message of the chat".to_owned(),
         Agent::Cline => "in Cline, the checkpoints in its chat restore the task alone".to_owned(),
@@ -374,6 +391,15 @@ pub fn own_rewind(agent: Agent, session: &str, turn: Option<&str>) -> String {
         | Agent::GrokBuild
         | Agent::Devin
         | Agent::Amplifier
+        | Agent::OpenClaw
+        | Agent::Kilo
+        | Agent::Vibe
+        | Agent::Auggie
+        | Agent::OpenHands
+        | Agent::Kimi
+        | Agent::Qoder
+        | Agent::Letta
+        | Agent::CommandCode
         | Agent::Program => "begin a new conversation, and say what was put back".to_owned(),
     }
 }

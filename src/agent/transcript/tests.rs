@@ -34,7 +34,7 @@ fn kept(
     TranscriptFixture { agent, name, text, session, turn, at }
 }
 
-fn all() -> [TranscriptFixture; 5] {
+fn all() -> [TranscriptFixture; 6] {
     [
         kept(
             Agent::ClaudeCode,
@@ -51,6 +51,7 @@ fn all() -> [TranscriptFixture; 5] {
         kept(Agent::GeminiCli, "gemini-cli", "38cca8e9-64e3-4c50-bbd0-e191a408045c", None),
         kept(Agent::QwenCode, "qwen-code", "b7b88979-38e5-4a5f-9625-791ff9c57369", None),
         kept(Agent::CopilotCli, "copilot-cli", "3aa0df1d-ff3c-416f-9728-ac5acacd932d", None),
+        kept(Agent::Pi, "pi", "01a221f6-b592-716f-9736-a37ee8163654", None),
     ]
 }
 
@@ -104,7 +105,21 @@ fn files_are_called_as_the_agent_calls_them() {
     session-2026-11-21T19-55-00000000.jsonl
     00000000-1111-4222-8333-444444444444.jsonl
     events.jsonl
+    2026-11-28T11-42-26-195Z_00000000-1111-4222-8333-444444444444.jsonl
     ");
+}
+
+/// In pi, a turn may follow an entry far before it: what was said in between is of another branch.
+#[test]
+fn a_fork_of_a_tree_leaves_out_the_branch_that_was_left() {
+    let kept = kept(Agent::Pi, "pi", "01a221f6-b592-716f-9736-a37ee8163654", None);
+    let text = String::from_utf8(kept.text.clone()).unwrap();
+    let third = r#"{"type":"message","id":"0a0a0a0a","parentId":"d0349571","timestamp":"2026-11-28T11:43:00.000Z","message":{"role":"user","content":"THIRD"}}"#;
+    let cut = CutPoint { at: moment(Some("2026-11-28T11:44:00.000Z")).unwrap(), ..kept.cut() };
+    let fork = kept.fork(format!("{text}{third}\n").as_bytes(), cut).unwrap();
+    assert_eq!(fork.prompt, "THIRD");
+    let before_second = kept.fork(&kept.text, kept.cut()).unwrap();
+    assert_eq!(fork.bytes, before_second.bytes);
 }
 
 #[test]

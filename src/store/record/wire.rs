@@ -252,7 +252,7 @@ pub(super) fn parse_id(text: Option<String>) -> Result<Option<ContentId>, &'stat
 }
 
 /// The names of agents on disk. They never change.
-const AGENTS: [(Agent, &str); 20] = [
+const AGENTS: [(Agent, &str); 30] = [
     (Agent::ClaudeCode, "claude-code"),
     (Agent::Codex, "codex"),
     (Agent::GeminiCli, "gemini-cli"),
@@ -272,6 +272,16 @@ const AGENTS: [(Agent, &str); 20] = [
     (Agent::Devin, "devin-cli"),
     (Agent::VsCodeAgent, "vscode-agent"),
     (Agent::Amplifier, "amplifier"),
+    (Agent::Pi, "pi"),
+    (Agent::OpenClaw, "openclaw"),
+    (Agent::Kilo, "kilo"),
+    (Agent::Vibe, "vibe"),
+    (Agent::Auggie, "auggie"),
+    (Agent::OpenHands, "openhands"),
+    (Agent::Kimi, "kimi"),
+    (Agent::Qoder, "qoder"),
+    (Agent::Letta, "letta"),
+    (Agent::CommandCode, "command-code"),
     (Agent::Program, "program"),
 ];
 

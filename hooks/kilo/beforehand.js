@@ -1,0 +1,113 @@
+// Takes a checkpoint before Kilo changes your files. Copy to ~/.config/kilo/plugins/.
+//
+// It hands each tool call to `beforehand hook --agent kilo` and acts on the answer:
+// {} goes on, {"deny": reason} stops the call, {"note": text} is shown. Whatever goes wrong here
+// must not stop the agent: a binary that is missing, hangs or prints nonsense is as good as {}.
+import { spawn } from "node:child_process"
+
+const BINARY = process.env.BEFOREHAND_BIN || "beforehand"
+const WAIT_MS = 30_000
+
+function ask(payload) {
+  return new Promise((resolve) => {
+    let output = ""
+    let child
+    try {
+      child = spawn(BINARY, ["hook", "--agent", "kilo"], {
+        stdio: ["pipe", "pipe", "ignore"],
+        timeout: WAIT_MS,
+        killSignal: "SIGKILL",
+      })
+    } catch {
+      return resolve({})
+    }
+    child.on("error", () => resolve({}))
+    child.on("close", () => {
+      try {
+        resolve(JSON.parse(output) ?? {})
+      } catch {
+        resolve({})
+      }
+    })
+    child.stdout.setEncoding("utf8")
+    child.stdout.on("data", (text) => (output += text))
+    child.stdin.on("error", () => {})
+    child.stdin.end(JSON.stringify(payload))
+  })
+}
+
+export const Beforehand = async (instance) => {
+  const { client, directory, worktree } = instance
+
+  // The user's latest message in each session is its turn; a child session works for its parent.
+  const turns = new Map()
+  const parents = new Map()
+
+  function root(session) {
+    let top = session
+    for (let depth = 0; parents.has(top) && depth < 20; depth++) top = parents.get(top)
+    return top
+  }
+
+  // The server may be given its address after us.
+  function server() {
+    try {
+      return instance.serverUrl ? String(instance.serverUrl) : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  async function tell(event, session, more) {
+    const top = root(session)
+    const answer = await ask({
+      agent: "kilo",
+      hook_event_name: event,
+      session_id: top,
+      subagent: top === session ? undefined : session,
+      message_id: turns.get(top),
+      cwd: directory,
+      worktree,
+      server: server(),
+      ...more,
+    })
+    if (typeof answer.note === "string") {
+      try {
+        await client?.tui?.showToast?.({ body: { message: answer.note, variant: "warning" } })
+      } catch {}
+    }
+    return answer
+  }
+
+  return {
+    event: async ({ event }) => {
+      const info = event?.properties?.info
+      const session = event?.properties?.sessionID ?? info?.id
+      if (event?.type === "session.created" && info?.parentID) parents.set(info.id, info.parentID)
+      if (["session.created", "session.idle", "session.deleted"].includes(event?.type)) {
+        await tell(event.type, session, {})
+      }
+    },
+    "chat.message": async (input, output) => {
+      if (parents.has(input.sessionID)) return
+      turns.set(input.sessionID, output?.message?.id)
+      const texts = (output?.parts ?? []).filter((part) => part.type === "text")
+      const prompt = texts.map((part) => part.text).join("\n")
+      await tell("chat.message", input.sessionID, { prompt: prompt || undefined })
+    },
+    // Kilo waits for this before it sends what a command says, but runs the command's shell lines first.
+    "command.execute.before": async (input) => {
+      const command = { command: input.command, arguments: input.arguments }
+      await tell("command.execute.before", input.sessionID, command)
+    },
+    "tool.execute.before": async (input, output) => {
+      const call = { call_id: input.callID, tool_name: input.tool, tool_input: output?.args }
+      const answer = await tell("tool.execute.before", input.sessionID, call)
+      if (typeof answer.deny === "string") throw new Error(answer.deny)
+    },
+    "tool.execute.after": async (input) => {
+      const call = { call_id: input.callID, tool_name: input.tool, tool_input: input.args }
+      await tell("tool.execute.after", input.sessionID, call)
+    },
+  }
+}

@@ -1,0 +1,25 @@
+//! Augment's Auggie, 0.36.0. Read in its package; not run, for it needs an account.
+//!
+//! Paths may be relative to the workspace.
+
+use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, write};
+use crate::model::Agent;
+
+/// The row of Auggie.
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::Auggie,
+    name: "auggie",
+    title: "Auggie",
+    asks: false,
+    events: &[event("PromptSubmit", EventKind::TurnBegins)],
+    reads: &[&["view", "codebase-retrieval", "web-search", "web-fetch"]],
+    tools: &[&[
+        write("save-file", &["path"]),
+        edit("str-replace-editor", &["path"]),
+        edit("remove-files", &["file_paths"]),
+        patch("apply_patch", &["input", "patch"]),
+        run("launch-process", &["command"]),
+    ]],
+    answer: reply::QUIET,
+    ..CLAUDE
+};

@@ -1,0 +1,17 @@
+//! Kimi Code, 2.1.0. Read in its package; not run.
+
+use super::reply::{self, AnswerForm};
+use super::{CLAUDE, Dialect, edit, run, write};
+use crate::model::Agent;
+
+/// The row of Kimi Code.
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::Kimi,
+    name: "kimi",
+    title: "Kimi Code",
+    asks: false,
+    reads: &[&["Read", "Glob", "Grep"]],
+    tools: &[&[write("Write", &["path"]), edit("Edit", &["path"]), run("Bash", &["command"])]],
+    answer: AnswerForm { neutral: "", ..reply::QUIET },
+    ..CLAUDE
+};

@@ -1,0 +1,30 @@
+//! Letta Code, 0.32.18. Read in its package; not run, for it needs a server.
+//!
+//! Each payload names the agent and hardly any its conversation, so an agent is a session. Exit code
+//! 2 denies, with the reason on standard error. It prints each run of a hook on its screen.
+
+use super::payload::{FIELDS, Fields};
+use super::{CLAUDE, Dialect, claude_code, patch, reply, run};
+use crate::model::Agent;
+
+/// The row of Letta Code: Claude Code's tools, or Codex's.
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::Letta,
+    name: "letta",
+    title: "Letta Code",
+    asks: false,
+    fields: Fields { session: &["agent_id"], subagent: &[], ..FIELDS },
+    reads: &[claude_code::READS],
+    tools: &[
+        claude_code::TOOLS,
+        &[
+            patch("ApplyPatch", &["input", "patch"]),
+            patch("apply_patch", &["input", "patch"]),
+            run("ShellCommand", &["command"]),
+            run("shell_command", &["command"]),
+            run("exec_command", &["cmd"]),
+        ],
+    ],
+    answer: reply::EXIT_CODE,
+    ..CLAUDE
+};

@@ -1,0 +1,36 @@
+//! `OpenClaw`, through the plugin in `hooks/openclaw`. Run against 2026.9.6.
+//!
+//! `OpenClaw` has no hooks on standard input: both ends of this protocol are ours. A question becomes
+//! its request for approval, which stops the call where nobody can give one. The plugin turns a
+//! sub-agent's session into the one that started it and a `subagent`.
+
+use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, write};
+use crate::model::Agent;
+
+/// The row of our plugin.
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::OpenClaw,
+    name: "openclaw",
+    title: "OpenClaw",
+    asks: true,
+    events: &[
+        event("before_tool_call", EventKind::ToolCall),
+        event("after_tool_call", EventKind::ToolDone),
+        event("before_prompt_build", EventKind::TurnBegins),
+        event("agent_end", EventKind::TurnEnds),
+    ],
+    // `tool_call` calls another tool, and what `sessions_spawn` starts calls tools: each fires the
+    // hook itself (the first was run).
+    reads: &[&[
+        "read", "ls", "tool_search", "tool_describe", "tool_call", "sessions_spawn",
+        "sessions_yield",
+    ]],
+    tools: &[&[
+        write("write", &["path"]),
+        edit("edit", &["path"]),
+        patch("apply_patch", &["input"]),
+        run("exec", &["command"]),
+    ]],
+    answer: reply::PLUGIN,
+    ..CLAUDE
+};

@@ -1,0 +1,34 @@
+//! Mistral Vibe. Run against 3.0.3.
+//!
+//! Tools are named after their server; Vibe's own are `file_system.…`. Paths may be relative to the
+//! working directory. No event tells that a turn begins: `post_agent` ends one. Sub-agents have a
+//! session of their own, which names its parent in each payload.
+
+use serde_json::json;
+
+use super::reply::{AnswerForm, NoteForm, RefusalForm};
+use super::{CLAUDE, Dialect, EventKind, edit, event, run, write};
+use crate::model::Agent;
+
+/// The row of Mistral Vibe.
+pub(super) const DIALECT: Dialect = Dialect {
+    agent: Agent::Vibe,
+    name: "vibe",
+    title: "Mistral Vibe",
+    asks: false,
+    events: &[event("post_agent", EventKind::TurnEnds)],
+    reads: &[&["file_system.read_file"]],
+    tools: &[&[
+        write("file_system.write_file", &["file_path"]),
+        edit("file_system.edit", &["file_path"]),
+        run("file_system.bash", &["command"]),
+    ]],
+    answer: AnswerForm {
+        refusal: RefusalForm::Denial(|reason| json!({ "decision": "deny", "reason": reason })),
+        note: NoteForm::Key("system_message"),
+        tells_model_at: None,
+        // An empty decision would be "allow".
+        neutral: "",
+    },
+    ..CLAUDE
+};
