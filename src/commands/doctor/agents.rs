@@ -108,8 +108,9 @@ impl Visit<'_, '_> {
 
     /// How long the registered program takes for a call that is none, in words.
     fn speed(&self, found: &HookStatus) -> Result<Option<String>, String> {
-        /// An event that no agent sends, and so costs what any other costs that is not ours.
-        const NOTHING: &[u8] = br#"{"hook_event_name":"Doctor","session_id":"doctor"}"#;
+        /// An event before which nothing runs. One that we do not know would count as a call, and be
+        /// held.
+        const NOTHING: &[u8] = br#"{"hook_event_name":"Notification","session_id":"doctor"}"#;
         let programs = programs(found);
         let Some(program) = programs.first().and_then(|program| self.real(program)) else {
             return Ok(None);
