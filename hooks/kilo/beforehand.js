@@ -3,7 +3,7 @@
 // It hands each tool call to `beforehand hook --agent kilo` and acts on the answer:
 // {} goes on, {"deny": reason} stops the call, {"note": text} is shown. Whatever goes wrong here
 // must not stop the agent: a binary that is missing, hangs or prints nonsense is as good as {}.
-import { spawn } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 
 const BINARY = process.env.BEFOREHAND_BIN || "beforehand"
 const WAIT_MS = 30_000
@@ -36,12 +36,26 @@ function ask(payload) {
   })
 }
 
+// The same in one go, where Kilo does not wait for a promise; the answer is not needed there.
+function askNow(payload) {
+  try {
+    spawnSync(BINARY, ["hook", "--agent", "kilo"], {
+      input: JSON.stringify(payload),
+      stdio: ["pipe", "ignore", "ignore"],
+      timeout: WAIT_MS,
+      killSignal: "SIGKILL",
+    })
+  } catch {}
+}
+
 export const Beforehand = async (instance) => {
   const { client, directory, worktree } = instance
 
   // The user's latest message in each session is its turn; a child session works for its parent.
   const turns = new Map()
   const parents = new Map()
+  let latest
+  let heldAt = 0
 
   function root(session) {
     let top = session
@@ -58,9 +72,9 @@ export const Beforehand = async (instance) => {
     }
   }
 
-  async function tell(event, session, more) {
+  function payload(event, session, more) {
     const top = root(session)
-    const answer = await ask({
+    return {
       agent: "kilo",
       hook_event_name: event,
       session_id: top,
@@ -70,7 +84,12 @@ export const Beforehand = async (instance) => {
       worktree,
       server: server(),
       ...more,
-    })
+    }
+  }
+
+  async function tell(event, session, more) {
+    latest = root(session) ?? latest
+    const answer = await ask(payload(event, session, more))
     if (typeof answer.note === "string") {
       try {
         await client?.tui?.showToast?.({ body: { message: answer.note, variant: "warning" } })
@@ -79,7 +98,32 @@ export const Beforehand = async (instance) => {
     return answer
   }
 
+  // Kilo runs the shell lines of a command before it calls any hook. Right before that it reads the
+  // command's text, as it does several times to list the commands, so a session that is under way is
+  // held then.
+  function holdBeforeShellLines(settings) {
+    for (const [name, command] of Object.entries(settings?.command ?? {})) {
+      let text = command?.template
+      if (typeof text !== "string" || !text.includes("!`") || text.includes("BEFOREHAND_ARGUMENTS")) continue
+      Object.defineProperty(command, "template", {
+        configurable: true,
+        enumerable: true,
+        get() {
+          if (latest && Date.now() - heldAt > 1000) {
+            askNow(payload("command.execute.before", latest, { command: name }))
+            heldAt = Date.now()
+          }
+          return text
+        },
+        set(changed) {
+          text = changed
+        },
+      })
+    }
+  }
+
   return {
+    config: async (settings) => holdBeforeShellLines(settings),
     event: async ({ event }) => {
       const info = event?.properties?.info
       const session = event?.properties?.sessionID ?? info?.id
@@ -95,7 +139,7 @@ export const Beforehand = async (instance) => {
       const prompt = texts.map((part) => part.text).join("\n")
       await tell("chat.message", input.sessionID, { prompt: prompt || undefined })
     },
-    // Kilo waits for this before it sends what a command says, but runs the command's shell lines first.
+    // Comes after the shell lines, and before anything is sent.
     "command.execute.before": async (input) => {
       const command = { command: input.command, arguments: input.arguments }
       await tell("command.execute.before", input.sessionID, command)
