@@ -1,9 +1,11 @@
 //! Agents that run each line in the shell of the last one: what an earlier line gave a name to, a
 //! later one calls by it.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
-use crate::support::world::World;
+use crate::support::{temp::write, world::World};
 
 /// Tells of a line, before it runs and after it.
 fn runs(world: &mut World, agent: &str, turn: &str, line: &str) {
@@ -81,4 +83,40 @@ fn what_changes_no_shell_costs_nothing_later() {
     }
     // Its shell is a new one for each line.
     assert!(!is_held("claude-code", "ls() { rm -f notes; }", "ls"));
+}
+
+#[test]
+fn a_line_that_nothing_was_held_for_is_remembered_all_the_same() {
+    let mut world = World::new();
+    world.write("notes", "mine");
+    let in_the_way = ["objects", "roots"].map(|name| world.state().join(name));
+    for path in &in_the_way {
+        write(path, "");
+    }
+    runs(&mut world, "codex", "one", "alias ls='rm -f notes'");
+    for path in &in_the_way {
+        fs::remove_file(path).unwrap();
+    }
+    assert_eq!(checkpoints(&mut world), 0);
+    runs(&mut world, "codex", "two", "ls");
+    assert_eq!(checkpoints(&mut world), 1);
+}
+
+#[test]
+fn a_ledger_that_cannot_be_read_proves_nothing_of_a_shell() {
+    let mut world = World::new();
+    world.write("notes", "mine");
+    runs(&mut world, "codex", "one", "make");
+    let files = fs::read_dir(world.state().join("sessions")).unwrap();
+    let files = files.map(|file| file.unwrap().path());
+    let ledgers: Vec<_> =
+        files.filter(|file| file.extension().is_some_and(|it| it == "json")).collect();
+    assert_eq!(ledgers.len(), 1);
+    write(&ledgers[0], "{");
+    for text in ["later", "later still"] {
+        world.write("notes", text);
+        let before = checkpoints(&mut world);
+        runs(&mut world, "codex", text, "ls");
+        assert!(checkpoints(&mut world) > before, "{text}");
+    }
 }

@@ -70,11 +70,13 @@ impl<'h> JudgedCall<'h> {
 }
 
 fn has_changed_shell(site: &EventSite<'_, '_>) -> bool {
-    let ledger = || {
-        let (agent, session) = site.session();
-        Ledger::peek(&site.real, &site.loaded.state().ok()?, agent, session)
-    };
-    site.dialect.keeps_shell && ledger().is_some_and(|ledger| ledger.has_changed_shell())
+    if !site.dialect.keeps_shell {
+        return false;
+    }
+    // Without a place for a ledger, none was kept of earlier lines.
+    let Ok(state) = site.loaded.state() else { return true };
+    let (agent, session) = site.session();
+    Ledger::may_have_changed_shell(&site.real, &state, agent, session)
 }
 
 /// What a command line was judged to do.

@@ -178,7 +178,7 @@ fn on_call(
     consent::settle(&site, call, answer.journalled(&site), markers)
 }
 
-/// The answer to a call that can change files. `hold` sees to what it can lose.
+/// The answer to a call that can change files. `hold` holds the files that it can lose.
 fn answer_to(
     site: &EventSite<'_, '_>,
     judged: &JudgedCall<'_>,
@@ -211,11 +211,18 @@ fn hold_call(
     let home = turn.ledger.as_mut().map_or_else(|| site.cwd.clone(), |it| it.home(&site.cwd));
     let start = targets::start(&site.cwd, home);
     let state = turn.state.clone();
-    let outer = targets.reach(site, judged, &state, &start)?;
-    let held = hold_roots(site, judged, &state, outer, |reach| {
-        hold_root(site, judged, &mut turn, reach, targets.at_risk())
-    })?;
-    Ok(turn.close(site, judged, held))
+    let held = targets.reach(site, judged, &state, &start).and_then(|outer| {
+        hold_roots(site, judged, &state, outer, |reach| {
+            hold_root(site, judged, &mut turn, reach, targets.at_risk())
+        })
+    });
+    match held {
+        Ok(held) => Ok(turn.close(site, judged, held)),
+        Err(why) => {
+            turn.give_up(site, judged);
+            Err(why)
+        }
+    }
 }
 
 /// What the turn of a call has already, and its ledger, locked to the end of the call.
@@ -258,9 +265,7 @@ impl TurnState {
             note_begins(site, judged, &ledger, root, &self.state);
         }
         notes.deeds = turn_boundary::seen_next(site, &mut ledger);
-        if site.dialect.keeps_shell && judged.changes_shell() {
-            ledger.changes_shell();
-        }
+        note_shell(site, judged, &mut ledger);
         for root in held.iter().filter(|_| !judged.is_edit()) {
             turn_boundary::keep_open(&mut ledger, judged.call, root.reach.root.path());
         }
@@ -271,6 +276,20 @@ impl TurnState {
             notes.lines.push(ui::escape_line(line.as_bytes()).into_owned());
         }
         notes
+    }
+
+    /// Notes the effect of the call on the session's shell although nothing is held. Best effort.
+    fn give_up(self, site: &EventSite<'_, '_>, judged: &JudgedCall<'_>) {
+        let Some(mut ledger) = self.ledger else { return };
+        note_shell(site, judged, &mut ledger);
+        site.quiet(ledger.close());
+    }
+}
+
+/// Notes that later lines of the session's shell may mean something else, if the call can do that.
+fn note_shell(site: &EventSite<'_, '_>, judged: &JudgedCall<'_>, ledger: &mut Ledger) {
+    if site.dialect.keeps_shell && judged.changes_shell() {
+        ledger.changes_shell();
     }
 }
 

@@ -128,7 +128,9 @@ impl Ledger {
         };
         let (wire, is_ours) = match look(&path) {
             LedgerFile::Ours(wire) => (*wire, true),
-            LedgerFile::Nothing | LedgerFile::Damaged => (empty(), true),
+            LedgerFile::Nothing => (empty(), true),
+            // It may have said that a line changed the session's shell.
+            LedgerFile::Damaged => (LedgerWire { shell_changed: true, ..empty() }, true),
             LedgerFile::Newer => (empty(), false),
         };
         Ok(Self { path, wire, changed: false, is_ours, _lock: Some(lock) })
@@ -233,9 +235,19 @@ impl Ledger {
         self.wire.shell_changed = true;
     }
 
-    /// Whether a command may have changed what lines mean to the session's shell.
-    pub fn has_changed_shell(&self) -> bool {
-        self.wire.shell_changed
+    /// Whether an earlier line may have changed the meaning of later ones in the session's shell. A ledger
+    /// that cannot be read is no proof that none has.
+    pub fn may_have_changed_shell(
+        real: &PathResolver,
+        state: &StateDir,
+        agent: &str,
+        session: &str,
+    ) -> bool {
+        match look_by(real, &file_of(state, agent, session)) {
+            LedgerFile::Ours(wire) => wire.shell_changed,
+            LedgerFile::Nothing => false,
+            LedgerFile::Damaged | LedgerFile::Newer => true,
+        }
     }
 
     /// The directory the session was first seen in.
