@@ -31,6 +31,9 @@ pub struct JournalLine {
     pub at: DateTime<Utc>,
     /// The kind of line.
     pub kind: LineKind,
+    /// The agent whose hook wrote it, as in `--agent NAME`; `None` for other lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The directory, if known.
     pub root: Option<String>,
     /// What happened.
@@ -45,10 +48,19 @@ pub enum LineKind {
     Deed,
     /// Something went wrong.
     Trouble,
+    /// Nothing could be held for a call that can change files.
+    Unheld,
 }
 
-/// Appends a line. If the journal cannot be written, there is no other place to report it.
+/// Appends a line that is of no agent. If the journal cannot be written, there is no other place to
+/// report it.
 pub fn write(state: &StateDir, at: DateTime<Utc>, kind: LineKind, root: Option<&Path>, text: &str) {
+    let root = root.map(|root| root.to_string_lossy().into_owned());
+    append(state, JournalLine { at, kind, agent: None, root, text: text.to_owned() });
+}
+
+/// Appends a line, its text cut to what is worth keeping. Failure is ignored, as in [`write`].
+pub fn append(state: &StateDir, line: JournalLine) {
     let path = state.journal();
     if create_private_dirs(state.dir()).is_err() {
         return;
@@ -57,9 +69,8 @@ pub fn write(state: &StateDir, at: DateTime<Utc>, kind: LineKind, root: Option<&
         // A process that loses this race appends to either file; both are read.
         let _moved = fs::rename(&path, path.with_extension("old"));
     }
-    let root = root.map(|root| root.to_string_lossy().into_owned());
-    let line = JournalLine { at, kind, root, text: text.chars().take(TEXT_CHARS_MAX).collect() };
-    let Ok(mut bytes) = serde_json::to_vec(&line) else { return };
+    let text = line.text.chars().take(TEXT_CHARS_MAX).collect();
+    let Ok(mut bytes) = serde_json::to_vec(&JournalLine { text, ..line }) else { return };
     bytes.push(b'\n');
     let file = open_options().append(true).create(true).mode(0o600).open(&path);
     if let Ok(mut file) = file {
@@ -72,7 +83,7 @@ pub fn write(state: &StateDir, at: DateTime<Utc>, kind: LineKind, root: Option<&
 pub fn recent_trouble(state: &StateDir, now: DateTime<Utc>) -> Vec<JournalLine> {
     let since = now - TimeDelta::days(TROUBLE_DAYS);
     let mut lines = read(state);
-    lines.retain(|line| line.kind == LineKind::Trouble && line.at > since);
+    lines.retain(|line| line.at > since && line.kind != LineKind::Deed);
     lines
 }
 

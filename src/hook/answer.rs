@@ -21,16 +21,23 @@ pub(super) struct Answer {
     pub(super) rules: Vec<&'static str>,
     /// What the journal keeps of it.
     journal: Vec<String>,
+    /// Whether nothing could be held for the call.
+    is_unheld: bool,
 }
 
 impl Answer {
-    pub(super) const NEUTRAL: Self =
-        Self { decision: Decision::NEUTRAL, rules: Vec::new(), journal: Vec::new() };
+    pub(super) const NEUTRAL: Self = Self {
+        decision: Decision::NEUTRAL,
+        rules: Vec::new(),
+        journal: Vec::new(),
+        is_unheld: false,
+    };
 
     /// The answer to a call, by whether what it can lose is held.
     pub(super) fn of(protection: Protection, effect: &Effect, site: &EventSite<'_, '_>) -> Self {
         let Settings { on_trouble, cannot_hold, notify, .. } = *site.settings();
         let trouble = protection.trouble();
+        let is_unheld = trouble.is_some();
         let notes = protection.into_notes();
         let loses_named = notes.unheld.iter().any(|unheld| !unheld.is_guess);
         let mut rules = Vec::new();
@@ -52,15 +59,16 @@ impl Answer {
         let kept: Vec<String> = trouble.into_iter().chain(notes.lines).collect();
         let journal = (!kept.is_empty()).then(|| kept.join("; ")).into_iter().collect();
         if notify == Notify::Never && !is_told {
-            return Self { decision: Decision::NEUTRAL, rules, journal };
+            return Self { rules, journal, is_unheld, ..Self::NEUTRAL };
         }
         let note = (!lines.is_empty()).then(|| format!("beforehand: {}", lines.join("\n")));
-        Self { decision: Decision { verdict: verdict(wanted), note, tell: None }, rules, journal }
+        let decision = Decision { verdict: verdict(wanted), note, tell: None };
+        Self { decision, rules, journal, is_unheld }
     }
 
     /// The answer to a call that reaches for beforehand itself: a person decides.
     pub(super) fn defended(self, why: &str, self_defence: TroubleAnswer) -> Self {
-        let Self { decision, mut rules, mut journal } = self;
+        let Self { decision, mut rules, mut journal, is_unheld } = self;
         let why = ui::escape_line(why.as_bytes());
         let line = format!("beforehand: this call reaches for beforehand itself: {why}");
         journal.push(line.clone());
@@ -77,12 +85,14 @@ impl Answer {
             Some(note) => format!("{line}\n{note}"),
             None => line,
         };
-        Self { decision: Decision { verdict, note: Some(note), tell: None }, rules, journal }
+        let decision = Decision { verdict, note: Some(note), tell: None };
+        Self { decision, rules, journal, is_unheld }
     }
 
     /// Writes down what the journal keeps of it.
     pub(super) fn journalled(self, site: &EventSite<'_, '_>) -> Self {
-        self.journal.iter().for_each(|line| site.write_journal(LineKind::Trouble, line));
+        let kind = if self.is_unheld { LineKind::Unheld } else { LineKind::Trouble };
+        self.journal.iter().for_each(|line| site.write_journal(kind, line));
         self
     }
 }

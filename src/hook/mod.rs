@@ -67,7 +67,8 @@ pub fn run(process: &mut Process<'_>, name: &str) -> Exit {
     let (kind, decision) = match read_payload(process.stdin) {
         Ok(payload) => decide(process, dialect, &markers, &payload),
         Err(why) => {
-            (EventKind::Other, trouble(process, &format!("cannot read the hook payload: {why}")))
+            let text = format!("cannot read the hook payload: {why}");
+            (EventKind::Other, trouble(process, dialect, &text))
         }
     };
     write_answer(process, &dialect.answer(kind, &decision))

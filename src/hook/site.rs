@@ -13,7 +13,7 @@ use crate::{
     config::{self, LoadedSettings},
     error::{Error, Result},
     fs::PathResolver,
-    journal::{self, LineKind},
+    journal::{self, JournalLine, LineKind},
     ledger::Ledger,
     model::{CallContext, Decision, Settings, ToolCall},
     process::Process,
@@ -112,7 +112,10 @@ impl<'h, 'p> EventSite<'h, 'p> {
     /// Writes a line to the journal.
     pub(super) fn write_journal(&self, kind: LineKind, text: &str) {
         if let Ok(state) = self.loaded.state() {
-            journal::write(&state, self.process.now, kind, Some(&self.cwd), text);
+            let agent = Some(self.dialect.name.to_owned());
+            let root = Some(self.cwd.to_string_lossy().into_owned());
+            let text = text.to_owned();
+            journal::append(&state, JournalLine { at: self.process.now, kind, agent, root, text });
         }
     }
 
@@ -125,11 +128,13 @@ impl<'h, 'p> EventSite<'h, 'p> {
     }
 }
 
-/// Tells the user and the journal of trouble with an event that has no place yet.
-pub(super) fn trouble(process: &Process<'_>, text: &str) -> Decision {
+/// Tells the user and the journal of an event that could not be read. It may have been a call.
+pub(super) fn trouble(process: &Process<'_>, dialect: &Dialect, text: &str) -> Decision {
     let text = ui::escape_line(text.as_bytes());
     if let Ok(state) = config::state(process, None) {
-        journal::write(&state, process.now, LineKind::Trouble, None, &text);
+        let agent = Some(dialect.name.to_owned());
+        let (at, kind, text) = (process.now, LineKind::Unheld, text.clone().into_owned());
+        journal::append(&state, JournalLine { at, kind, agent, root: None, text });
     }
     Decision::note(format!("beforehand: {text}"))
 }
