@@ -21,6 +21,7 @@ pub mod fs;
 pub mod fuzzing;
 pub mod git_index;
 pub mod guard;
+pub mod health;
 pub mod hook;
 pub mod install;
 pub mod journal;

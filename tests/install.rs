@@ -371,7 +371,7 @@ fn doctor_says_what_is_in_the_way_and_how_to_fix_it() {
     );
     assert_eq!(diagnosis(&mut world, "windsurf"), "absent: not installed (-)");
     assert_eq!(world.run(&["install", "--yes"]).exit, Exit::Ok);
-    assert_eq!(claude(&mut world), "ok: hook in ~/.claude/settings.json (-)");
+    assert_eq!(claude(&mut world), "ok: hook in ~/.claude/settings.json, not seen yet (-)");
     for agent in ["cline", "opencode", "gemini cli", "copilot cli", "cursor", "qwen code"] {
         let told = diagnosis(&mut world, agent);
         assert!(told.starts_with("ok: hook in ~/"), "{agent}: {told}");
@@ -388,13 +388,12 @@ fn doctor_says_what_is_in_the_way_and_how_to_fix_it() {
     assert!(claude(&mut world).contains("runs `/nowhere/beforehand`, which cannot be run"));
     let other = home.join("bin/beforehand");
     write(&other, "#!/bin/sh\n");
-    fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).unwrap();
+    chmod(&other, 0o755);
     write(&path, text.replace(program.to_str().unwrap(), other.to_str().unwrap()));
-    assert_eq!(
-        claude(&mut world),
-        "note: hook in ~/.claude/settings.json runs another beforehand, ~/bin/beforehand \
-         (beforehand install claude-code)"
-    );
+    assert!(claude(&mut world).contains("/bin/beforehand`, which is not beforehand (beforehand"));
+    write(&other, "#!/bin/sh\n# BEFOREHAND_ARGUMENTS_b7c1e94d\n");
+    let another = "not seen yet; it runs another beforehand, ~/bin/beforehand (beforehand install";
+    assert!(claude(&mut world).contains(another), "{}", claude(&mut world));
     write(&path, "{");
     assert!(claude(&mut world).contains("line 1: "), "{}", claude(&mut world));
     fs::set_permissions(home.join(".cline/hooks/PreToolUse"), fs::Permissions::from_mode(0o600))
@@ -524,7 +523,10 @@ fn what_held_nothing_holds_nothing_again() {
     ] {
         write(&path, text);
         assert_eq!(world.run(&["install", "qwen-code", "--yes"]).exit, Exit::Ok, "{text:?}");
-        assert_eq!(diagnosis(&mut world, "qwen code"), "ok: hook in ~/.qwen/settings.json (-)");
+        assert_eq!(
+            diagnosis(&mut world, "qwen code"),
+            "ok: hook in ~/.qwen/settings.json, not seen yet (-)"
+        );
         assert_eq!(world.run(&["uninstall", "--yes"]).exit, Exit::Ok, "{text:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
@@ -548,7 +550,7 @@ fn doctor_runs_what_is_registered_as_an_agent_would() {
         "{told}"
     );
     let broken = home.join("beforehand");
-    write(&broken, "#!/bin/sh\nexit 3\n");
+    write(&broken, "#!/bin/sh\n# BEFOREHAND_ARGUMENTS_b7c1e94d\nexit 3\n");
     chmod(&broken, 0o755);
     let path = home.join(".claude/settings.json");
     let text = fs::read_to_string(&path).unwrap();

@@ -30,6 +30,7 @@ mod formats;
 mod git_files;
 mod guard;
 mod head;
+mod health;
 mod hostile;
 mod identity;
 mod ignored;

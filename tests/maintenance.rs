@@ -481,7 +481,8 @@ fn status_says_how_each_root_stands() {
         roots.map(|root| root["standing"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(standing(&told), ["live", "gone", "unreachable"]);
-    assert_eq!(told["roots"][0]["protected"], true);
+    assert_eq!(told["roots"][0]["status"], "installed, not seen yet");
+    assert_eq!(told["roots"][0]["protected"], false);
     assert_eq!(told["roots"][1]["forgotten_in"], 5 * DAY);
     assert!(told["roots"][1]["size"].as_u64().unwrap() >= 50_000);
     assert_eq!(told["size"].as_u64().unwrap(), own_bytes(&world.state()));

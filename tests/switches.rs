@@ -66,7 +66,7 @@ fn a_switch_that_keeps_hooks_from_running_is_told_with_the_step_that_helps() {
         assert!(diagnosis(&mut world, name).starts_with("ok: "), "{agent}");
         let (exit, status) = standing(&mut world);
         assert_eq!(exit, Exit::Ok, "{agent}: {status}");
-        assert!(status.contains("protected\n"), "{agent}: {status}");
+        assert!(status.contains("installed, not seen yet\n"), "{agent}: {status}");
         world.write(file, text);
         let diagnosis = diagnosis(&mut world, name);
         assert!(diagnosis.starts_with("trouble: "), "{agent}: {diagnosis}");
@@ -89,7 +89,10 @@ fn the_file_that_wins_decides() {
     // The other agent still protects it.
     let (exit, status) = standing(&mut world);
     assert_eq!(exit, Exit::Ok, "{status}");
-    assert!(status.contains("protected, but not from Claude Code\n"), "{status}");
+    assert!(
+        status.contains("installed, not seen yet; not protected from Claude Code\n"),
+        "{status}"
+    );
     world.write(".claude/settings.json", "{\"disableAllHooks\": false}");
     assert!(diagnosis(&mut world, "claude code").starts_with("ok: "));
     let managed = home(&world).join("managed.json");

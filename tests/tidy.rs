@@ -21,7 +21,7 @@ const LAYERS: &[&[&str]] = &[
     &["snapshot"],
     &["attribution"],
     &["project"],
-    &["apply", "guard", "hook", "maintenance", "install"],
+    &["apply", "guard", "health", "hook", "maintenance", "install"],
     &["restore"],
     &["fork"],
     &["commands"],

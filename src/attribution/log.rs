@@ -1,6 +1,7 @@
 //! The log file: many processes append to it at once, and an unreadable line counts as a lost event.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, File},
     io::{self, Read, Seek, SeekFrom, Write},
     os::unix::fs::FileExt,
@@ -258,6 +259,15 @@ const RECENT_BYTES: i64 = 64 << 10;
 /// The last lines of the log.
 pub(super) fn recent(place: &RootState) -> Vec<LogLine> {
     parse(&recent_bytes(place))
+}
+
+/// When each session last began a call, by its name in the log, in nanoseconds since 1970. Only the
+/// last lines of the log are read.
+pub fn last_calls(place: &RootState) -> BTreeMap<String, i64> {
+    // The first line may be cut, and counts as none.
+    let mut lines = recent(place);
+    lines.retain(|line| matches!(line.what, LogEvent::Began { .. }));
+    lines.into_iter().map(|line| (line.by, line.at)).collect()
 }
 
 pub(super) fn recent_bytes(place: &RootState) -> Vec<u8> {

@@ -45,7 +45,7 @@ pub use change_summary::ChangeSummary;
 pub use cut_off::cut_off;
 pub use left_out::{has_changed, is_gone};
 pub(crate) use log::parse;
-pub use log::{append, damaged, drop_before, log_size, read, repair};
+pub use log::{append, damaged, drop_before, last_calls, log_size, read, repair};
 use log::{append_again, append_to, recent, recent_bytes};
 use look::{after_edit, state_before};
 pub use look::{after_shell, count_between};

@@ -31,7 +31,6 @@ pub(crate) mod undo;
 pub(crate) mod warm;
 
 mod compare;
-mod inactive_hooks;
 mod known_roots;
 mod origin;
 mod rows;

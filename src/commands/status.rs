@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    iter,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -9,18 +10,12 @@ use std::{
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
-use super::{
-    Project,
-    inactive_hooks::{InactiveAgent, silent},
-    json_time, print_json, print_text, root_at,
-    rows::skipped_json,
-    table_text,
-};
+use super::{Project, json_time, print_json, print_text, root_at, rows::skipped_json, table_text};
 use crate::{
     error::Result,
     fs::own_bytes,
+    health::{AgentHealth, AgentVerdict, Conversations, Evidence, Place},
     journal::{self, JournalLine, TROUBLE_DAYS},
-    ledger,
     maintenance::{self, Disk, MaintenanceReport, MaintenanceState, RootInventory},
     model::{Checkpoint, CheckpointId, ScanScope, Settings, Skipped},
     process::{Exit, Process},
@@ -44,8 +39,7 @@ pub(crate) struct StatusArgs {
 pub(crate) fn run(process: &mut Process<'_>, args: &StatusArgs) -> Result<Exit> {
     let project = Project::open(process, None)?;
     let status = Status::of(process, &project)?;
-    let is_broken = |place: &RootRow| place.unprotected.is_some() && !place.awaits_agent;
-    let all_protected = !status.places.iter().any(is_broken);
+    let all_protected = !status.places.iter().any(RootRow::is_broken);
     if args.json {
         let value = status.json(&project);
         print_json(process, "status", value)?;
@@ -69,16 +63,12 @@ struct RootRow {
     standing: RootStatus,
     /// Those that cannot be read.
     unread: BTreeMap<CheckpointId, Unreadable>,
-    /// Whether that is only because no agent calls yet.
-    awaits_agent: bool,
-    /// Why it is there and not protected.
-    unprotected: Option<String>,
+    /// Why nothing of it can be held, whatever agents do.
+    unprotected: Option<&'static str>,
     /// Where a checkpoint of it would have to be written and cannot be.
     unwritable: Option<PathBuf>,
-    /// Agents that have our hooks and do not run them.
-    silent: Vec<InactiveAgent>,
-    /// Whether an agent has called, and none has our hooks where `install` puts them.
-    is_unregistered: bool,
+    /// The agents that have our hooks, or called lately.
+    agents: Vec<AgentHealth>,
     /// When nothing is kept of it any more.
     forgotten_in: Option<Duration>,
     /// What its newest checkpoint left out, and matters.
@@ -118,10 +108,14 @@ impl Status {
         })?;
         let others = holdings.iter().filter(|holding| !is_here(holding));
         let others = others.map(|holding| RootRow::of(process, project, holding, &memory));
-        let places = std::iter::once(here).chain(others);
-        let was_called = !ledger::uses(&project.state).is_empty();
-        let places =
-            places.map(|place| place.listen(process, &project.state, was_called)).collect();
+        let places = iter::once(here).chain(others);
+        let evidence = Evidence::read(process, &project.state);
+        // Of other projects no conversation is read: there can be hundreds of them.
+        let look_closely = iter::once(Some(Conversations::QUICK)).chain(iter::repeat(None));
+        let places = places.zip(look_closely).map(|(place, conversations)| {
+            place.judged(&evidence, project.settings.deadline, conversations)
+        });
+        let places = places.collect();
         let mut lines = journal::recent_trouble(&project.state, process.now);
         Ok(Self {
             places,
@@ -161,7 +155,7 @@ impl Status {
         }
         let mut text = table_text(process, &table);
         text.push('\n');
-        text.push_str(&self.silent_words());
+        text.push_str(&self.agent_words());
         text.extend(self.places.iter().map(|place| place.unread_words(home)));
         text.extend(self.unseen.iter().map(|line| {
             format!("{}; beforehand check --everywhere says more\n", ui::escape(line.as_bytes()))
@@ -195,14 +189,19 @@ impl Status {
         dirs.into_iter().map(line).collect()
     }
 
-    /// A line for each reason why an agent does not run our hooks, with the step that helps.
-    fn silent_words(&self) -> String {
+    /// A line for each agent of this project, and for those whose calls are not held in another, each
+    /// with the step that helps.
+    fn agent_words(&self) -> String {
         let mut lines = Vec::new();
-        for silent in self.places.iter().flat_map(|place| &place.silent) {
-            let (title, off) = (silent.title(), &silent.off);
-            let line = format!("{title}: {}\n  hint: {}\n", off.message, off.hint);
-            if !lines.contains(&line) {
-                lines.push(line);
+        for (at, place) in self.places.iter().enumerate() {
+            for agent in place.agents.iter().filter(|_| !place.is_hopeless()) {
+                if at > 0 && agent.verdict != AgentVerdict::Unprotected {
+                    continue;
+                }
+                let line = agent_line(agent);
+                if !lines.contains(&line) {
+                    lines.push(line);
+                }
             }
         }
         lines.concat()
@@ -347,14 +346,11 @@ impl RootRow {
             unread: holding.unreadable.clone(),
             unprotected: is_live
                 .then(|| unprotected(&holding.settings, &scope, unwritable.as_deref()))
-                .flatten()
-                .map(str::to_owned),
+                .flatten(),
             unwritable,
-            silent: Vec::new(),
-            is_unregistered: false,
+            agents: Vec::new(),
             forgotten_in: forgotten_in(project, holding, memory),
             left_out: left_out(&holding.checkpoints),
-            awaits_agent: false,
         }
     }
 
@@ -374,42 +370,80 @@ impl RootRow {
             unread: unreadable,
             standing: if project.is_gone { RootStatus::Gone } else { RootStatus::Live },
             unprotected: unprotected(&project.settings, &project.scope, unwritable.as_deref())
-                .filter(|_| !project.is_gone)
-                .map(str::to_owned),
+                .filter(|_| !project.is_gone),
             unwritable,
-            silent: Vec::new(),
-            is_unregistered: false,
+            agents: Vec::new(),
             forgotten_in: None,
             left_out: left_out(&checkpoints),
-            awaits_agent: false,
         }
     }
 
-    /// Looks which agents have hooks here, and which of them do not run them. Hooks that were set up by
-    /// hand are known only by their calls: `was_called` says that there was one.
-    fn listen(mut self, process: &Process<'_>, state: &StateDir, was_called: bool) -> Self {
-        if self.standing == RootStatus::Live && self.unprotected.is_none() {
-            let (registered, silent) = silent(process, state, &self.path);
-            self.silent = silent;
-            self.is_unregistered = registered == 0 && was_called;
-            if registered == 0 && !was_called {
-                let why = "no agent calls beforehand yet: run `beforehand install`";
-                self.unprotected = Some(why.to_owned());
-                self.awaits_agent = true;
-            } else if registered > 0 && self.silent.len() == registered {
-                let names = self.silent_names();
-                self.unprotected = Some(format!(
-                    "{names} {} no hook",
-                    if registered > 1 { "run" } else { "runs" }
-                ));
-            }
+    /// Looks at the agents that can call here.
+    fn judged(
+        mut self,
+        evidence: &Evidence<'_, '_>,
+        deadline: Duration,
+        conversations: Option<Conversations>,
+    ) -> Self {
+        if self.standing == RootStatus::Live {
+            let place = Place { root: Some(&self.path), deadline, conversations };
+            self.agents = evidence.agents(place);
+            self.agents.retain(|agent| agent.verdict.is_registered());
         }
         self
     }
 
-    fn silent_names(&self) -> String {
-        let names: Vec<&str> = self.silent.iter().map(InactiveAgent::title).collect();
-        names.join(", ")
+    /// Returns true if nothing of it can be held, whatever agents do.
+    fn is_hopeless(&self) -> bool {
+        self.standing != RootStatus::Live || self.unprotected.is_some()
+    }
+
+    fn titles(&self, verdict: AgentVerdict) -> String {
+        let agents = self.agents.iter().filter(|agent| agent.verdict == verdict);
+        agents.map(AgentHealth::title).collect::<Vec<_>>().join(", ")
+    }
+
+    fn has(&self, verdict: AgentVerdict) -> bool {
+        self.agents.iter().any(|agent| agent.verdict == verdict)
+    }
+
+    /// Returns true if calls of agents are held here.
+    fn is_protected(&self) -> bool {
+        !self.is_hopeless()
+            && (self.has(AgentVerdict::Protected) || self.has(AgentVerdict::Unlisted))
+    }
+
+    /// Returns true if agents call, or should, and no call would be held.
+    fn is_broken(&self) -> bool {
+        let is_live = self.standing == RootStatus::Live;
+        let all_fail = self.agents.iter().all(|it| it.verdict == AgentVerdict::Unprotected);
+        is_live && (self.unprotected.is_some() || all_fail && !self.agents.is_empty())
+    }
+
+    /// The verdict on all agents here, in words.
+    fn agents_words(&self) -> String {
+        let unprotected = self.titles(AgentVerdict::Unprotected);
+        let words = if self.has(AgentVerdict::Protected) {
+            if !unprotected.is_empty() {
+                return format!("protected, but not from {unprotected}");
+            }
+            "protected".to_owned()
+        } else if self.has(AgentVerdict::Unlisted) {
+            "protected if an agent still calls beforehand; `beforehand install` has set up none"
+                .to_owned()
+        } else if self.has(AgentVerdict::Unseen) {
+            "installed, not seen yet".to_owned()
+        } else if self.agents.is_empty() {
+            return "not protected: no agent calls beforehand yet: run `beforehand install`"
+                .to_owned();
+        } else {
+            return format!("not protected: the calls of {unprotected} are not held");
+        };
+        if unprotected.is_empty() {
+            words
+        } else {
+            format!("{words}; not protected from {unprotected}")
+        }
     }
 
     fn unread_ids(&self, why: Unreadable) -> Vec<String> {
@@ -435,15 +469,8 @@ impl RootRow {
     }
 
     fn standing_words(&self) -> String {
-        let standing = match (self.standing, &self.unprotected, self.forgotten_in) {
-            (RootStatus::Live, None, _) if self.is_unregistered => {
-                "protected if an agent still calls beforehand; `beforehand install` has set up none"
-                    .to_owned()
-            }
-            (RootStatus::Live, None, _) if self.silent.is_empty() => "protected".to_owned(),
-            (RootStatus::Live, None, _) => {
-                format!("protected, but not from {}", self.silent_names())
-            }
+        let standing = match (self.standing, self.unprotected, self.forgotten_in) {
+            (RootStatus::Live, None, _) => self.agents_words(),
             (RootStatus::Live, Some(why), _) => format!("not protected: {why}"),
             (RootStatus::Gone, _, None) => "gone".to_owned(),
             (RootStatus::Gone, _, Some(Duration::ZERO)) => "gone; forgotten soon".to_owned(),
@@ -464,6 +491,7 @@ impl RootRow {
             RootStatus::Gone => "gone",
             RootStatus::Unreachable => "unreachable",
         };
+        let silent = self.agents.iter().filter(|it| it.verdict == AgentVerdict::Unprotected);
         json!({
             "path": self.path.to_string_lossy(),
             "store": self.kind,
@@ -472,17 +500,47 @@ impl RootRow {
             "last": self.last.map(json_time),
             "size": self.size,
             "standing": standing,
-            "protected": self.standing == RootStatus::Live && self.unprotected.is_none(),
+            "protected": self.is_protected(),
             "unwritable": self.unwritable.as_ref().map(|dir| dir.to_string_lossy()),
             "forgotten_in": self.forgotten_in.map(|rest| rest.as_secs()),
             "damaged": self.unread_ids(Unreadable::Damaged),
             "newer": self.unread_ids(Unreadable::Newer),
             "withheld": self.unread_ids(Unreadable::IoError),
             "not_held": self.left_out.iter().map(skipped_json).collect::<Vec<_>>(),
-            "silent": self.silent.iter().map(InactiveAgent::json).collect::<Vec<_>>(),
+            "silent": silent.map(agent_json).collect::<Vec<_>>(),
+            "agents": self.agents.iter().map(verdict_json).collect::<Vec<_>>(),
             "status": self.standing_words(),
         })
     }
+}
+
+/// The line of one agent.
+fn agent_line(agent: &AgentHealth) -> String {
+    let title = agent.title();
+    let verdict = match agent.verdict {
+        AgentVerdict::Protected => "protected, ",
+        AgentVerdict::Unseen => "installed, ",
+        AgentVerdict::Unprotected => "not protected: ",
+        AgentVerdict::Absent | AgentVerdict::Unregistered | AgentVerdict::Unlisted => "",
+    };
+    let line = format!("{title}: {verdict}{}\n", agent.message);
+    match &agent.hint {
+        Some(hint) => format!("{line}  hint: {hint}\n"),
+        None => line,
+    }
+}
+
+fn agent_json(agent: &AgentHealth) -> Value {
+    json!({ "agent": agent.row.agent, "text": agent.message, "hint": agent.hint })
+}
+
+fn verdict_json(agent: &AgentHealth) -> Value {
+    json!({
+        "agent": agent.row.agent,
+        "verdict": agent.verdict.word(),
+        "text": agent.message,
+        "hint": agent.hint,
+    })
 }
 
 /// Which store a root that is there has, why not its repository, and how much of it is walked.

@@ -133,8 +133,9 @@ pub(super) fn trouble(process: &Process<'_>, dialect: &Dialect, text: &str) -> D
     let text = ui::escape_line(text.as_bytes());
     if let Ok(state) = config::state(process, None) {
         let agent = Some(dialect.name.to_owned());
-        let (at, kind, text) = (process.now, LineKind::Unheld, text.clone().into_owned());
-        journal::append(&state, JournalLine { at, kind, agent, root: None, text });
+        let text = text.clone().into_owned();
+        let kind = LineKind::Unheld;
+        journal::append(&state, JournalLine { at: process.now, kind, agent, root: None, text });
     }
     Decision::note(format!("beforehand: {text}"))
 }

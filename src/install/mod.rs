@@ -4,12 +4,14 @@
 //! install wrote down, and nothing else; [`Plan::apply`] does it, file by file, each replaced
 //! whole. Every byte that is not ours stays.
 
+mod arguments;
 mod block;
 mod edit;
 mod jsonc;
 mod line;
 mod merge;
 mod other_hooks;
+mod packages;
 mod program;
 mod record;
 mod registered;
@@ -27,8 +29,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub use arguments::off_by_arguments;
 pub use merge::HookEntry;
 pub use other_hooks::{OtherHook, other_hooks};
+pub use packages::package;
 pub use program::{OurPrograms, ProgramPath};
 pub use registered::registrations_at;
 pub use rows::{InstallRow, Site};
@@ -488,6 +492,11 @@ fn hook_status(found: Vec<HookEntry>, mut events: Vec<String>) -> HookStatus {
 }
 
 impl Site {
+    /// Whether it is in a project, and not of the user's.
+    pub fn is_in_project(&self) -> bool {
+        self.within.is_some()
+    }
+
     /// Whether the agent runs the file itself.
     pub fn needs_permission(&self) -> bool {
         matches!(self.edit, Edit::Script(_))

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Larger than any settings a person wrote.
-const SIZE_MAX_BYTES: u64 = 2 << 20;
+pub(super) const SIZE_MAX_BYTES: u64 = 2 << 20;
 
 /// Why an agent does not run the hooks it has, and the one step that helps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +45,8 @@ enum When {
     Is(bool),
     /// A list with our hook in it, in any of the files.
     NamesUs,
+    /// `true`, or a list or table with hooks in it: then only packages may bring some.
+    LocksHooks,
 }
 
 /// A settings file.
@@ -59,10 +61,11 @@ enum SettingsFile {
     System(&'static str, Option<&'static str>),
 }
 
-const CLAUDE_MANAGED: &[SettingsFile] = &[
-    SettingsFile::System("etc/claude-code/managed-settings.json", None),
-    SettingsFile::System("Library/Application Support/ClaudeCode/managed-settings.json", None),
-];
+const CLAUDE_ETC: SettingsFile =
+    SettingsFile::System("etc/claude-code/managed-settings.json", None);
+const CLAUDE_LIBRARY: SettingsFile =
+    SettingsFile::System("Library/Application Support/ClaudeCode/managed-settings.json", None);
+const CLAUDE_MANAGED: &[SettingsFile] = &[CLAUDE_ETC, CLAUDE_LIBRARY];
 
 const GEMINI: &[SettingsFile] = &[
     SettingsFile::System("etc/gemini-cli/settings.json", Some("GEMINI_CLI_SYSTEM_SETTINGS_PATH")),
@@ -77,11 +80,8 @@ const OFF: &[Switch] = &[
         key: &["disableAllHooks"],
         when: When::Is(true),
         files: &[
-            SettingsFile::System("etc/claude-code/managed-settings.json", None),
-            SettingsFile::System(
-                "Library/Application Support/ClaudeCode/managed-settings.json",
-                None,
-            ),
+            CLAUDE_ETC,
+            CLAUDE_LIBRARY,
             SettingsFile::Project(".claude/settings.local.json"),
             SettingsFile::Project(".claude/settings.json"),
             SettingsFile::User("settings.json"),
@@ -91,6 +91,12 @@ const OFF: &[Switch] = &[
         agent: "claude-code",
         key: &["allowManagedHooksOnly"],
         when: When::Is(true),
+        files: CLAUDE_MANAGED,
+    },
+    Switch {
+        agent: "claude-code",
+        key: &["strictPluginOnlyCustomization"],
+        when: When::LocksHooks,
         files: CLAUDE_MANAGED,
     },
     Switch {
@@ -172,27 +178,28 @@ const DROID: &[SettingsFile] = &[
 const VSCODE: &[SettingsFile] =
     &[SettingsFile::Project(".vscode/settings.json"), SettingsFile::Home(VSCODE_SETTINGS)];
 
-/// Why the agent of `row` runs no hook of ours in the project at `root`, though `found` is there.
+/// Why the agent of `row` runs no hook of ours in the project at `root`, though `found` is there. With
+/// nothing found, a package of the agent's brings them.
 pub fn off(
     row: &InstallRow,
     process: &Process<'_>,
     root: Option<&Path>,
     found: &[(Site, HookStatus)],
 ) -> Option<Off> {
-    SwitchFiles { row, process, root, system: Path::new("/") }.off(found)
+    SwitchFiles { row, process, root }.off(found)
 }
 
 /// Whether hooks of this agent can be switched off by what is written to `place`.
 pub fn switches_at(process: &Process<'_>, agent: &str, root: &Path, place: &Path) -> bool {
     let Some(row) = super::ROWS.iter().find(|row| row.agent == agent) else { return false };
-    let places = SwitchFiles { row, process, root: Some(root), system: Path::new("/") };
+    let places = SwitchFiles { row, process, root: Some(root) };
     let mut files = OFF.iter().filter(|switch| switch.agent == agent).flat_map(|it| it.files);
     files.any(|file| places.path(file).is_some_and(|file| file == place))
 }
 
 /// Whether an agent's settings say that it answers questions for its user.
 pub fn answers_for_user(row: &InstallRow, process: &Process<'_>, root: &Path) -> bool {
-    let places = SwitchFiles { row, process, root: Some(root), system: Path::new("/") };
+    let places = SwitchFiles { row, process, root: Some(root) };
     ANSWERS.iter().any(|switch| places.find(switch).is_some())
 }
 
@@ -201,13 +208,15 @@ struct SwitchFiles<'a, 'p> {
     row: &'a InstallRow,
     process: &'a Process<'p>,
     root: Option<&'a Path>,
-    /// The root of the file system.
-    system: &'a Path,
 }
 
 impl SwitchFiles<'_, '_> {
     fn off(&self, registered: &[(Site, HookStatus)]) -> Option<Off> {
-        let found = OFF.iter().find_map(|switch| Some((switch, self.find(switch)?)));
+        // Hooks that a package brings are not locked.
+        let counts =
+            |switch: &&Switch| !registered.is_empty() || !matches!(switch.when, When::LocksHooks);
+        let mut switches = OFF.iter().filter(counts);
+        let found = switches.find_map(|switch| Some((switch, self.find(switch)?)));
         let switched = found.map(|(switch, path)| self.switched_off(switch, &path));
         switched.or_else(|| match self.row.agent {
             "codex" => registered.iter().find_map(|(site, found)| self.untrusted(site, found)),
@@ -232,6 +241,7 @@ impl SwitchFiles<'_, '_> {
                 known.next().map(|(path, it)| (path, it.as_bool() == Some(*wanted)))
             }
             When::NamesUs => known.find(|(_, it)| names_us(it)).map(|(path, _)| (path, true)),
+            When::LocksHooks => known.next().map(|(path, it)| (path, locks_hooks(&it))),
         }?;
         counts.then_some(path)
     }
@@ -243,7 +253,7 @@ impl SwitchFiles<'_, '_> {
             SettingsFile::Project(name) => Some(self.root?.join(name)),
             SettingsFile::System(name, var) => {
                 let told = var.and_then(|var| self.process.var(var)).map(PathBuf::from);
-                Some(told.unwrap_or_else(|| self.system.join(name)))
+                Some(told.unwrap_or_else(|| self.process.aside.system().join(name)))
             }
         }
     }
@@ -262,6 +272,11 @@ impl SwitchFiles<'_, '_> {
             When::NamesUs => Off {
                 message: format!("beforehand's hooks are switched off by `{key}` in {place}"),
                 hint: format!("take beforehand out of `{key}` in {place}"),
+            },
+            When::LocksHooks => Off {
+                message: format!("only plugins may have hooks: `{key}` in {place}"),
+                hint: "install beforehand's plugin instead, or ask whoever manages that file"
+                    .to_owned(),
             },
         }
     }
@@ -370,7 +385,17 @@ fn names_us(list: &Value) -> bool {
     words.into_iter().any(|word| word == "beforehand" || word.contains("beforehand hook"))
 }
 
-fn value_at(mut value: Value, key: &[&str]) -> Option<Value> {
+/// Whether a lock on everything that is no package's is one on hooks.
+fn locks_hooks(lock: &Value) -> bool {
+    match lock {
+        Value::Bool(is_set) => *is_set,
+        Value::Array(kinds) => kinds.iter().any(|kind| kind == "hooks"),
+        Value::Object(kinds) => kinds.get("hooks") == Some(&Value::Bool(true)),
+        Value::Null | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+pub(super) fn value_at(mut value: Value, key: &[&str]) -> Option<Value> {
     for part in key {
         value = value.as_object_mut()?.remove(*part)?;
     }
@@ -378,7 +403,7 @@ fn value_at(mut value: Value, key: &[&str]) -> Option<Value> {
 }
 
 /// What a settings file says, JSON with comments or TOML. What cannot be read says nothing.
-fn read(path: &Path) -> Option<Value> {
+pub(super) fn read(path: &Path) -> Option<Value> {
     let text = text(path)?;
     if path.extension().is_some_and(|extension| extension == "toml") {
         return serde_json::to_value(trust::table(&text).ok()?).ok();
@@ -400,7 +425,24 @@ mod tests {
     use std::{collections::BTreeMap, fs};
 
     use super::{super::ROWS, *};
-    use crate::process::{ProcessContext, Terminal};
+    use crate::process::{Aside, ProcessContext, Terminal};
+
+    /// A machine with settings of its own, below this directory.
+    struct Machine(PathBuf);
+
+    impl Aside for Machine {
+        fn start(
+            &self,
+            _: &[std::ffi::OsString],
+            _: &BTreeMap<std::ffi::OsString, std::ffi::OsString>,
+        ) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        fn system(&self) -> &Path {
+            &self.0
+        }
+    }
 
     #[test]
     fn what_an_administrator_says_wins() {
@@ -413,6 +455,7 @@ mod tests {
         let env = BTreeMap::from([("HOME".into(), dir.join("home").into())]);
         let context = ProcessContext { cwd: None, env, now: chrono::DateTime::UNIX_EPOCH };
         let row = ROWS.iter().find(|row| row.agent == "claude-code").unwrap();
+        let site = row.project_sites(&dir).into_iter().find(Site::is_hook).unwrap();
         for (managed_says, user_says, told) in [
             ("{\"disableAllHooks\": false}", "{\"disableAllHooks\": true}", None),
             ("{\"disableAllHooks\": true}", "{}", Some("`disableAllHooks` is true in ")),
@@ -421,15 +464,28 @@ mod tests {
                 "{}",
                 Some("`allowManagedHooksOnly` is true in "),
             ),
+            (
+                "{\"strictPluginOnlyCustomization\": true}",
+                "{}",
+                Some("only plugins may have hooks"),
+            ),
+            (
+                "{\"strictPluginOnlyCustomization\": [\"mcp\", \"hooks\"]}",
+                "{}",
+                Some("only plugins may have hooks"),
+            ),
+            ("{\"strictPluginOnlyCustomization\": [\"mcp\"]}", "{}", None),
+            ("{\"strictPluginOnlyCustomization\": false}", "{}", None),
+            ("{}", "{\"strictPluginOnlyCustomization\": true}", None),
             ("{}", "{\"disableAllHooks\": true}", Some("in ~/.claude/settings.json")),
             ("{", "{}", None),
         ] {
             fs::write(&managed, managed_says).unwrap();
             fs::write(&users, user_says).unwrap();
-            let off = |process: &mut Process<'_>| {
-                SwitchFiles { row, process, root: None, system: &system }.off(&[])
-            };
-            let (off, _) = context.clone().run(b"", Terminal::default(), &(), off);
+            let machine = Machine(system.clone());
+            let registered = [(site.clone(), HookStatus::HookDir)];
+            let find = |process: &mut Process<'_>| off(row, process, None, &registered);
+            let (off, _) = context.clone().run(b"", Terminal::default(), &machine, find);
             let is_told = match (&off, told) {
                 (None, None) => true,
                 (Some(off), Some(told)) => off.message.contains(told),

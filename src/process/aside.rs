@@ -12,6 +12,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+#[cfg(target_os = "linux")]
+use std::{
+    io::Read,
+    os::unix::{ffi::OsStringExt, fs::MetadataExt},
+};
+
 use uzers::os::unix::UserExt;
 
 use super::signals::Signals;
@@ -35,6 +41,16 @@ pub trait Aside {
     /// The home of this user in the user database; `None` where that has none.
     fn home(&self) -> Option<&Path> {
         None
+    }
+
+    /// The running processes of this user, as far as the system tells.
+    fn own_processes(&self) -> Vec<OwnProcess> {
+        Vec::new()
+    }
+
+    /// The root of the file system, below which are settings of the whole machine.
+    fn system(&self) -> &Path {
+        Path::new("/")
     }
 
     /// Runs a program to its end as an agent runs a hook, and tells how long that took.
@@ -121,6 +137,17 @@ pub struct Ancestor {
     pub name: String,
 }
 
+/// A running process of the user's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnProcess {
+    /// Its number.
+    pub pid: u32,
+    /// The program as it was called, and its arguments.
+    pub args: Vec<OsString>,
+    /// The directory it works in.
+    pub dir: Option<PathBuf>,
+}
+
 impl Ancestor {
     /// Whether it is a shell, which an agent may put between itself and a hook.
     pub(super) fn is_shell(&self) -> bool {
@@ -157,6 +184,10 @@ impl Aside for OsAside {
     fn home(&self) -> Option<&Path> {
         static HOME: OnceLock<Option<PathBuf>> = OnceLock::new();
         HOME.get_or_init(registered_home).as_deref()
+    }
+
+    fn own_processes(&self) -> Vec<OwnProcess> {
+        own_processes()
     }
 
     fn time(&self, program: &Path, args: &[&str], input: &[u8]) -> io::Result<Duration> {
@@ -242,6 +273,50 @@ impl Aside for OsAside {
 fn registered_home() -> Option<PathBuf> {
     let user = uzers::get_user_by_uid(uzers::get_current_uid())?;
     Some(user.home_dir().to_owned()).filter(|home| home.is_absolute())
+}
+
+/// The running processes of this user. One that ends meanwhile is left out.
+#[cfg(target_os = "linux")]
+fn own_processes() -> Vec<OwnProcess> {
+    /// A user with more has a machine that is busy with something else.
+    const PROCESSES_MAX: usize = 5_000;
+    let user = rustix::process::geteuid().as_raw();
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.take(PROCESSES_MAX).filter_map(|pid| own_process(pid, user)).collect()
+}
+
+/// One process, if it is of this user and has a command line.
+#[cfg(target_os = "linux")]
+fn own_process(pid: u32, user: u32) -> Option<OwnProcess> {
+    let place = PathBuf::from(format!("/proc/{pid}"));
+    if std::fs::metadata(&place).ok()?.uid() != user {
+        return None;
+    }
+    let args = command_line(&place.join("cmdline")).ok()?;
+    let dir = std::fs::read_link(place.join("cwd")).ok();
+    (!args.is_empty()).then_some(OwnProcess { pid, args, dir })
+}
+
+/// Reads `/proc/PID/cmdline`: words that each end with a zero byte.
+#[cfg(target_os = "linux")]
+fn command_line(path: &Path) -> io::Result<Vec<OsString>> {
+    /// A prompt can be an argument.
+    const SIZE_MAX_BYTES: u64 = 256 << 10;
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(SIZE_MAX_BYTES).read_to_end(&mut bytes)?;
+    let words = bytes.split(|&byte| byte == 0).map(|word| OsString::from_vec(word.to_vec()));
+    let mut words: Vec<_> = words.collect();
+    if words.last().is_some_and(|word| word.is_empty()) {
+        words.pop();
+    }
+    Ok(words)
+}
+
+/// Elsewhere no process is looked at.
+#[cfg(not(target_os = "linux"))]
+fn own_processes() -> Vec<OwnProcess> {
+    Vec::new()
 }
 
 /// What the system tells of a process.

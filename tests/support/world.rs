@@ -13,7 +13,7 @@ use std::{
 };
 
 use beforehand::process::{
-    Ancestor, Aside, Exit, Process, RunPlace, RunningProgram, Stdin, Terminal,
+    Ancestor, Aside, Exit, OwnProcess, Process, RunPlace, RunningProgram, Stdin, Terminal,
 };
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -30,16 +30,27 @@ pub(crate) struct World {
     /// Whether a person sits there.
     pub(crate) terminal: Terminal,
     /// What was started to go on in the background.
-    aside: Started,
+    aside: Others,
     /// Where the state directory is, unless it is at home.
     away: Option<TempDir>,
     /// Ids in the order they were seen, so that every run shows the same.
     ids: Vec<String>,
 }
 
-/// Notes what is started, and starts nothing; and says who started us.
+/// The other processes of a world, and its machine. What is started is noted, and not run.
 #[derive(Debug, Default)]
-struct Started(Mutex<Vec<Vec<String>>>, Vec<Ancestor>, Option<String>, Option<Editor>);
+struct Others {
+    started: Mutex<Vec<Vec<String>>>,
+    /// Who started us, the nearest first.
+    ancestors: Vec<Ancestor>,
+    /// Where a program listens that is started to listen.
+    address: Option<String>,
+    editor: Option<Editor>,
+    /// The user's running processes.
+    running: Vec<OwnProcess>,
+    /// Where settings of the whole machine are.
+    system: PathBuf,
+}
 
 /// The deadline of hooks where a test sets none: the usual one can pass before a busy machine is done,
 /// and then a checkpoint is partial or the effect of a call unknown.
@@ -48,15 +59,23 @@ pub(crate) const PATIENT: (&str, &str) = ("BEFOREHAND_DEADLINE", "20s");
 /// What an editor makes of a file.
 type Editor = fn(&str) -> String;
 
-impl Aside for Started {
+impl Aside for Others {
     fn ancestor(&self, pid: Option<u32>) -> Option<Ancestor> {
         let is_it = |one: &&Ancestor| pid.is_none_or(|pid| one.pid == pid);
-        self.1.iter().find(is_it).cloned()
+        self.ancestors.iter().find(is_it).cloned()
+    }
+
+    fn own_processes(&self) -> Vec<OwnProcess> {
+        self.running.clone()
+    }
+
+    fn system(&self) -> &Path {
+        &self.system
     }
 
     fn start(&self, args: &[OsString], _: &BTreeMap<OsString, OsString>) -> io::Result<()> {
         let args = args.iter().map(|arg| arg.to_str().unwrap().to_owned());
-        self.0.lock().unwrap().push(args.collect());
+        self.started.lock().unwrap().push(args.collect());
         Ok(())
     }
 
@@ -66,7 +85,7 @@ impl Aside for Started {
             program.args(&command[1..]).current_dir(dir).stdout(Stdio::null());
             return Ok(u8::try_from(program.status()?.code().unwrap()).unwrap());
         }
-        if let (Some(edit), [_, .., file]) = (self.3, command) {
+        if let (Some(edit), [_, .., file]) = (self.editor, command) {
             let text = fs::read_to_string(file)?;
             write(Path::new(file), edit(&text));
         }
@@ -79,9 +98,9 @@ impl Aside for Started {
         _: &Path,
         _: &str,
     ) -> io::Result<(RunningProgram, String)> {
-        let address = self.2.clone().ok_or(io::ErrorKind::Unsupported)?;
+        let address = self.address.clone().ok_or(io::ErrorKind::Unsupported)?;
         let words = command.iter().map(|word| word.to_str().unwrap().to_owned());
-        self.0.lock().unwrap().push(words.collect());
+        self.started.lock().unwrap().push(words.collect());
         Ok((RunningProgram::default(), address))
     }
 }
@@ -106,10 +125,11 @@ impl World {
             now,
             env: BTreeMap::new(),
             terminal: Terminal::default(),
-            aside: Started::default(),
+            aside: Others::default(),
             away: None,
             ids: Vec::new(),
         };
+        world.aside.system = world.dir.path().join("machine");
         let home = world.dir.path().join("home");
         world.set("HOME", &home.to_string_lossy());
         world
@@ -187,17 +207,32 @@ impl World {
             start: "100".to_owned(),
             name: (*name).to_owned(),
         };
-        self.aside.1 = ancestors.iter().zip(parents).map(one).collect();
+        self.aside.ancestors = ancestors.iter().zip(parents).map(one).collect();
+    }
+
+    /// Says which agents run in the project now, by their command lines.
+    pub(crate) fn runs(&mut self, lines: &[&str]) {
+        let process = |(pid, line): (u32, &&str)| OwnProcess {
+            pid,
+            args: shell_words::split(line).unwrap().into_iter().map(Into::into).collect(),
+            dir: Some(self.root()),
+        };
+        self.aside.running = (1..).zip(lines).map(process).collect();
+    }
+
+    /// A file of the whole machine, as in `etc/NAME`.
+    pub(crate) fn system_file(&self, name: &str) -> PathBuf {
+        self.aside.system.join(name)
     }
 
     /// Says what comes of a file that a program is run on.
     pub(crate) fn edits(&mut self, edit: Editor) {
-        self.aside.3 = Some(edit);
+        self.aside.editor = Some(edit);
     }
 
     /// Says where a program listens that is started to listen.
     pub(crate) fn listens_at(&mut self, address: &str) {
-        self.aside.2 = Some(address.to_owned());
+        self.aside.address = Some(address.to_owned());
     }
 
     /// Sets an environment variable.
@@ -273,7 +308,7 @@ impl World {
 
     /// What was started in the background since the last look, by its arguments.
     pub(crate) fn started(&self) -> Vec<Vec<String>> {
-        std::mem::take(&mut *self.aside.0.lock().unwrap())
+        std::mem::take(&mut *self.aside.started.lock().unwrap())
     }
 
     /// Runs what was started in the background, as far as it starts nothing more.

@@ -2,27 +2,24 @@
 //! save. One line each, with the fix.
 
 mod agents;
-mod missed;
 mod other_hooks;
 
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
 use serde_json::{Value, json};
 
-use super::{Project, install::running, print_json, print_text, root_here};
+use super::{print_json, print_text, root_here};
 use crate::{
     config,
     error::Result,
     fs::space,
-    install::{ROWS, ours_of},
+    health::{Conversations, Evidence, Place, Severity},
     journal,
     model::Settings,
     process::{Exit, Process},
     state::StateDir,
     ui::{self, Clock, Paint, Style},
 };
-use agents::Visit;
-
 /// Look whether beforehand is called by your agents, and can save what they are about to change.
 ///
 /// Exits 1 if anything is in the way.
@@ -33,19 +30,10 @@ pub(crate) struct DoctorArgs {
     pub(crate) json: bool,
 }
 
-/// How one thing stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Health {
-    Ok,
-    Note,
-    Trouble,
-    Absent,
-}
-
 /// One thing that was looked at.
 struct CheckResult {
     name: String,
-    health: Health,
+    severity: Severity,
     /// Printable.
     message: String,
     hint: Option<String>,
@@ -60,7 +48,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &DoctorArgs) -> Result<Exit> 
         let text = words(&lines, Style::stdout(process));
         print_text(process, &text)?;
     }
-    let is_sick = lines.iter().any(|line| line.health == Health::Trouble);
+    let is_sick = lines.iter().any(|line| line.severity == Severity::Trouble);
     Ok(if is_sick { Exit::Failed } else { Exit::Ok })
 }
 
@@ -69,20 +57,17 @@ fn examine(process: &Process<'_>) -> Result<Vec<CheckResult>> {
     let root = root_here(process);
     let settings = config::load(process, root.as_deref()).settings;
     let home = process.home();
-    let project = Project::open(process, None).ok();
-    let visit = Visit {
-        process,
+    let place = Place {
         root: root.as_deref(),
-        home: home.as_deref(),
-        project: project.as_ref(),
-        ours: ours_of(&state, running(process).as_ref()),
-        deadline_s: settings.deadline.as_secs(),
+        deadline: settings.deadline,
+        conversations: Some(Conversations::THOROUGH),
     };
-    let mut lines: Vec<CheckResult> = ROWS.iter().map(|row| visit.agent(row)).collect();
-    let place = root.as_deref().or(process.cwd.as_deref()).unwrap_or(Path::new("/"));
-    for note in other_hooks::notes(process, place) {
+    let agents = Evidence::read(process, &state).agents(place).into_iter();
+    let mut lines: Vec<CheckResult> = agents.map(|agent| agents::line(process, agent)).collect();
+    let dir = root.as_deref().or(process.cwd.as_deref()).unwrap_or(Path::new("/"));
+    for note in other_hooks::notes(process, dir) {
         let hint = Some(other_hooks::HINT.to_owned());
-        lines.push(CheckResult::new("other hooks", Health::Note, note, hint));
+        lines.push(CheckResult::new("other hooks", Severity::Note, note, hint));
     }
     lines.extend(environment(process, &settings));
     lines.push(store(&state, &settings, home.as_deref()));
@@ -92,41 +77,41 @@ fn examine(process: &Process<'_>) -> Result<Vec<CheckResult>> {
 
 /// What the environment changes.
 fn environment(process: &Process<'_>, settings: &Settings) -> Option<CheckResult> {
-    let (health, message) = if settings.enabled {
+    let (severity, message) = if settings.enabled {
         let home = process.var("BEFOREHAND_HOME")?;
         let home = ui::escape_path(Path::new(home)).into_owned();
-        (Health::Note, format!("checkpoints are kept in {home}: `BEFOREHAND_HOME` says so"))
+        (Severity::Note, format!("checkpoints are kept in {home}: `BEFOREHAND_HOME` says so"))
     } else {
-        (Health::Trouble, "beforehand is switched off here".to_owned())
+        (Severity::Trouble, "beforehand is switched off here".to_owned())
     };
     let hint = Some("run `beforehand config` to see where that comes from".to_owned());
-    Some(CheckResult::new("settings", health, message, hint))
+    Some(CheckResult::new("settings", severity, message, hint))
 }
 
 /// Whether the state directory is private, can be written, and has room.
 fn store(state: &StateDir, settings: &Settings, home: Option<&Path>) -> CheckResult {
     let dir = state.dir();
     let shown = ui::path(dir, home).into_owned();
-    let line = |health, message: String, hint| CheckResult::new("store", health, message, hint);
+    let line = |severity, message: String, hint| CheckResult::new("store", severity, message, hint);
     let existing = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(dir);
     if let Some(lost) = state.unwritable(None) {
         let message = format!("nothing can be written in {}", ui::path(&lost, home));
-        return line(Health::Trouble, message, Some(StateDir::HOW_TO_WRITE.to_owned()));
+        return line(Severity::Trouble, message, Some(StateDir::HOW_TO_WRITE.to_owned()));
     }
     let mode = fs::symlink_metadata(dir).map_or(0o700, |found| found.mode());
     if mode & 0o077 != 0 && existing == dir {
         let hint = Some(format!("chmod 700 {shown}"));
-        return line(Health::Trouble, format!("other users can read {shown}"), hint);
+        return line(Severity::Trouble, format!("other users can read {shown}"), hint);
     }
     let Ok((all, free)) = space(existing) else {
-        return line(Health::Note, format!("cannot determine the free space in {shown}"), None);
+        return line(Severity::Note, format!("cannot determine the free space in {shown}"), None);
     };
     let message = format!("{} limit, {} free", ui::size(settings.max_total_size), ui::size(free));
     if free < settings.free_space_floor.of(all) {
         let hint = "free some, or set a lower `free_space_floor`".to_owned();
-        return line(Health::Trouble, format!("{message}, which is too little"), Some(hint));
+        return line(Severity::Trouble, format!("{message}, which is too little"), Some(hint));
     }
-    line(Health::Ok, message, None)
+    line(Severity::Ok, message, None)
 }
 
 /// The last trouble of the hook.
@@ -134,40 +119,39 @@ fn trouble(process: &Process<'_>, state: &StateDir) -> Option<CheckResult> {
     let last = journal::recent_trouble(state, process.now).pop()?;
     let when = Clock::local(process.now).when(last.at);
     let message = format!("{when}: {}", ui::escape(last.text.as_bytes()));
-    Some(CheckResult::new("last trouble", Health::Note, message, None))
+    Some(CheckResult::new("last trouble", Severity::Note, message, None))
 }
 
-impl Health {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Note => "note",
-            Self::Trouble => "trouble",
-            Self::Absent => "–",
-        }
+fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Ok => "ok",
+        Severity::Note => "note",
+        Severity::Trouble => "trouble",
+        Severity::Absent => "–",
     }
+}
 
-    fn paint(self) -> Paint {
-        match self {
-            Self::Ok => Paint::Plain,
-            Self::Note | Self::Trouble => Paint::Bold,
-            Self::Absent => Paint::Dim,
-        }
+fn paint(severity: Severity) -> Paint {
+    match severity {
+        Severity::Ok => Paint::Plain,
+        Severity::Note | Severity::Trouble => Paint::Bold,
+        Severity::Absent => Paint::Dim,
     }
 }
 
 impl CheckResult {
     fn new(
         name: impl Into<String>,
-        health: Health,
+        severity: Severity,
         message: impl Into<String>,
         hint: Option<String>,
     ) -> Self {
-        Self { name: name.into(), health, message: message.into(), hint }
+        Self { name: name.into(), severity, message: message.into(), hint }
     }
 
     fn json(&self) -> Value {
-        let health = if self.health == Health::Absent { "absent" } else { self.health.word() };
+        let is_absent = self.severity == Severity::Absent;
+        let health = if is_absent { "absent" } else { word(self.severity) };
         json!({ "name": self.name, "health": health, "text": self.message, "hint": self.hint })
     }
 }
@@ -175,9 +159,9 @@ impl CheckResult {
 fn words(lines: &[CheckResult], style: Style) -> String {
     let width = lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
-    for CheckResult { name, health, message, hint } in lines {
-        let word = format!("{:<7}", health.word());
-        let row = format!("{name:<width$}  {}  ", style.paint(health.paint(), &word));
+    for CheckResult { name, severity, message, hint } in lines {
+        let word = format!("{:<7}", word(*severity));
+        let row = format!("{name:<width$}  {}  ", style.paint(paint(*severity), &word));
         text.push_str(&format!("{row}{message}\n"));
         if let Some(hint) = hint {
             text.push_str(&format!("{:width$}  hint: {hint}\n", ""));

@@ -1,0 +1,542 @@
+//! Whether the calls of each agent are held, from evidence: which hooks are registered and can run,
+//! the switches that keep them off, and the calls that arrived lately and were answered without trouble.
+//!
+//! The only place that decides it; `status`, `doctor`, `list` and the first words of a session report
+//! its findings. It reads bounded parts of files, and changes nothing.
+
+mod calls;
+mod program;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+pub use calls::Conversations;
+
+use crate::{
+    agent, attribution,
+    install::{
+        self, HookEntry, HookStatus, InstallRow, KIRO_AGENTS, Off, OurPrograms, ProgramPath, ROWS,
+        Site,
+    },
+    journal::{self, JournalLine, LineKind},
+    ledger::{self, Use},
+    model::Agent,
+    process::{OwnProcess, Process},
+    state::StateDir,
+    ui::{self, Clock},
+};
+use program::Program;
+
+/// A call that arrived longer ago shows nothing of today.
+const LATELY_DAYS: i64 = 14;
+/// An agent must wait longer than `deadline` is by default, with room for a slow disk.
+const TIMEOUT_S_MIN: u64 = 5;
+/// The time a hook needs beside its deadline, to start and to answer.
+const DEADLINE_ROOM_S: u64 = 2;
+
+/// The verdict on an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentVerdict {
+    /// The agent is not on this machine, and has no hook of ours.
+    Absent,
+    /// The agent is there, and nothing of ours is registered.
+    Unregistered,
+    /// Its calls arrived lately, through a hook that is in none of the files we know.
+    Unlisted,
+    /// Our hooks are registered, and no call has arrived lately.
+    Unseen,
+    /// Its calls arrived lately, and were answered without trouble.
+    Protected,
+    /// Something shows that its next call will not be held.
+    Unprotected,
+}
+
+impl AgentVerdict {
+    /// Whether the agent has our hooks, or called through one lately.
+    pub fn is_registered(self) -> bool {
+        !matches!(self, Self::Absent | Self::Unregistered)
+    }
+
+    /// The word for scripts.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Absent => "absent",
+            Self::Unregistered => "not-registered",
+            Self::Unlisted => "not-listed",
+            Self::Unseen => "not-seen",
+            Self::Protected => "protected",
+            Self::Unprotected => "not-protected",
+        }
+    }
+}
+
+/// How much a person should mind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// Everything is as it should be.
+    Ok,
+    /// Something a person may want to know.
+    Note,
+    /// Something is in the way.
+    Trouble,
+    /// There is nothing to look at.
+    Absent,
+}
+
+/// The health of one agent, and the evidence.
+#[derive(Clone, Debug)]
+pub struct AgentHealth {
+    /// The agent.
+    pub row: &'static InstallRow,
+    /// The verdict on its next call.
+    pub verdict: AgentVerdict,
+    /// How much a person should mind.
+    pub severity: Severity,
+    /// The file with a hook that can be called, or of the package that brings it.
+    pub place: Option<PathBuf>,
+    /// The program that this hook runs, without links.
+    pub program: Option<PathBuf>,
+    /// The evidence. Printable.
+    pub message: String,
+    /// The step that helps. Printable.
+    pub hint: Option<String>,
+}
+
+/// Where agents are looked at, and how closely.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place<'a> {
+    /// The project.
+    pub root: Option<&'a Path>,
+    /// How long a hook may take there.
+    pub deadline: Duration,
+    /// How much of the agents' conversations is read; `None` for nothing.
+    pub conversations: Option<Conversations>,
+}
+
+/// The evidence on all agents and projects at once.
+pub struct Evidence<'a, 'p> {
+    process: &'a Process<'p>,
+    state: StateDir,
+    /// The programs that are beforehand.
+    ours: OurPrograms,
+    /// The checkpoints that calls used, newest first.
+    uses: Vec<Use>,
+    /// When a call of each agent was last held.
+    held: BTreeMap<Agent, DateTime<Utc>>,
+    /// The calls that nothing was held for, oldest first.
+    unheld: Vec<JournalLine>,
+    /// The user's running processes.
+    running: Vec<OwnProcess>,
+}
+
+/// The hooks that are registered for one agent.
+#[derive(Default)]
+struct Registered {
+    /// Where something of ours was found.
+    places: Vec<(Site, HookStatus)>,
+    /// A fault because of which no hook can run.
+    broken: Option<Off>,
+    /// A fault that leaves some of them running.
+    fault: Option<Off>,
+}
+
+impl<'a, 'p> Evidence<'a, 'p> {
+    /// Reads the evidence that all agents and projects share.
+    pub fn read(process: &'a Process<'p>, state: &StateDir) -> Self {
+        let running = process.program().ok().and_then(|path| ProgramPath::new(&path).ok());
+        let mut unheld = journal::recent_trouble(state, process.now);
+        unheld.retain(|line| line.kind == LineKind::Unheld);
+        let uses = ledger::uses(state);
+        Self {
+            process,
+            state: state.clone(),
+            ours: install::ours_of(state, running.as_ref()),
+            held: last_held(&uses, state),
+            uses,
+            unheld,
+            running: process.aside.own_processes(),
+        }
+    }
+
+    /// How every agent stands.
+    pub fn agents(&self, place: Place<'_>) -> Vec<AgentHealth> {
+        ROWS.iter().map(|row| self.agent(row, place)).collect()
+    }
+
+    /// How one agent stands.
+    pub fn agent(&self, row: &'static InstallRow, place: Place<'_>) -> AgentHealth {
+        let found = self.registered(row, place);
+        let package = install::package(row, self.process);
+        let at = found.places.first().map(|(site, _)| site.path.clone()).or(package.clone());
+        let program = found.places.iter().find_map(|(_, found)| {
+            programs(found).into_iter().find_map(|program| Program::real(self.process, &program))
+        });
+        let mut health = AgentHealth {
+            row,
+            verdict: AgentVerdict::Unprotected,
+            severity: Severity::Trouble,
+            place: at,
+            program,
+            message: String::new(),
+            hint: None,
+        };
+        if let Some(broken) = found.broken.filter(|_| package.is_none()) {
+            return health.with(broken);
+        }
+        if found.places.is_empty() && package.is_none() {
+            return self.without_hook(row, place, health);
+        }
+        if let Some(off) = install::off(row, self.process, place.root, &found.places) {
+            return health.with(off);
+        }
+        if let Some(off) = self.off_by_arguments(row, place, &found.places, package.is_some()) {
+            return health.with(off);
+        }
+        self.judge_calls(place, &mut health);
+        if let Some(fault) = found.fault {
+            health.severity = Severity::Trouble;
+            return health.with(fault);
+        }
+        if health.severity == Severity::Ok
+            && let Some(other) = self.other_program(&found.places)
+        {
+            health.severity = Severity::Note;
+            let other = ui::path(&other, self.home().as_deref()).into_owned();
+            health.message = format!("{}; it runs another beforehand, {other}", health.message);
+            health.hint = Some(install_hint(row));
+        }
+        health
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        self.process.home()
+    }
+
+    /// Finds our hooks in an agent's files, of the user and of the project.
+    fn registered(&self, row: &'static InstallRow, place: Place<'_>) -> Registered {
+        let mut found = Registered::default();
+        let mut faults = Vec::new();
+        let (user, project): (Vec<Site>, Vec<Site>) =
+            sites(row, self.process, place.root).into_iter().partition(|it| !it.is_in_project());
+        let mut is_one_whole = false;
+        for sites in [user, project] {
+            let (places, fault) = self.look(row, sites, place);
+            is_one_whole |= !places.is_empty() && fault.is_none();
+            found.places.extend(places);
+            faults.extend(fault);
+        }
+        let first = faults.into_iter().next();
+        match first {
+            Some((fault, true)) if !is_one_whole => found.broken = Some(fault),
+            Some((fault, _)) => found.fault = Some(fault),
+            None => (),
+        }
+        found
+    }
+
+    /// Looks at files that belong together. A fault comes with whether it keeps every hook from running.
+    fn look(
+        &self,
+        row: &InstallRow,
+        sites: Vec<Site>,
+        place: Place<'_>,
+    ) -> (Vec<(Site, HookStatus)>, Option<(Off, bool)>) {
+        let mut places = Vec::new();
+        let mut bare = None;
+        let mut fault = None;
+        for site in sites {
+            match install::look(&site, &self.ours) {
+                Ok(HookStatus::Nothing) => bare = bare.or(Some(site)),
+                Ok(found) => {
+                    fault = fault.or_else(|| self.fault(row, &site, &found, place));
+                    places.push((site, found));
+                }
+                Err(err) => {
+                    let hint = err.hint().map_or_else(|| install_hint(row), str::to_owned);
+                    fault = fault.or(Some((Off { message: err.to_string(), hint }, true)));
+                }
+            }
+        }
+        // Of an agent with a file for each agent or event of its own, each must have our hook.
+        let is_needed =
+            |site: &Site| row.is_per_file() || site.names_hooks() || site.needs_permission();
+        if let Some(site) = bare.filter(|site| !places.is_empty() && is_needed(site)) {
+            let site = ui::path(&site.path, self.home().as_deref()).into_owned();
+            let missing = reinstall(row, format!("{site} has no hook of beforehand's"));
+            fault = fault.or(Some((missing, true)));
+        }
+        (places, fault)
+    }
+
+    /// The fault of one file, and whether it keeps the hooks in it from running.
+    fn fault(
+        &self,
+        row: &InstallRow,
+        site: &Site,
+        found: &HookStatus,
+        place: Place<'_>,
+    ) -> Option<(Off, bool)> {
+        let home = self.home();
+        let file = ui::path(&site.path, home.as_deref());
+        for program in programs(found) {
+            let shown = ui::escape_path(&program).into_owned();
+            let why = match Program::look(self.process, &program) {
+                Program::Ours => continue,
+                Program::Missing => "which cannot be run",
+                // A wrapper of ours is known by the calls that come through it.
+                Program::Other if self.last_held(row).is_some() => continue,
+                Program::Other => "which is not beforehand",
+            };
+            let message = format!("the hook in {file} runs `{shown}`, {why}");
+            return Some((reinstall(row, message), true));
+        }
+        match found {
+            HookStatus::Nothing | HookStatus::HookDir => None,
+            HookStatus::Whole(_) => {
+                if !site.needs_permission() || program::is_executable(&site.path) {
+                    return None;
+                }
+                let message = format!("{file} may not be executed");
+                Some((Off { message, hint: "chmod +x it".to_owned() }, true))
+            }
+            HookStatus::Entries(_, missing) if !missing.is_empty() => {
+                let missing = missing.join(", ");
+                Some((reinstall(row, format!("{file} has no hook for {missing}")), true))
+            }
+            HookStatus::Entries(entries, _) => {
+                let (short, least) = short_timeout(row, entries, place.deadline)?;
+                let message = format!("the timeout for {} in {file} is too short", short.event);
+                Some((Off { message, hint: format!("set it to {least} or more") }, false))
+            }
+        }
+    }
+
+    /// How an agent stands that has nothing of ours in its files.
+    fn without_hook(
+        &self,
+        row: &InstallRow,
+        place: Place<'_>,
+        mut health: AgentHealth,
+    ) -> AgentHealth {
+        if self.last_held(row).is_some_and(|at| self.is_recent(at)) {
+            self.judge_calls(place, &mut health);
+            if health.verdict != AgentVerdict::Protected {
+                return health;
+            }
+            health.verdict = AgentVerdict::Unlisted;
+            health.severity = Severity::Note;
+            let message = format!("no hook of beforehand's was found, but {}", health.message);
+            return health.with(Off { message, hint: install_hint(row) });
+        }
+        health.verdict = AgentVerdict::Unregistered;
+        let (severity, message, hint) = match (row.is_there(self.process), row.by_hand) {
+            (false, _) => {
+                health.verdict = AgentVerdict::Absent;
+                health.severity = Severity::Absent;
+                "not installed".clone_into(&mut health.message);
+                return health;
+            }
+            (true, Some(how)) => {
+                let message = "its hooks were added by hand and were not checked";
+                (Severity::Note, message, how.to_owned())
+            }
+            (true, None) if row.is_per_file() && row.sites(self.process).is_empty() => {
+                let message = "you have no agent of your own to put hooks into";
+                (Severity::Note, message, KIRO_AGENTS.to_owned())
+            }
+            (true, None) => {
+                (Severity::Trouble, "it has no hook of beforehand's", install_hint(row))
+            }
+        };
+        health.severity = severity;
+        health.with(Off { message: message.to_owned(), hint })
+    }
+
+    /// Why an agent that runs in this project now runs no hook.
+    fn off_by_arguments(
+        &self,
+        row: &InstallRow,
+        place: Place<'_>,
+        places: &[(Site, HookStatus)],
+        in_package: bool,
+    ) -> Option<Off> {
+        let root = place.root?;
+        let in_project = places.iter().any(|(site, _)| site.is_in_project());
+        let mut here = self.running.iter().filter(|process| {
+            process.dir.as_ref().is_some_and(|dir| dir.starts_with(root) || root.starts_with(dir))
+        });
+        here.find_map(|process| install::off_by_arguments(row, process, in_project, in_package))
+    }
+
+    /// Judges an agent with a hook by the calls that arrived.
+    fn judge_calls(&self, place: Place<'_>, health: &mut AgentHealth) {
+        let row = health.row;
+        let held = self.last_held(row);
+        let mut unheld: Vec<&JournalLine> = self.unheld.iter().collect();
+        unheld.retain(|line| line.agent.as_deref() == Some(row.agent));
+        unheld.retain(|line| held.is_none_or(|held| line.at > held));
+        health.verdict = AgentVerdict::Unprotected;
+        health.severity = Severity::Trouble;
+        if let Some(last) = unheld.last() {
+            let text = ui::escape_line(last.text.as_bytes());
+            health.message = match unheld.len() {
+                1 => format!("its last call was not held: {text}"),
+                count => format!("its last {count} calls were not held: {text}"),
+            };
+            health.hint = Some(unheld_hint(last).to_owned());
+            return;
+        }
+        let tally = agent_of(row)
+            .zip(place.root)
+            .zip(place.conversations)
+            .and_then(|((agent, root), limits)| self.tally(agent, root, limits));
+        let counted = tally.as_ref().map(|it| format!("{} of {} calls seen", it.seen, it.all));
+        if let Some(missed) = tally.and_then(|tally| tally.missed) {
+            let counted = counted.unwrap_or_default();
+            let call = ui::escape_line(missed.call.as_bytes());
+            if !missed.is_current {
+                health.verdict = AgentVerdict::Protected;
+            }
+            health.message = format!("{counted}; not `{}`", call.trim());
+            let hint = "agents read their hooks when they start: start it again";
+            health.hint = Some(hint.to_owned());
+            return;
+        }
+        health.severity = Severity::Ok;
+        health.verdict = AgentVerdict::Protected;
+        let clock = Clock::local(self.process.now);
+        let last = held.filter(|at| self.is_recent(*at)).map(|at| clock.when(at));
+        health.message = match (counted, last) {
+            (Some(counted), _) => counted,
+            (None, Some(last)) => format!("last call seen {last}"),
+            (None, None) => {
+                health.verdict = AgentVerdict::Unseen;
+                match held {
+                    Some(_) => format!("no call seen in the last {LATELY_DAYS} days"),
+                    None => "not seen yet".to_owned(),
+                }
+            }
+        };
+    }
+
+    fn is_recent(&self, at: DateTime<Utc>) -> bool {
+        at > self.process.now - TimeDelta::days(LATELY_DAYS)
+    }
+
+    fn last_held(&self, row: &InstallRow) -> Option<DateTime<Utc>> {
+        self.held.get(&agent_of(row)?).copied()
+    }
+
+    /// A registered program that is not this one.
+    fn other_program(&self, places: &[(Site, HookStatus)]) -> Option<PathBuf> {
+        let own = self.process.program().ok()?.canonicalize().ok()?;
+        let programs = places.iter().flat_map(|(_, found)| programs(found));
+        programs.into_iter().find(|program| {
+            Program::real(self.process, program).is_some_and(|program| program != own)
+        })
+    }
+}
+
+impl AgentHealth {
+    /// The name people know the agent by.
+    pub fn title(&self) -> &'static str {
+        self.row.title()
+    }
+
+    /// Replaces the message with one that names its file itself.
+    fn with(self, off: Off) -> Self {
+        Self { message: off.message, hint: Some(off.hint), place: None, program: None, ..self }
+    }
+}
+
+/// When a call of each agent was last held: by the ledgers, and in the projects of the newest turns by
+/// the log of calls, which also has the calls that needed no checkpoint.
+fn last_held(uses: &[Use], state: &StateDir) -> BTreeMap<Agent, DateTime<Utc>> {
+    /// The next call is most likely in one of them.
+    const LOGS_MAX: usize = 3;
+    let mut roots: Vec<&Path> = Vec::new();
+    for used in uses {
+        if roots.len() < LOGS_MAX && !roots.contains(&&*used.root) {
+            roots.push(&used.root);
+        }
+    }
+    let mut logged = BTreeMap::new();
+    for root in roots {
+        for (session, at) in attribution::last_calls(&state.root_at(root)) {
+            let newest = logged.entry(session).or_insert(at);
+            *newest = at.max(*newest);
+        }
+    }
+    let mut held: BTreeMap<Agent, DateTime<Utc>> = BTreeMap::new();
+    let mut sessions = BTreeSet::new();
+    for Use { by, at, .. } in uses {
+        let mut last = *at;
+        if sessions.insert((by.agent, by.session.clone())) {
+            let logged = logged.get(&attribution::session_name(by.agent, &by.session));
+            last = logged.map_or(last, |at| last.max(DateTime::from_timestamp_nanos(*at)));
+        }
+        let newest = held.entry(by.agent).or_insert(last);
+        *newest = last.max(*newest);
+    }
+    held
+}
+
+fn agent_of(row: &InstallRow) -> Option<Agent> {
+    agent::by_name(row.agent).map(|dialect| dialect.agent)
+}
+
+/// A fault that another install repairs.
+fn reinstall(row: &InstallRow, message: String) -> Off {
+    Off { message, hint: install_hint(row) }
+}
+
+fn install_hint(row: &InstallRow) -> String {
+    format!("beforehand install {}", row.agent)
+}
+
+/// The step that helps after a call that nothing was held for.
+fn unheld_hint(line: &JournalLine) -> &'static str {
+    if line.text.starts_with("cannot read the hook payload") {
+        return "update beforehand: the agent sends what this version cannot read";
+    }
+    "put that right; the next call shows whether it helped"
+}
+
+/// Where an agent can have hooks, of the user's and in the project at `root`.
+pub fn sites(row: &InstallRow, process: &Process<'_>, root: Option<&Path>) -> Vec<Site> {
+    let mut sites = row.sites(process);
+    sites.extend(root.map(|root| row.project_sites(root)).unwrap_or_default());
+    sites.retain(Site::is_hook);
+    sites
+}
+
+fn programs(found: &HookStatus) -> Vec<PathBuf> {
+    match found {
+        HookStatus::Nothing | HookStatus::HookDir => Vec::new(),
+        HookStatus::Entries(entries, _) => {
+            let mut programs: Vec<_> = entries.iter().map(|entry| entry.program.clone()).collect();
+            programs.dedup();
+            programs
+        }
+        HookStatus::Whole(program) => vec![program.clone()],
+    }
+}
+
+/// The first entry whose timeout leaves a hook no time, and the least it should have.
+fn short_timeout<'e>(
+    row: &InstallRow,
+    entries: &'e [HookEntry],
+    deadline: Duration,
+) -> Option<(&'e HookEntry, u64)> {
+    let least = TIMEOUT_S_MIN.max(deadline.as_secs() + DEADLINE_ROOM_S) * row.second;
+    let is_cut = |entry: &HookEntry| row.agent == "codex" && install::ends_a_session(&entry.event);
+    let mut short = entries
+        .iter()
+        .filter(|entry| entry.timeout.is_some_and(|timeout| timeout < least) && !is_cut(entry));
+    short.next().map(|entry| (entry, least))
+}
