@@ -48,6 +48,8 @@ pub enum LineKind {
     Deed,
     /// Something went wrong.
     Trouble,
+    /// A payload could not be read. The project is held as a whole then.
+    Unread,
     /// Nothing could be held for a call that can change files.
     Unheld,
 }

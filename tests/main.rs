@@ -52,6 +52,7 @@ mod packs;
 mod patch;
 mod picker;
 mod plan_reports;
+mod proofs;
 mod questions;
 mod readme;
 mod rebuild;

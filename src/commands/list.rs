@@ -22,6 +22,7 @@ use super::{
 use crate::{
     attribution, config as settings,
     error::Result,
+    health::{AgentVerdict, Evidence, Place},
     ledger,
     model::{Agent, By, Checkpoint, CheckpointId, Reason, SessionId, TurnKey},
     process::{Exit, Process},
@@ -118,6 +119,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
         };
         say(process, &none);
         origin::say_if_known(process, &project);
+        say_if_unprotected(process, &project);
         return Ok(Exit::Ok);
     }
     let heading = heading(&project, &listed);
@@ -131,7 +133,21 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
         say(process, &format!("\n{place}beforehand diff 1 · beforehand restore 1{undo}"));
     }
     origin::say_if_swapped(process, &project);
+    say_if_unprotected(process, &project);
     Ok(Exit::Ok)
+}
+
+/// Says which agents' calls are not held, and so in no list.
+fn say_if_unprotected(process: &mut Process<'_>, project: &Project) {
+    let deadline = project.settings.deadline;
+    let place = Place { root: Some(project.root.path()), deadline, conversations: None };
+    let mut agents = Evidence::read(process, &project.state).agents(place);
+    agents.retain(|agent| agent.verdict == AgentVerdict::Unprotected);
+    for agent in agents {
+        let title = agent.title();
+        say(process, &format!("note: the calls of {title} are not held: {}", agent.message));
+        say(process, "hint: `beforehand doctor` says more");
+    }
 }
 
 /// Whether there are checkpoints that something asked for or needed, though no turn is left.

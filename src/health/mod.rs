@@ -8,6 +8,7 @@ mod calls;
 mod program;
 
 use std::{
+    cell::OnceCell,
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     time::Duration,
@@ -128,10 +129,10 @@ pub struct Evidence<'a, 'p> {
     uses: Vec<Use>,
     /// When a call of each agent was last held.
     held: BTreeMap<Agent, DateTime<Utc>>,
-    /// The calls that nothing was held for, oldest first.
-    unheld: Vec<JournalLine>,
-    /// The user's running processes.
-    running: Vec<OwnProcess>,
+    /// The calls that nothing was held for, and the payloads that could not be read, oldest first.
+    trouble: Vec<JournalLine>,
+    /// The user's running processes, once they were looked at.
+    running: OnceCell<Vec<OwnProcess>>,
 }
 
 /// The hooks that are registered for one agent.
@@ -139,27 +140,37 @@ pub struct Evidence<'a, 'p> {
 struct Registered {
     /// Where something of ours was found.
     places: Vec<(Site, HookStatus)>,
-    /// A fault because of which no hook can run.
-    broken: Option<Off>,
-    /// A fault that leaves some of them running.
-    fault: Option<Off>,
+    fault: Option<Fault>,
+}
+
+/// Something that is wrong with a file.
+struct Fault {
+    off: Off,
+    /// Whether none of the hooks runs because of it.
+    stops_all: bool,
+}
+
+impl Fault {
+    /// A fault that another install repairs.
+    fn reinstall(row: &InstallRow, message: String) -> Self {
+        Self { off: Off { message, hint: install_hint(row) }, stops_all: true }
+    }
 }
 
 impl<'a, 'p> Evidence<'a, 'p> {
     /// Reads the evidence that all agents and projects share.
     pub fn read(process: &'a Process<'p>, state: &StateDir) -> Self {
-        let running = process.program().ok().and_then(|path| ProgramPath::new(&path).ok());
-        let mut unheld = journal::recent_trouble(state, process.now);
-        unheld.retain(|line| line.kind == LineKind::Unheld);
+        let mut trouble = journal::recent_trouble(state, process.now);
+        trouble.retain(|line| matches!(line.kind, LineKind::Unheld | LineKind::Unread));
         let uses = ledger::uses(state);
         Self {
             process,
             state: state.clone(),
-            ours: install::ours_of(state, running.as_ref()),
+            ours: ours(process, state),
             held: last_held(&uses, state),
             uses,
-            unheld,
-            running: process.aside.own_processes(),
+            trouble,
+            running: OnceCell::new(),
         }
     }
 
@@ -185,8 +196,9 @@ impl<'a, 'p> Evidence<'a, 'p> {
             message: String::new(),
             hint: None,
         };
-        if let Some(broken) = found.broken.filter(|_| package.is_none()) {
-            return health.with(broken);
+        let stops_all = found.fault.as_ref().is_some_and(|fault| fault.stops_all);
+        if let Some(fault) = found.fault.as_ref().filter(|_| stops_all && package.is_none()) {
+            return health.with(fault.off.clone());
         }
         if found.places.is_empty() && package.is_none() {
             return self.without_hook(row, place, health);
@@ -200,7 +212,7 @@ impl<'a, 'p> Evidence<'a, 'p> {
         self.judge_calls(place, &mut health);
         if let Some(fault) = found.fault {
             health.severity = Severity::Trouble;
-            return health.with(fault);
+            return health.with(fault.off);
         }
         if health.severity == Severity::Ok
             && let Some(other) = self.other_program(&found.places)
@@ -217,70 +229,61 @@ impl<'a, 'p> Evidence<'a, 'p> {
         self.process.home()
     }
 
-    /// Finds our hooks in an agent's files, of the user and of the project.
+    /// Finds our hooks in an agent's files, of the user and of the project. A fault of one of the two
+    /// stops no hook of the other.
     fn registered(&self, row: &'static InstallRow, place: Place<'_>) -> Registered {
-        let mut found = Registered::default();
-        let mut faults = Vec::new();
         let (user, project): (Vec<Site>, Vec<Site>) =
             sites(row, self.process, place.root).into_iter().partition(|it| !it.is_in_project());
-        let mut is_one_whole = false;
-        for sites in [user, project] {
-            let (places, fault) = self.look(row, sites, place);
-            is_one_whole |= !places.is_empty() && fault.is_none();
-            found.places.extend(places);
-            faults.extend(fault);
+        let user = self.look(row, user, place);
+        let project = self.look(row, project, place);
+        let is_one_whole =
+            [&user, &project].iter().any(|found| !found.places.is_empty() && found.fault.is_none());
+        let mut fault = user.fault.or(project.fault);
+        if let Some(fault) = fault.as_mut().filter(|_| is_one_whole) {
+            fault.stops_all = false;
         }
-        let first = faults.into_iter().next();
-        match first {
-            Some((fault, true)) if !is_one_whole => found.broken = Some(fault),
-            Some((fault, _)) => found.fault = Some(fault),
-            None => (),
-        }
-        found
+        let mut places = user.places;
+        places.extend(project.places);
+        Registered { places, fault }
     }
 
-    /// Looks at files that belong together. A fault comes with whether it keeps every hook from running.
-    fn look(
-        &self,
-        row: &InstallRow,
-        sites: Vec<Site>,
-        place: Place<'_>,
-    ) -> (Vec<(Site, HookStatus)>, Option<(Off, bool)>) {
-        let mut places = Vec::new();
+    /// Looks at files that belong together.
+    fn look(&self, row: &InstallRow, sites: Vec<Site>, place: Place<'_>) -> Registered {
+        let mut found = Registered::default();
         let mut bare = None;
-        let mut fault = None;
         for site in sites {
             match install::look(&site, &self.ours) {
                 Ok(HookStatus::Nothing) => bare = bare.or(Some(site)),
-                Ok(found) => {
-                    fault = fault.or_else(|| self.fault(row, &site, &found, place));
-                    places.push((site, found));
+                Ok(status) => {
+                    found.fault = found.fault.or_else(|| self.fault(row, &site, &status, place));
+                    found.places.push((site, status));
                 }
                 Err(err) => {
                     let hint = err.hint().map_or_else(|| install_hint(row), str::to_owned);
-                    fault = fault.or(Some((Off { message: err.to_string(), hint }, true)));
+                    let off = Off { message: err.to_string(), hint };
+                    found.fault = found.fault.or(Some(Fault { off, stops_all: true }));
                 }
             }
         }
         // Of an agent with a file for each agent or event of its own, each must have our hook.
-        let is_needed =
-            |site: &Site| row.is_per_file() || site.names_hooks() || site.needs_permission();
-        if let Some(site) = bare.filter(|site| !places.is_empty() && is_needed(site)) {
+        let bare =
+            bare.filter(|site| row.is_per_file() || site.names_hooks() || site.needs_permission());
+        if let Some(site) = bare.filter(|_| !found.places.is_empty()) {
             let site = ui::path(&site.path, self.home().as_deref()).into_owned();
-            let missing = reinstall(row, format!("{site} has no hook of beforehand's"));
-            fault = fault.or(Some((missing, true)));
+            let missing = Fault::reinstall(row, format!("{site} has no hook of beforehand's"));
+            found.fault = found.fault.or(Some(missing));
         }
-        (places, fault)
+        found
     }
 
-    /// The fault of one file, and whether it keeps the hooks in it from running.
+    /// The fault of one file.
     fn fault(
         &self,
         row: &InstallRow,
         site: &Site,
         found: &HookStatus,
         place: Place<'_>,
-    ) -> Option<(Off, bool)> {
+    ) -> Option<Fault> {
         let home = self.home();
         let file = ui::path(&site.path, home.as_deref());
         for program in programs(found) {
@@ -293,7 +296,7 @@ impl<'a, 'p> Evidence<'a, 'p> {
                 Program::Other => "which is not beforehand",
             };
             let message = format!("the hook in {file} runs `{shown}`, {why}");
-            return Some((reinstall(row, message), true));
+            return Some(Fault::reinstall(row, message));
         }
         match found {
             HookStatus::Nothing | HookStatus::HookDir => None,
@@ -302,16 +305,18 @@ impl<'a, 'p> Evidence<'a, 'p> {
                     return None;
                 }
                 let message = format!("{file} may not be executed");
-                Some((Off { message, hint: "chmod +x it".to_owned() }, true))
+                let off = Off { message, hint: "chmod +x it".to_owned() };
+                Some(Fault { off, stops_all: true })
             }
             HookStatus::Entries(_, missing) if !missing.is_empty() => {
                 let missing = missing.join(", ");
-                Some((reinstall(row, format!("{file} has no hook for {missing}")), true))
+                Some(Fault::reinstall(row, format!("{file} has no hook for {missing}")))
             }
             HookStatus::Entries(entries, _) => {
                 let (short, least) = short_timeout(row, entries, place.deadline)?;
                 let message = format!("the timeout for {} in {file} is too short", short.event);
-                Some((Off { message, hint: format!("set it to {least} or more") }, false))
+                let off = Off { message, hint: format!("set it to {least} or more") };
+                Some(Fault { off, stops_all: false })
             }
         }
     }
@@ -365,9 +370,10 @@ impl<'a, 'p> Evidence<'a, 'p> {
         places: &[(Site, HookStatus)],
         in_package: bool,
     ) -> Option<Off> {
-        let root = place.root?;
+        let root = place.root.filter(|_| install::can_be_off_by_arguments(row))?;
         let in_project = places.iter().any(|(site, _)| site.is_in_project());
-        let mut here = self.running.iter().filter(|process| {
+        let running = self.running.get_or_init(|| self.process.aside.own_processes());
+        let mut here = running.iter().filter(|process| {
             process.dir.as_ref().is_some_and(|dir| dir.starts_with(root) || root.starts_with(dir))
         });
         here.find_map(|process| install::off_by_arguments(row, process, in_project, in_package))
@@ -377,8 +383,12 @@ impl<'a, 'p> Evidence<'a, 'p> {
     fn judge_calls(&self, place: Place<'_>, health: &mut AgentHealth) {
         let row = health.row;
         let held = self.last_held(row);
-        let mut unheld: Vec<&JournalLine> = self.unheld.iter().collect();
-        unheld.retain(|line| line.agent.as_deref() == Some(row.agent));
+        let mut unread: Vec<&JournalLine> = self.trouble.iter().collect();
+        unread.retain(|line| line.agent.as_deref() == Some(row.agent));
+        // The hold for an unreadable payload has the time of the payload.
+        unread.retain(|line| held.is_none_or(|held| line.at >= held));
+        let mut unheld = unread.clone();
+        unread.retain(|line| line.kind == LineKind::Unread);
         unheld.retain(|line| held.is_none_or(|held| line.at > held));
         health.verdict = AgentVerdict::Unprotected;
         health.severity = Severity::Trouble;
@@ -388,6 +398,14 @@ impl<'a, 'p> Evidence<'a, 'p> {
                 1 => format!("its last call was not held: {text}"),
                 count => format!("its last {count} calls were not held: {text}"),
             };
+            health.hint = Some(unheld_hint(last).to_owned());
+            return;
+        }
+        if let Some(last) = unread.last() {
+            let text = ui::escape_line(last.text.as_bytes());
+            health.verdict = AgentVerdict::Protected;
+            health.message =
+                format!("but for its last call the project was held, and no more: {text}");
             health.hint = Some(unheld_hint(last).to_owned());
             return;
         }
@@ -454,6 +472,12 @@ impl AgentHealth {
     }
 }
 
+/// The programs that are beforehand.
+pub fn ours(process: &Process<'_>, state: &StateDir) -> OurPrograms {
+    let running = process.program().ok().and_then(|path| ProgramPath::new(&path).ok());
+    install::ours_of(state, running.as_ref())
+}
+
 /// When a call of each agent was last held: by the ledgers, and in the projects of the newest turns by
 /// the log of calls, which also has the calls that needed no checkpoint.
 fn last_held(uses: &[Use], state: &StateDir) -> BTreeMap<Agent, DateTime<Utc>> {
@@ -490,18 +514,14 @@ fn agent_of(row: &InstallRow) -> Option<Agent> {
     agent::by_name(row.agent).map(|dialect| dialect.agent)
 }
 
-/// A fault that another install repairs.
-fn reinstall(row: &InstallRow, message: String) -> Off {
-    Off { message, hint: install_hint(row) }
-}
-
-fn install_hint(row: &InstallRow) -> String {
+/// The step that puts an agent's hooks in again.
+pub fn install_hint(row: &InstallRow) -> String {
     format!("beforehand install {}", row.agent)
 }
 
 /// The step that helps after a call that nothing was held for.
 fn unheld_hint(line: &JournalLine) -> &'static str {
-    if line.text.starts_with("cannot read the hook payload") {
+    if line.kind == LineKind::Unread || line.text.starts_with("cannot read the hook payload") {
         return "update beforehand: the agent sends what this version cannot read";
     }
     "put that right; the next call shows whether it helped"

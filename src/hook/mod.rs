@@ -146,8 +146,9 @@ fn on_event(
             decision
         }
         Event::SessionBegins(context) => {
-            turn_boundary::on_session_begin(&site(&context));
-            Decision::NEUTRAL
+            let site = site(&context);
+            turn_boundary::on_session_begin(&site);
+            turn_boundary::first_words(&site)
         }
         Event::SubagentBegins { context, child } => {
             turn_boundary::subagent_begins(&site(&context), &child);

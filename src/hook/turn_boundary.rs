@@ -19,10 +19,13 @@ use crate::{
     config,
     error::Result,
     fs::{PathResolver, read_small},
+    health::{AgentVerdict, Evidence, Place},
     install,
     ledger::{Ledger, UnfinishedCommand},
     maintenance::{self, conversations, warm::Edge},
-    model::{Agent, CallContext, CheckpointId, Decision, Event, SessionEnd, SessionId, ToolCall},
+    model::{
+        Agent, CallContext, CheckpointId, Decision, Event, Notify, SessionEnd, SessionId, ToolCall,
+    },
     process::Process,
 };
 
@@ -301,6 +304,31 @@ pub(super) fn start_maintenance(site: &EventSite<'_, '_>) {
     {
         maintenance::start_if_due(site.process, &state, site.settings());
     }
+}
+
+/// Tells the user at the start of a session, once, that the calls of this agent are not held, if
+/// something shows it. The hook that says so does run, so arguments of the agent are not looked at.
+pub(super) fn first_words(site: &EventSite<'_, '_>) -> Decision {
+    let settings = site.settings();
+    let row = install::ROWS.iter().find(|row| row.agent == site.dialect.name);
+    let (Some(row), Ok(state)) = (row, site.loaded.state()) else { return Decision::NEUTRAL };
+    if !settings.enabled || settings.notify == Notify::Never || !state.dir().is_dir() {
+        return Decision::NEUTRAL;
+    }
+    let place = Place { deadline: settings.deadline, ..Place::default() };
+    let agent = Evidence::read(site.process, &state).agent(row, place);
+    if agent.verdict != AgentVerdict::Unprotected {
+        return Decision::NEUTRAL;
+    }
+    let line = format!("the calls of {} are not held: {}", agent.title(), agent.message);
+    let mut is_news = false;
+    let noted = site.with_ledger(|ledger| is_news = ledger.is_news(&line));
+    let quiet = site.quiet(noted);
+    if !is_news {
+        return quiet;
+    }
+    let hint = agent.hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
+    Decision::note(format!("beforehand: {line}{hint}"))
 }
 
 /// What becomes of the checkpoints of a session that is over.

@@ -62,7 +62,7 @@ pub(super) fn on_unreadable(
 ) -> Decision {
     let site = EventSite::of_call(process, dialect, call);
     let line = ui::escape_line(why.to_string().as_bytes()).into_owned();
-    site.write_journal(LineKind::Trouble, &line);
+    site.write_journal(LineKind::Unread, &line);
     let held = hold(&site, call);
     // Where it cannot be noted, it is said again.
     let mut is_news = true;

@@ -12,7 +12,7 @@ use super::{
 use crate::{fs::read_small, process::OwnProcess};
 
 /// One argument.
-struct Argument {
+struct StartArgument {
     agent: &'static str,
     name: &'static str,
     when: KeepsOff,
@@ -30,19 +30,19 @@ enum KeepsOff {
     Sets(&'static str, bool),
 }
 
-const ARGUMENTS: &[Argument] = &[
-    Argument { agent: "claude-code", name: "--bare", when: KeepsOff::Alone },
-    Argument { agent: "claude-code", name: "--safe-mode", when: KeepsOff::Alone },
-    Argument { agent: "claude-code", name: "--setting-sources", when: KeepsOff::LeavesOut },
-    Argument {
+const ARGUMENTS: &[StartArgument] = &[
+    StartArgument { agent: "claude-code", name: "--bare", when: KeepsOff::Alone },
+    StartArgument { agent: "claude-code", name: "--safe-mode", when: KeepsOff::Alone },
+    StartArgument { agent: "claude-code", name: "--setting-sources", when: KeepsOff::LeavesOut },
+    StartArgument {
         agent: "claude-code",
         name: "--settings",
         when: KeepsOff::Sets("disableAllHooks", true),
     },
-    Argument { agent: "codex", name: "-c", when: KeepsOff::Is("features.hooks=false") },
-    Argument { agent: "codex", name: "--config", when: KeepsOff::Is("features.hooks=false") },
-    Argument { agent: "codex", name: "--disable", when: KeepsOff::Is("hooks") },
-    Argument { agent: "opencode", name: "--pure", when: KeepsOff::Alone },
+    StartArgument { agent: "codex", name: "-c", when: KeepsOff::Is("features.hooks=false") },
+    StartArgument { agent: "codex", name: "--config", when: KeepsOff::Is("features.hooks=false") },
+    StartArgument { agent: "codex", name: "--disable", when: KeepsOff::Is("hooks") },
+    StartArgument { agent: "opencode", name: "--pure", when: KeepsOff::Alone },
 ];
 
 /// Programs that run an agent's script, which is then their first argument.
@@ -63,6 +63,11 @@ fn is_agent(row: &InstallRow, process: &OwnProcess) -> bool {
             .any(|part| part == row.agent || row.programs.iter().any(|known| part == *known))
 }
 
+/// Whether an argument of this agent is known that keeps hooks from running.
+pub fn can_be_off_by_arguments(row: &InstallRow) -> bool {
+    ARGUMENTS.iter().any(|argument| argument.agent == row.agent)
+}
+
 /// Why a running agent does not run our hooks, by the arguments it was started with. `in_project`
 /// says that a project's settings have them, `in_package` that a package of the agent's brings them.
 pub fn off_by_arguments(
@@ -71,8 +76,7 @@ pub fn off_by_arguments(
     in_project: bool,
     in_package: bool,
 ) -> Option<Off> {
-    let mut arguments = ARGUMENTS.iter().filter(|it| it.agent == row.agent).peekable();
-    arguments.peek()?;
+    let mut arguments = ARGUMENTS.iter().filter(|it| it.agent == row.agent);
     if !is_agent(row, process) {
         return None;
     }
@@ -90,7 +94,7 @@ pub fn off_by_arguments(
     })
 }
 
-impl Argument {
+impl StartArgument {
     fn keeps_off(&self, process: &OwnProcess, source: &str) -> bool {
         let words: Vec<&str> =
             process.args.iter().skip(1).map(|word| word.to_str().unwrap_or_default()).collect();

@@ -63,6 +63,11 @@ impl Runner {
     }
 }
 
+/// Whether an agent has its lines run by a shell.
+pub(super) fn is_run_by_shell(agent: &str) -> bool {
+    Runner::of(agent, "command") == Runner::Shell
+}
+
 /// The line for `agent`, as the value of `key`.
 pub(super) fn line(program: &ProgramPath, agent: &str, key: &str) -> String {
     Runner::of(agent, key).line(program, agent)

@@ -16,6 +16,7 @@ mod program;
 mod record;
 mod registered;
 mod rows;
+mod start;
 mod switches;
 mod table;
 #[cfg(test)]
@@ -29,13 +30,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use arguments::off_by_arguments;
+pub use arguments::{can_be_off_by_arguments, off_by_arguments};
 pub use merge::HookEntry;
 pub use other_hooks::{OtherHook, other_hooks};
 pub use packages::package;
 pub use program::{OurPrograms, ProgramPath};
 pub use registered::registrations_at;
 pub use rows::{InstallRow, Site};
+pub use start::{HookStart, starts_before_call};
 pub use switches::{Off, answers_for_user, off, switches_at};
 pub use table::{KIRO_AGENTS, ROWS};
 pub use trust::{ends_a_session, untrusted};
@@ -455,6 +457,12 @@ fn ours(record: &InstallRecord, running: Option<&ProgramPath>) -> OurPrograms {
     running.map_or(written.clone(), |running| written.and(running))
 }
 
+/// Whether an install wrote into one of these files, and no uninstall took it back.
+pub fn wrote(state: &StateDir, sites: &[Site]) -> bool {
+    let record = InstallRecord::open(state);
+    sites.iter().any(|site| record.wrote(&site.path) || record.wrote(&target(site)))
+}
+
 /// Looks at one place, for what is of these programs.
 ///
 /// # Errors
@@ -492,7 +500,7 @@ fn hook_status(found: Vec<HookEntry>, mut events: Vec<String>) -> HookStatus {
 }
 
 impl Site {
-    /// Whether it is in a project, and not of the user's.
+    /// Returns true for a file of a project, and false for one of the user's own.
     pub fn is_in_project(&self) -> bool {
         self.within.is_some()
     }

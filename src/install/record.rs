@@ -106,6 +106,11 @@ impl InstallRecord {
         }
     }
 
+    /// Whether we wrote into this file.
+    pub(super) fn wrote(&self, path: &Path) -> bool {
+        self.files.iter().any(|file| file.path == path)
+    }
+
     /// Whether we made this file.
     pub(super) fn made(&self, path: &Path) -> bool {
         self.files.iter().any(|file| file.path == path && file.backup.is_none())

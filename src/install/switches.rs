@@ -215,8 +215,7 @@ impl SwitchFiles<'_, '_> {
         // Hooks that a package brings are not locked.
         let counts =
             |switch: &&Switch| !registered.is_empty() || !matches!(switch.when, When::LocksHooks);
-        let mut switches = OFF.iter().filter(counts);
-        let found = switches.find_map(|switch| Some((switch, self.find(switch)?)));
+        let found = OFF.iter().filter(counts).find_map(|it| Some((it, self.find(it)?)));
         let switched = found.map(|(switch, path)| self.switched_off(switch, &path));
         switched.or_else(|| match self.row.agent {
             "codex" => registered.iter().find_map(|(site, found)| self.untrusted(site, found)),
@@ -362,7 +361,7 @@ impl SwitchFiles<'_, '_> {
 }
 
 /// The events and commands of ours in Hermes's configuration, as it will look for them in its list.
-fn hermes_hooks(config: &str) -> Vec<(String, String)> {
+pub(super) fn hermes_hooks(config: &str) -> Vec<(String, String)> {
     let (mut event, mut hooks) = (String::new(), Vec::new());
     for line in config.lines() {
         let bare = line.trim();

@@ -59,7 +59,7 @@ pub trait Aside {
     ///
     /// Fails if it cannot be run, does not end in time, or fails itself; `Unsupported` where
     /// nothing is run at all.
-    fn time(&self, _: &Path, _: &[&str], _: &[u8]) -> io::Result<Duration> {
+    fn time(&self, _: &HookCall<'_>) -> io::Result<Duration> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -87,6 +87,26 @@ pub trait Aside {
     ) -> io::Result<(RunningProgram, String)> {
         Err(io::ErrorKind::Unsupported.into())
     }
+}
+
+/// A hook as an agent calls it.
+#[derive(Clone, Copy, Debug)]
+pub struct HookCall<'a> {
+    /// The program and its arguments.
+    pub words: &'a [OsString],
+    /// Where it runs; `None` for where we do.
+    pub place: Option<HookPlace<'a>>,
+    /// The payload.
+    pub input: &'a [u8],
+}
+
+/// Where a hook runs.
+#[derive(Clone, Copy, Debug)]
+pub struct HookPlace<'a> {
+    /// The directory.
+    pub dir: &'a Path,
+    /// The whole environment.
+    pub env: &'a BTreeMap<OsString, OsString>,
 }
 
 /// Where a program runs that a person started through us.
@@ -190,17 +210,21 @@ impl Aside for OsAside {
         own_processes()
     }
 
-    fn time(&self, program: &Path, args: &[&str], input: &[u8]) -> io::Result<Duration> {
-        /// Agents wait longer, people do not.
-        const LIMIT: Duration = Duration::from_secs(5);
+    fn time(&self, call: &HookCall<'_>) -> io::Result<Duration> {
+        /// As long as agents wait, by the timeout that `install` registers.
+        const LIMIT: Duration = Duration::from_secs(30);
         const PAUSE: Duration = Duration::from_micros(200);
         let started = Instant::now();
+        let (program, args) = call.words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        if let Some(place) = call.place {
+            command.current_dir(place.dir).env_clear().envs(place.env);
+        }
         let mut running = command.spawn()?;
         if let Some(mut stdin) = running.stdin.take() {
             // One that does not listen may still end well.
-            let _ignored = stdin.write_all(input);
+            let _ignored = stdin.write_all(call.input);
         }
         loop {
             match running.try_wait()? {

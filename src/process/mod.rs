@@ -26,7 +26,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use aside::OsAside;
-pub use aside::{Ancestor, Aside, OwnProcess, RunPlace, RunningProgram};
+pub use aside::{Ancestor, Aside, HookCall, HookPlace, OwnProcess, RunPlace, RunningProgram};
 
 /// The world as one invocation sees it.
 pub struct Process<'a> {

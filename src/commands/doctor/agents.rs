@@ -1,11 +1,11 @@
-//! A line for each agent: what `health` found, and how long its registered program takes.
+//! A line for each agent: the findings of `health`, and how long its registered program takes.
 
-use std::path::Path;
+use std::{ffi::OsString, path::Path};
 
 use super::CheckResult;
 use crate::{
     health::{AgentHealth, Severity},
-    process::Process,
+    process::{HookCall, Process},
     ui,
 };
 
@@ -36,8 +36,9 @@ pub(super) fn line(process: &Process<'_>, agent: AgentHealth) -> CheckResult {
 fn speed(process: &Process<'_>, program: &Path) -> Result<Option<String>, String> {
     /// An event before which nothing runs. One that we do not know would count as a call, and be held.
     const NOTHING: &[u8] = br#"{"hook_event_name":"Notification","session_id":"doctor"}"#;
-    let args = ["hook", "--agent", "claude-code"];
-    match process.aside.time(program, &args, NOTHING) {
+    let arguments = ["hook", "--agent", "claude-code"].map(OsString::from);
+    let words: Vec<OsString> = std::iter::once(program.into()).chain(arguments).collect();
+    match process.aside.time(&HookCall { words: &words, place: None, input: NOTHING }) {
         Ok(took) => Ok(Some(format!("{:.1} ms", took.as_secs_f64() * 1000.0))),
         Err(err) if err.kind() == std::io::ErrorKind::Unsupported => Ok(None),
         Err(err) => Err(err.to_string()),

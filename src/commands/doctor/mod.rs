@@ -3,6 +3,10 @@
 
 mod agents;
 mod other_hooks;
+mod payloads;
+mod prove;
+mod scratch;
+mod trial;
 
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
@@ -22,9 +26,14 @@ use crate::{
 };
 /// Look whether beforehand is called by your agents, and can save what they are about to change.
 ///
-/// Exits 1 if anything is in the way.
+/// Takes and restores a checkpoint of a scratch directory beside its own files. Exits 1 if anything is in
+/// the way.
 #[derive(clap::Args)]
 pub(crate) struct DoctorArgs {
+    /// Play a loss in a scratch project through the hook that each agent has registered, and see that
+    /// every byte comes back
+    #[arg(long)]
+    pub(crate) prove: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -40,7 +49,7 @@ struct CheckResult {
 }
 
 pub(crate) fn run(process: &mut Process<'_>, args: &DoctorArgs) -> Result<Exit> {
-    let lines = examine(process)?;
+    let lines = if args.prove { prove(process)? } else { examine(process)? };
     if args.json {
         let lines: Vec<Value> = lines.iter().map(CheckResult::json).collect();
         print_json(process, "doctor", lines.into())?;
@@ -52,11 +61,18 @@ pub(crate) fn run(process: &mut Process<'_>, args: &DoctorArgs) -> Result<Exit> 
     Ok(if is_sick { Exit::Failed } else { Exit::Ok })
 }
 
+fn prove(process: &Process<'_>) -> Result<Vec<CheckResult>> {
+    let state = config::state(process, None)?;
+    let root = root_here(process);
+    let deadline = config::load(process, root.as_deref()).settings.deadline;
+    let place = Place { root: root.as_deref(), deadline, conversations: None };
+    prove::run(process, &state, place)
+}
+
 fn examine(process: &Process<'_>) -> Result<Vec<CheckResult>> {
     let state = config::state(process, None)?;
     let root = root_here(process);
     let settings = config::load(process, root.as_deref()).settings;
-    let home = process.home();
     let place = Place {
         root: root.as_deref(),
         deadline: settings.deadline,
@@ -70,7 +86,11 @@ fn examine(process: &Process<'_>) -> Result<Vec<CheckResult>> {
         lines.push(CheckResult::new("other hooks", Severity::Note, note, hint));
     }
     lines.extend(environment(process, &settings));
-    lines.push(store(&state, &settings, home.as_deref()));
+    lines.push(store(process, &state, &settings));
+    if root.is_some_and(|root| trial::is_elsewhere(&root, &state)) {
+        let message = "it is on another file system than the store, so nothing can be linked";
+        lines.push(CheckResult::new("project", Severity::Note, message, None));
+    }
     lines.extend(trouble(process, &state));
     Ok(lines)
 }
@@ -88,8 +108,10 @@ fn environment(process: &Process<'_>, settings: &Settings) -> Option<CheckResult
     Some(CheckResult::new("settings", severity, message, hint))
 }
 
-/// Whether the state directory is private, can be written, and has room.
-fn store(state: &StateDir, settings: &Settings, home: Option<&Path>) -> CheckResult {
+/// Whether the state directory is private, can be written, has room, and takes a checkpoint.
+fn store(process: &Process<'_>, state: &StateDir, settings: &Settings) -> CheckResult {
+    let home = process.home();
+    let home = home.as_deref();
     let dir = state.dir();
     let shown = ui::path(dir, home).into_owned();
     let line = |severity, message: String, hint| CheckResult::new("store", severity, message, hint);
@@ -111,7 +133,15 @@ fn store(state: &StateDir, settings: &Settings, home: Option<&Path>) -> CheckRes
         let hint = "free some, or set a lower `free_space_floor`".to_owned();
         return line(Severity::Trouble, format!("{message}, which is too little"), Some(hint));
     }
-    line(Severity::Ok, message, None)
+    match trial::run(process, state) {
+        Ok(()) => line(Severity::Ok, format!("{message}, a trial checkpoint was restored"), None),
+        Err(why) => {
+            let why = ui::escape_line(why.as_bytes());
+            let message = format!("a trial checkpoint in {shown} was not restored: {why}");
+            let hint = "put that right, or set `BEFOREHAND_HOME` to a directory elsewhere";
+            line(Severity::Trouble, message, Some(hint.to_owned()))
+        }
+    }
 }
 
 /// The last trouble of the hook.
