@@ -36,6 +36,7 @@ mod identity;
 mod ignored;
 mod install;
 mod install_kills;
+mod judged;
 mod keep;
 mod kinds;
 mod lines_random;

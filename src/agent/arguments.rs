@@ -180,12 +180,12 @@ impl<'p> Arguments<'p> {
         for Argument { name, value } in &self.found {
             texts.push(name.to_string());
             if let ArgumentValue::Scalar(raw) = value {
-                let text = beginning_of(raw);
-                let local = text.strip_prefix("file:").and_then(|_| json::path_of(&text));
-                texts.extend(local.and_then(|path| path.into_os_string().into_string().ok()));
-                texts.push(text);
+                texts.push(beginning_of(raw));
             }
         }
+        let uris = texts.iter().filter(|text| text.starts_with("file:"));
+        let local: Vec<PathBuf> = uris.filter_map(|uri| json::path_of(uri)).collect();
+        texts.extend(local.into_iter().filter_map(|path| path.into_os_string().into_string().ok()));
         let mut seen = HashSet::new();
         texts.retain(|text| !text.is_empty() && seen.insert(text.clone()));
         texts

@@ -2,16 +2,17 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use super::{judged::JudgedCall, site::EventSite};
+use super::{judged::JudgedCall, site::EventSite, without_call::both};
 use crate::{
     agent::Dialect,
     attribution::{self, ChangeSummary, InBackground, SinceCheckpoint},
     error::Result,
     journal::LineKind,
-    ledger::{Ledger, OwnWrite},
-    model::{CheckpointId, Decision, Effect, Intent, Notice, Notify, ScanScope, ToolCall},
+    ledger::{Announcement, Ledger, OwnWrite},
+    model::{Agent, CheckpointId, Decision, Effect, Intent, Notice, Notify, ScanScope, ToolCall},
+    policy,
     process::Process,
-    reach,
+    reach, ui,
 };
 
 /// After a tool call: notes what the agent itself has left, so that its next edit of the same file
@@ -44,12 +45,48 @@ pub(super) fn on_effect(
     task: Option<InBackground>,
 ) -> Decision {
     let mut blasts = Vec::new();
+    let rewritten = note_rewritten(site, call, effect);
     let noted = note_left(site, call, (effect, task.or_else(|| started(effect))), &mut blasts);
     // What names all that it changes is no surprise.
     let touches = matches!(effect, Effect::Touches(_));
     let told = if touches { None } else { notice(site, &blasts) };
     let quiet = site.quiet(noted);
-    told.unwrap_or(quiet)
+    let told = told.unwrap_or(quiet);
+    match rewritten {
+        Some(line) => both(Decision::note(line), told),
+        None => told,
+    }
+}
+
+/// Compares a call that can change files with the calls that were announced. One that was not, or
+/// otherwise, was judged by another input, so nothing is known to be held before it: the user is told,
+/// and no call of the session is taken for harmless again.
+fn note_rewritten(site: &EventSite<'_, '_>, call: &ToolCall, effect: &Effect) -> Option<String> {
+    let settings = site.settings();
+    if site.dialect.agent == Agent::Program || !policy::is_wanted(&call.intent, effect, settings) {
+        return None;
+    }
+    let mut is_news = false;
+    let looked = site.with_ledger(|ledger| {
+        let announced = ledger.announced(&attribution::call_key(call), call);
+        // A covered edit is announced to the log of calls alone.
+        let is_edit = matches!(effect, Effect::Touches(_));
+        if announced == Announcement::Otherwise || announced == Announcement::Not && !is_edit {
+            ledger.saw_rewritten_call();
+            is_news = true;
+        }
+    });
+    site.quiet(looked);
+    let line = format!(
+        "beforehand: `{}` ran, but another call was announced, or none: another program's hook rewrites \
+         calls, or the hook before the call did not run. It was NOT protected. beforehand now looks \
+         before every call of this session; `beforehand doctor` names the other hooks",
+        ui::escape(call.summary().as_bytes())
+    );
+    is_news.then(|| {
+        site.write_journal(LineKind::Trouble, &line);
+        line
+    })
 }
 
 /// Logs what a call left, and adds to `blasts` what a command did.

@@ -42,6 +42,9 @@ pub(super) fn is_covered(
     let Some(mut ledger) = Ledger::peek(&site.real, state, agent, session) else { return false };
     let start = start(&site.cwd, ledger.home(&site.cwd));
     let Some(root) = reach::path_around(&start, &site.surroundings(state)) else { return false };
+    if ledger.may_be_rewritten() == Some(true) {
+        return false;
+    }
     note_turn(&mut ledger, site.context);
     let root = Root::new(root, RootKind::Plain { why: None });
     let place = state.root(&root);
@@ -83,6 +86,10 @@ pub(super) fn coverage(
         return Coverage::Bare;
     }
     let Effect::Touches(_) = effect else { return Coverage::Begun };
+    // The call may run with other paths than these.
+    if ledger.may_be_rewritten() == Some(true) {
+        return Coverage::Begun;
+    }
     let held = LastCheckpoint::of(&reach.root, &place);
     let is_covered = |path: &PathBuf| has(ledger, &held, path, stat_path(path));
     if reach.victims.iter().all(is_covered) { Coverage::Covered } else { Coverage::Begun }

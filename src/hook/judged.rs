@@ -8,6 +8,7 @@ use crate::{
     fs,
     ledger::Ledger,
     model::{CheckpointId, Effect, Finding, Intent, Level, Reach, ToolCall},
+    process::Process,
     shell,
     state::RootState,
     transcript,
@@ -30,7 +31,7 @@ impl<'h> JudgedCall<'h> {
         let mut effect = shell::effect(&call.intent, &scope);
         if let Intent::Run { command, language } = &call.intent
             && matches!(effect, Effect::None | Effect::Touches(_))
-            && has_changed_shell(site)
+            && is_unproved(site)
         {
             let finding = shell::classify(command, *language, &scope);
             effect = Effect::Unknown(Finding { level: Level::Unknown, ..finding });
@@ -69,14 +70,16 @@ impl<'h> JudgedCall<'h> {
     }
 }
 
-fn has_changed_shell(site: &EventSite<'_, '_>) -> bool {
-    if !site.dialect.keeps_shell {
-        return false;
-    }
+/// Whether the judgement of a harmless line proves nothing here: an earlier line may have changed the
+/// meaning of its words, or another program's hook may rewrite it.
+fn is_unproved(site: &EventSite<'_, '_>) -> bool {
+    let keeps_shell = site.dialect.keeps_shell;
     // Without a place for a ledger, none was kept of earlier lines.
-    let Ok(state) = site.loaded.state() else { return true };
+    let Ok(state) = site.loaded.state() else { return keeps_shell || site.has_other_hooks() };
     let (agent, session) = site.session();
-    Ledger::may_have_changed_shell(&site.real, &state, agent, session)
+    let doubts = Ledger::doubts(&site.real, &state, agent, session);
+    keeps_shell && doubts.shell_changed
+        || doubts.may_be_rewritten.unwrap_or_else(|| site.has_other_hooks())
 }
 
 /// What a command line was judged to do.
@@ -107,9 +110,29 @@ fn script_text(path: &Path) -> Option<String> {
     String::from_utf8(fs::read_small(path, SCRIPT_MAX_BYTES).ok()??).ok()
 }
 
-/// A call with its directory, if the agent tells that to no hook.
-pub(super) fn placed(call: &ToolCall) -> Cow<'_, ToolCall> {
-    let Intent::Run { .. } = call.intent else { return Cow::Borrowed(call) };
+/// A call with its directory, if the agent tells that to no hook, and with the paths that `~` stands
+/// for: some agents expand it, for others it is a name.
+pub(super) fn placed<'c>(process: &Process<'_>, call: &'c ToolCall) -> Cow<'c, ToolCall> {
+    let paths = match &call.intent {
+        Intent::Run { .. } => return with_directory(call),
+        Intent::Write(paths) | Intent::Edit(paths) => paths,
+        Intent::Read | Intent::Unknown(_) => return Cow::Borrowed(call),
+    };
+    let below_home = paths.iter().filter_map(|path| path.strip_prefix("~").ok());
+    let home = process.home().filter(|_| paths.iter().any(|path| path.starts_with("~")));
+    let Some(home) = home else { return Cow::Borrowed(call) };
+    let mut all = paths.clone();
+    all.extend(below_home.map(|path| home.join(path)));
+    let intent = match call.intent {
+        Intent::Write(_) => Intent::Write(all),
+        Intent::Read | Intent::Edit(_) | Intent::Run { .. } | Intent::Unknown(_) => {
+            Intent::Edit(all)
+        }
+    };
+    Cow::Owned(ToolCall { intent, ..call.clone() })
+}
+
+fn with_directory(call: &ToolCall) -> Cow<'_, ToolCall> {
     match transcript::workdir(call) {
         Some(dir) => {
             let intent = call.intent.clone().run_in(&dir);

@@ -38,7 +38,7 @@ use self::{
 };
 use crate::{
     agent::{self, Dialect, EventKind, HookAnswer, Markers},
-    attribution::{Begins, InBackground},
+    attribution::{Begins, InBackground, call_key},
     crash,
     error::{Error, Result},
     ledger::Ledger,
@@ -117,11 +117,13 @@ fn on_event(
 ) -> Decision {
     let site = |context| EventSite::of(process, dialect, context);
     match turn_boundary::with_parent(process, dialect, event) {
-        Event::ToolCall(call) => on_call(process, dialect, markers, &placed(&call)),
+        Event::ToolCall(call) => on_call(process, dialect, markers, &placed(process, &call)),
         Event::CommandLine(call) => without_call::on_command_line(process, dialect, &call),
-        Event::ToolDone(call) => after_call::on_done(process, dialect, &placed(&call), None),
+        Event::ToolDone(call) => {
+            after_call::on_done(process, dialect, &placed(process, &call), None)
+        }
         Event::ToolInBackground(call) => {
-            after_call::on_done(process, dialect, &placed(&call), Some(InBackground::Task))
+            after_call::on_done(process, dialect, &placed(process, &call), Some(InBackground::Task))
         }
         Event::TurnBegins { context, prompt } => {
             let begun = turn_boundary::turn_begins(&site(&context), prompt.as_deref());
@@ -209,6 +211,12 @@ fn hold_call(
     targets: &mut CallTargets,
 ) -> Result<Notes> {
     let Some(mut turn) = TurnState::open(site, judged)? else { return Ok(Notes::default()) };
+    if let Some(ledger) = &mut turn.ledger {
+        ledger.announce(&call_key(judged.call), judged.call);
+        if ledger.may_be_rewritten().is_none() {
+            ledger.has_other_hooks(site.has_other_hooks());
+        }
+    }
     crash::bug("hold");
     let home = turn.ledger.as_mut().map_or_else(|| site.cwd.clone(), |it| it.home(&site.cwd));
     let start = targets::start(&site.cwd, home);

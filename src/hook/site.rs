@@ -13,6 +13,7 @@ use crate::{
     config::{self, LoadedSettings},
     error::{Error, Result},
     fs::PathResolver,
+    install,
     journal::{self, JournalLine, LineKind},
     ledger::Ledger,
     model::{CallContext, Decision, Settings, ToolCall},
@@ -84,6 +85,13 @@ impl<'h, 'p> EventSite<'h, 'p> {
             return Cow::Borrowed(&self.loaded);
         }
         Cow::Owned(config::load(self.process, Some(root)))
+    }
+
+    /// Whether another program's hook can rewrite the calls that ours has judged. Reads the agent's
+    /// settings files, so it is asked once a turn.
+    pub(super) fn has_other_hooks(&self) -> bool {
+        let row = install::ROWS.iter().find(|row| row.agent == self.dialect.name);
+        row.is_some_and(|row| !install::other_hooks(row, self.process, &self.cwd).is_empty())
     }
 
     pub(super) fn surroundings<'s>(

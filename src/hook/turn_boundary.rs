@@ -39,8 +39,10 @@ pub(super) fn turn_begins(site: &EventSite<'_, '_>, prompt: Option<&str>) -> Dec
     let mut is_news = false;
     let kept = if prompt.is_none() { kept_prompt(site) } else { None };
     let prompt = prompt.or(kept.as_deref());
+    let has_other_hooks = site.has_other_hooks();
     let begun = site.with_ledger(|ledger| {
         let last = ledger.turn();
+        ledger.has_other_hooks(has_other_hooks);
         before = LastTurn::of(ledger);
         tell = ledger.take_tell();
         ledger.begin_turn(site.context.turn.as_ref(), prompt);

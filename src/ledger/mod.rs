@@ -6,6 +6,7 @@
 //! already needs no lock. A ledger that is lost or damaged costs a snapshot more and nothing else.
 
 mod all;
+mod announced;
 mod refused;
 mod unfinished;
 mod wire;
@@ -14,6 +15,7 @@ pub(crate) use all::parse_any;
 pub use all::{
     adopt, covered_since, damaged, is_used_elsewhere, running, server, transcript, uses,
 };
+pub use announced::Announcement;
 pub use refused::{RefusedIn, has_called, refused};
 pub use unfinished::UnfinishedCommand;
 pub use wire::Refused;
@@ -58,6 +60,15 @@ pub struct Ledger {
     is_ours: bool,
     /// `None` for one that is only looked at.
     _lock: Option<Lock>,
+}
+
+/// Reasons not to believe the judgement of a line.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Doubts {
+    /// Whether an earlier line may have changed the meaning of later ones in the session's shell.
+    pub shell_changed: bool,
+    /// Whether a call may run with another input than the hook judges; `None` if that was not looked up.
+    pub may_be_rewritten: Option<bool>,
 }
 
 /// The file of a session's ledger.
@@ -235,18 +246,18 @@ impl Ledger {
         self.wire.shell_changed = true;
     }
 
-    /// Whether an earlier line may have changed the meaning of later ones in the session's shell. A ledger
-    /// that cannot be read is no proof that none has.
-    pub fn may_have_changed_shell(
-        real: &PathResolver,
-        state: &StateDir,
-        agent: &str,
-        session: &str,
-    ) -> bool {
+    /// The reasons not to believe the judgement of a line. A ledger that cannot be read is no proof that
+    /// no line has changed the shell.
+    pub fn doubts(real: &PathResolver, state: &StateDir, agent: &str, session: &str) -> Doubts {
         match look_by(real, &file_of(state, agent, session)) {
-            LedgerFile::Ours(wire) => wire.shell_changed,
-            LedgerFile::Nothing => false,
-            LedgerFile::Damaged | LedgerFile::Newer => true,
+            LedgerFile::Ours(wire) => {
+                let may_be_rewritten = wire.may_be_rewritten();
+                Doubts { shell_changed: wire.shell_changed, may_be_rewritten }
+            }
+            LedgerFile::Nothing => Doubts::default(),
+            LedgerFile::Damaged | LedgerFile::Newer => {
+                Doubts { shell_changed: true, may_be_rewritten: None }
+            }
         }
     }
 

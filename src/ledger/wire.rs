@@ -72,12 +72,39 @@ pub(super) struct LedgerWire {
     /// Refused calls that a person has allowed once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) allowed: Vec<WireAllowed>,
+    /// Calls that were announced, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) announced: Vec<WireAnnounced>,
+    /// Whether calls run as they are announced, if that was looked up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) rewrites: Option<Rewrites>,
     /// The session that started this one, which is a sub-agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) started_by: Option<String>,
     /// The processes of the agent that called our hook.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) logged_calls: Vec<WireCaller>,
+}
+
+/// A call that was announced, by digests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct WireAnnounced {
+    /// The name of the call, as `attribution` logs it.
+    pub(super) call: String,
+    /// The tool's input.
+    pub(super) input: String,
+}
+
+/// Whether the calls of a session run as they are announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Rewrites {
+    /// No other program's hook runs before a call.
+    None,
+    /// One does, and may rewrite it.
+    Possible,
+    /// A call ran otherwise than it was announced.
+    Seen,
 }
 
 /// A command that was not seen to end.

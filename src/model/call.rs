@@ -201,6 +201,27 @@ pub struct UnknownTool {
     pub texts: Vec<String>,
 }
 
+impl ToolCall {
+    /// The call on one line, shortened: a command line, or the tool and the paths that it names. Not
+    /// escaped.
+    pub fn summary(&self) -> String {
+        /// Enough to recognise it.
+        const CHARS_MAX: usize = 120;
+        let text = match &self.intent {
+            Intent::Run { command, .. } => command.clone(),
+            Intent::Write(paths) | Intent::Edit(paths) => {
+                let paths = paths.iter().map(|path| path.to_string_lossy());
+                let words: Vec<_> =
+                    std::iter::once(self.tool.as_str().into()).chain(paths).collect();
+                words.join(" ")
+            }
+            Intent::Unknown(tool) => tool.summary(),
+            Intent::Read => self.tool.clone(),
+        };
+        text.chars().take(CHARS_MAX).collect()
+    }
+}
+
 impl UnknownTool {
     /// The tool and its arguments, on one line.
     pub fn summary(&self) -> String {

@@ -9,12 +9,12 @@ use crate::install::rows::Edit;
 use crate::process::{ProcessContext, Terminal};
 
 /// A home with a project below it, for one agent.
-struct Place {
+struct SettingsPlace {
     dir: PathBuf,
     agent: &'static str,
 }
 
-impl Place {
+impl SettingsPlace {
     fn new(agent: &'static str, name: &str) -> Self {
         let name = format!("beforehand-others-{agent}-{name}-{}", std::process::id());
         let dir = std::env::temp_dir().join(name);
@@ -46,7 +46,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SettingsPlace {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.dir).unwrap();
     }
@@ -92,7 +92,7 @@ fn a_hook_is_found_in_every_file_that_the_agent_reads() {
         ("cline", "shop/.clinerules/hooks/PreToolUse", "#!/bin/sh\nlint x\n", "PreToolUse"),
         ("cline", ".cline/hooks/PreToolUse.py", "lint x", "PreToolUse"),
     ] {
-        let place = Place::new(agent, "file");
+        let place = SettingsPlace::new(agent, "file");
         assert_eq!(place.found(), [], "{agent} {file}");
         place.write(file, text);
         let wanted = (file.to_owned(), event.to_owned(), "lint x".to_owned());
@@ -103,7 +103,7 @@ fn a_hook_is_found_in_every_file_that_the_agent_reads() {
 #[test]
 fn hooks_of_ours_and_at_other_events_are_none() {
     for row in ROWS {
-        let place = Place::new(row.agent, "ours");
+        let place = SettingsPlace::new(row.agent, "ours");
         for name in ["/opt/my own/beforehand", "/opt/beforehand"] {
             let program = ProgramPath::new(Path::new(name)).unwrap();
             for file in row.user {
@@ -124,7 +124,7 @@ fn hooks_of_ours_and_at_other_events_are_none() {
             assert_eq!(place.found(), [], "{}", row.agent);
         }
     }
-    let place = Place::new("claude-code", "events");
+    let place = SettingsPlace::new("claude-code", "events");
     place.write(".claude/settings.json", &groups("PostToolUse", "lint PreToolUse"));
     let plugin = "\"${CLAUDE_PLUGIN_ROOT}/bin/beforehand\" hook --agent claude-code";
     place.write("shop/.claude/settings.json", &groups("PreToolUse", plugin));
@@ -136,7 +136,7 @@ fn hooks_of_ours_and_at_other_events_are_none() {
 
 #[test]
 fn a_plugin_counts_unless_it_is_switched_off() {
-    let place = Place::new("claude-code", "plugins");
+    let place = SettingsPlace::new("claude-code", "plugins");
     let at = place.dir.join("cache/p/1");
     let list = serde_json::json!({ "version": 2, "plugins": { "p@m": [{ "installPath": at }] } });
     place.write(".claude/plugins/installed_plugins.json", &list.to_string());
@@ -154,7 +154,7 @@ fn a_plugin_counts_unless_it_is_switched_off() {
 
 #[test]
 fn plugins_of_opencode_count_if_they_may_change_a_call() {
-    let place = Place::new("opencode", "plugins");
+    let place = SettingsPlace::new("opencode", "plugins");
     place.write(".config/opencode/plugins/quiet.js", "export const A = () => ({ event() {} })");
     place.write("shop/local.ts", "export default () => ({ \"tool.execute.before\": f })");
     let settings =
@@ -174,7 +174,7 @@ fn plugins_of_opencode_count_if_they_may_change_a_call() {
 
 #[test]
 fn files_that_are_no_settings_hold_nothing_up() {
-    let place = Place::new("claude-code", "hostile");
+    let place = SettingsPlace::new("claude-code", "hostile");
     let deep = format!("{{\"PreToolUse\": {}", "[".repeat(100_000));
     place.write("shop/.claude/settings.json", &deep);
     place.write("shop/.claude/settings.local.json", "{\"PreToolUse\": 1, \"hooks\": null}");
