@@ -354,9 +354,14 @@ fn a_list_opens_everything_once() {
     1 openat project/.git/config.worktree
     1 openat project/.git/objects/info/alternates
     1 openat state/
+    1 openat state/installed.json
+    1 openat state/journal
+    1 openat state/journal.old
     1 openat state/repositories/HASH/origin.json
     1 openat state/repositories/HASH/packed-refs
     1 openat state/repositories/HASH/refs/checkpoints/main
+    1 openat state/roots/HASH/attribution/log
+    1 openat state/roots/HASH/attribution/log.old
     2 openat state/roots/HASH/checkpoints
     1 openat state/roots/HASH/records
     2 openat state/roots/HASH/root.json

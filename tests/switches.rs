@@ -133,8 +133,8 @@ fn hermes_runs_no_hook_without_consent() {
     let command = config.lines().find_map(|line| line.trim().strip_prefix("- command: ")).unwrap();
     let command: String = serde_json::from_str(command).unwrap();
     let events = [
-        "on_session_start", "pre_llm_call", "pre_tool_call", "post_tool_call", "on_session_end",
-        "on_session_finalize",
+        "on_session_start", "pre_llm_call", "pre_tool_call", "subagent_start", "post_tool_call",
+        "on_session_end", "on_session_finalize",
     ];
     let allow = |events: &[&str]| {
         let approvals: Vec<_> = events
@@ -145,7 +145,7 @@ fn hermes_runs_no_hook_without_consent() {
         write(&dir.join("shell-hooks-allowlist.json"), list.to_string());
     };
     allow(&events[..3]);
-    assert!(diagnosis(&mut world, "hermes").contains("`post_tool_call`"));
+    assert!(diagnosis(&mut world, "hermes").contains("`subagent_start`"));
     allow(&events);
     assert!(diagnosis(&mut world, "hermes").starts_with("ok: "));
     fs::remove_file(dir.join("shell-hooks-allowlist.json")).unwrap();

@@ -22,8 +22,8 @@ use super::{
 use crate::{
     attribution, config as settings,
     error::Result,
-    health::{AgentVerdict, Evidence, Place},
-    ledger,
+    health::{AgentVerdict, Evidence, HealthQuery},
+    ledger::{self, Use},
     model::{Agent, By, Checkpoint, CheckpointId, Reason, SessionId, TurnKey},
     process::{Exit, Process},
     project::is_counted,
@@ -119,7 +119,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
         };
         say(process, &none);
         origin::say_if_known(process, &project);
-        say_if_unprotected(process, &project);
+        say_if_unprotected(process, &project, listed.uses);
         return Ok(Exit::Ok);
     }
     let heading = heading(&project, &listed);
@@ -133,15 +133,15 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
         say(process, &format!("\n{place}beforehand diff 1 · beforehand restore 1{undo}"));
     }
     origin::say_if_swapped(process, &project);
-    say_if_unprotected(process, &project);
+    say_if_unprotected(process, &project, listed.uses);
     Ok(Exit::Ok)
 }
 
 /// Says which agents' calls are not held, and so in no list.
-fn say_if_unprotected(process: &mut Process<'_>, project: &Project) {
+fn say_if_unprotected(process: &mut Process<'_>, project: &Project, uses: Vec<Use>) {
     let deadline = project.settings.deadline;
-    let place = Place { root: Some(project.root.path()), deadline, conversations: None };
-    let mut agents = Evidence::read(process, &project.state).agents(place);
+    let place = HealthQuery { root: Some(project.root.path()), deadline, conversations: None };
+    let mut agents = Evidence::with_uses(process, &project.state, uses).agents(place);
     agents.retain(|agent| agent.verdict == AgentVerdict::Unprotected);
     for agent in agents {
         let title = agent.title();
@@ -169,6 +169,8 @@ pub(super) struct ListView {
     asked: usize,
     /// How many digits of an id it takes.
     pub(super) digits: usize,
+    /// The checkpoints that calls used, newest first.
+    uses: Vec<Use>,
 }
 
 /// One row.
@@ -243,7 +245,7 @@ impl ListView {
             lines.retain(|line| line.is_of(session));
         }
         lines.truncate(args.limit.unwrap_or(usize::MAX));
-        Ok(Self { lines, turns, asked, digits })
+        Ok(Self { lines, turns, asked, digits, uses })
     }
 
     /// The hint to undo the newest turn, or if all are undone, to redo.

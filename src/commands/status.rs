@@ -14,7 +14,7 @@ use super::{Project, json_time, print_json, print_text, root_at, rows::skipped_j
 use crate::{
     error::Result,
     fs::own_bytes,
-    health::{AgentHealth, AgentVerdict, Conversations, Evidence, Place},
+    health::{AgentHealth, AgentVerdict, Conversations, Evidence, HealthQuery},
     journal::{self, JournalLine, TROUBLE_DAYS},
     maintenance::{self, Disk, MaintenanceReport, MaintenanceState, RootInventory},
     model::{Checkpoint, CheckpointId, ScanScope, Settings, Skipped},
@@ -386,7 +386,7 @@ impl RootRow {
         conversations: Option<Conversations>,
     ) -> Self {
         if self.standing == RootStatus::Live {
-            let place = Place { root: Some(&self.path), deadline, conversations };
+            let place = HealthQuery { root: Some(&self.path), deadline, conversations };
             self.agents = evidence.agents(place);
             self.agents.retain(|agent| agent.verdict.is_registered());
         }

@@ -110,7 +110,7 @@ pub struct AgentHealth {
 
 /// Where agents are looked at, and how closely.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place<'a> {
+pub struct HealthQuery<'a> {
     /// The project.
     pub root: Option<&'a Path>,
     /// How long a hook may take there.
@@ -160,9 +160,13 @@ impl Fault {
 impl<'a, 'p> Evidence<'a, 'p> {
     /// Reads the evidence that all agents and projects share.
     pub fn read(process: &'a Process<'p>, state: &StateDir) -> Self {
+        Self::with_uses(process, state, ledger::uses(state))
+    }
+
+    /// Reads the rest of that evidence for a caller that has read the ledgers.
+    pub fn with_uses(process: &'a Process<'p>, state: &StateDir, uses: Vec<Use>) -> Self {
         let mut trouble = journal::recent_trouble(state, process.now);
         trouble.retain(|line| matches!(line.kind, LineKind::Unheld | LineKind::Unread));
-        let uses = ledger::uses(state);
         Self {
             process,
             state: state.clone(),
@@ -175,12 +179,12 @@ impl<'a, 'p> Evidence<'a, 'p> {
     }
 
     /// How every agent stands.
-    pub fn agents(&self, place: Place<'_>) -> Vec<AgentHealth> {
+    pub fn agents(&self, place: HealthQuery<'_>) -> Vec<AgentHealth> {
         ROWS.iter().map(|row| self.agent(row, place)).collect()
     }
 
     /// How one agent stands.
-    pub fn agent(&self, row: &'static InstallRow, place: Place<'_>) -> AgentHealth {
+    pub fn agent(&self, row: &'static InstallRow, place: HealthQuery<'_>) -> AgentHealth {
         let found = self.registered(row, place);
         let package = install::package(row, self.process);
         let at = found.places.first().map(|(site, _)| site.path.clone()).or(package.clone());
@@ -231,7 +235,7 @@ impl<'a, 'p> Evidence<'a, 'p> {
 
     /// Finds our hooks in an agent's files, of the user and of the project. A fault of one of the two
     /// stops no hook of the other.
-    fn registered(&self, row: &'static InstallRow, place: Place<'_>) -> Registered {
+    fn registered(&self, row: &'static InstallRow, place: HealthQuery<'_>) -> Registered {
         let (user, project): (Vec<Site>, Vec<Site>) =
             sites(row, self.process, place.root).into_iter().partition(|it| !it.is_in_project());
         let user = self.look(row, user, place);
@@ -248,7 +252,7 @@ impl<'a, 'p> Evidence<'a, 'p> {
     }
 
     /// Looks at files that belong together.
-    fn look(&self, row: &InstallRow, sites: Vec<Site>, place: Place<'_>) -> Registered {
+    fn look(&self, row: &InstallRow, sites: Vec<Site>, place: HealthQuery<'_>) -> Registered {
         let mut found = Registered::default();
         let mut bare = None;
         for site in sites {
@@ -282,7 +286,7 @@ impl<'a, 'p> Evidence<'a, 'p> {
         row: &InstallRow,
         site: &Site,
         found: &HookStatus,
-        place: Place<'_>,
+        place: HealthQuery<'_>,
     ) -> Option<Fault> {
         let home = self.home();
         let file = ui::path(&site.path, home.as_deref());
@@ -325,7 +329,7 @@ impl<'a, 'p> Evidence<'a, 'p> {
     fn without_hook(
         &self,
         row: &InstallRow,
-        place: Place<'_>,
+        place: HealthQuery<'_>,
         mut health: AgentHealth,
     ) -> AgentHealth {
         if self.last_held(row).is_some_and(|at| self.is_recent(at)) {
@@ -366,7 +370,7 @@ impl<'a, 'p> Evidence<'a, 'p> {
     fn off_by_arguments(
         &self,
         row: &InstallRow,
-        place: Place<'_>,
+        place: HealthQuery<'_>,
         places: &[(Site, HookStatus)],
         in_package: bool,
     ) -> Option<Off> {
@@ -380,7 +384,7 @@ impl<'a, 'p> Evidence<'a, 'p> {
     }
 
     /// Judges an agent with a hook by the calls that arrived.
-    fn judge_calls(&self, place: Place<'_>, health: &mut AgentHealth) {
+    fn judge_calls(&self, place: HealthQuery<'_>, health: &mut AgentHealth) {
         let row = health.row;
         let held = self.last_held(row);
         let mut unread: Vec<&JournalLine> = self.trouble.iter().collect();

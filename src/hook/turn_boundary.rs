@@ -19,7 +19,7 @@ use crate::{
     config,
     error::Result,
     fs::{PathResolver, read_small},
-    health::{AgentVerdict, Evidence, Place},
+    health::{AgentVerdict, Evidence, HealthQuery},
     install,
     ledger::{Ledger, UnfinishedCommand},
     maintenance::{self, conversations, warm::Edge},
@@ -317,7 +317,7 @@ pub(super) fn first_words(site: &EventSite<'_, '_>) -> Decision {
     if !settings.enabled || settings.notify == Notify::Never || !state.dir().is_dir() {
         return Decision::NEUTRAL;
     }
-    let place = Place { deadline: settings.deadline, ..Place::default() };
+    let place = HealthQuery { deadline: settings.deadline, ..HealthQuery::default() };
     let agent = Evidence::read(site.process, &state).agent(row, place);
     if agent.verdict != AgentVerdict::Unprotected {
         return Decision::NEUTRAL;

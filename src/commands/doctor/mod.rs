@@ -17,7 +17,7 @@ use crate::{
     config,
     error::Result,
     fs::space,
-    health::{Conversations, Evidence, Place, Severity},
+    health::{Conversations, Evidence, HealthQuery, Severity},
     journal,
     model::Settings,
     process::{Exit, Process},
@@ -65,7 +65,7 @@ fn prove(process: &Process<'_>) -> Result<Vec<CheckResult>> {
     let state = config::state(process, None)?;
     let root = root_here(process);
     let deadline = config::load(process, root.as_deref()).settings.deadline;
-    let place = Place { root: root.as_deref(), deadline, conversations: None };
+    let place = HealthQuery { root: root.as_deref(), deadline, conversations: None };
     prove::run(process, &state, place)
 }
 
@@ -73,7 +73,7 @@ fn examine(process: &Process<'_>) -> Result<Vec<CheckResult>> {
     let state = config::state(process, None)?;
     let root = root_here(process);
     let settings = config::load(process, root.as_deref()).settings;
-    let place = Place {
+    let place = HealthQuery {
         root: root.as_deref(),
         deadline: settings.deadline,
         conversations: Some(Conversations::THOROUGH),

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    health::{self, AgentHealth, AgentVerdict, Evidence, Place, Severity},
+    health::{self, AgentHealth, AgentVerdict, Evidence, HealthQuery, Severity},
     install::{self, HookStart},
     process::{HookCall, HookPlace, Process},
     state::StateDir,
@@ -24,7 +24,7 @@ use crate::{
 pub(super) fn run(
     process: &Process<'_>,
     state: &StateDir,
-    place: Place<'_>,
+    place: HealthQuery<'_>,
 ) -> Result<Vec<CheckResult>> {
     let mut lines = Vec::new();
     for agent in Evidence::read(process, state).agents(place) {
@@ -43,7 +43,7 @@ pub(super) fn run(
 fn line(
     process: &Process<'_>,
     state: &StateDir,
-    place: Place<'_>,
+    place: HealthQuery<'_>,
     agent: AgentHealth,
 ) -> CheckResult {
     let name = agent.title().to_lowercase();
@@ -62,7 +62,7 @@ fn line(
 fn prove(
     process: &Process<'_>,
     state: &StateDir,
-    place: Place<'_>,
+    place: HealthQuery<'_>,
     agent: &AgentHealth,
 ) -> Result<String, String> {
     // Without a file with a hook that can be called, nothing would run.
