@@ -41,8 +41,23 @@ const EVENTS: &[&str] = &[
 /// The keys of a hook that say what runs.
 const COMMAND_KEYS: &[&str] = &["command", "bash", "powershell", "exec", "url", "prompt"];
 
-/// The hook by which a plugin of `OpenCode` changes a call.
-const OPENCODE_EVENT: &str = "tool.execute.before";
+/// Agents whose hooks are plugins.
+const PLUGINS: &[PluginForm] = &[
+    PluginForm { agent: "opencode", event: "tool.execute.before", lists: &["plugin"] },
+    PluginForm { agent: "kilo", event: "tool.execute.before", lists: &["plugin"] },
+    PluginForm { agent: "pi", event: "tool_call", lists: &["packages", "extensions"] },
+    PluginForm { agent: "openclaw", event: "before_tool_call", lists: &[] },
+];
+
+/// How the plugins of an agent are recognised: programs of their own, in which our hook is a call of
+/// this program.
+struct PluginForm {
+    agent: &'static str,
+    /// The hook by which a plugin changes a call.
+    event: &'static str,
+    /// The lists of plugins in its settings.
+    lists: &'static [&'static str],
+}
 
 /// Agents that cannot be told another input: they look only at the exit code.
 const WITHOUT_REWRITES: &[&str] = &["windsurf", "kiro", "hermes"];
@@ -95,15 +110,16 @@ impl HookSearch {
             return;
         }
         let end = file.extension().and_then(|end| end.to_str());
-        if agent == "opencode" && matches!(end, Some("js" | "ts" | "mjs" | "cjs")) {
-            self.plugin_file(file);
+        let plugins = PLUGINS.iter().find(|plugins| plugins.agent == agent);
+        if let Some(form) = plugins {
+            if matches!(end, Some("js" | "ts" | "mjs" | "cjs")) {
+                self.plugin_file(form, file);
+            } else if let Some(text) = text(file) {
+                self.named_plugins(form, file, &text);
+            }
             return;
         }
         let Some(text) = text(file) else { return };
-        if agent == "opencode" {
-            self.named_plugins(file, &text);
-            return;
-        }
         // Few files name such an event at all.
         let is_named = EVENTS.iter().any(|event| text.contains(event));
         if !is_named && !text.contains("enabledPlugins") {
@@ -166,6 +182,12 @@ impl HookSearch {
         }
         match value {
             Value::Object(members) => {
+                // In a list of hooks, each says at which event it runs.
+                let named = ["event", "type"].iter().filter_map(|key| members.get(*key)?.as_str());
+                if let Some(event) = named.into_iter().find(|name| EVENTS.contains(name)) {
+                    self.hooks(file, event, value, depth);
+                    return;
+                }
                 for (key, value) in members {
                     if EVENTS.contains(&key.as_str()) {
                         self.hooks(file, key, value, depth);
@@ -238,32 +260,32 @@ impl HookSearch {
         }
     }
 
-    /// A file that is a plugin of `OpenCode`. One that is too large to read may have any hook.
-    fn plugin_file(&mut self, file: &Path) {
+    /// A file that is a plugin. One that is too large to read may have any hook.
+    fn plugin_file(&mut self, form: &PluginForm, file: &Path) {
         let may_change_a_call = match text(file) {
             Some(text) => {
-                let is_ours = text.contains("\"hook\", \"--agent\", \"opencode\"");
-                !is_ours && text.contains(OPENCODE_EVENT)
+                let call = format!("\"hook\", \"--agent\", \"{}\"", form.agent);
+                !text.contains(&call) && text.contains(form.event)
             }
             None => file.is_file(),
         };
         if may_change_a_call {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
-            self.add(file, OPENCODE_EVENT, &name);
+            self.add(file, form.event, &name);
         }
     }
 
-    /// The plugins that `OpenCode`'s settings name. One from a registry may have any hook.
-    fn named_plugins(&mut self, file: &Path, text: &str) {
-        if !text.contains("\"plugin\"") {
+    /// The plugins that settings name. One from a registry may have any hook.
+    fn named_plugins(&mut self, form: &PluginForm, file: &Path, text: &str) {
+        if !form.lists.iter().any(|list| text.contains(list)) {
             return;
         }
         let Some(settings) = value(file, text) else { return };
-        let plugins = settings.get("plugin").and_then(Value::as_array);
-        for plugin in plugins.into_iter().flatten().take(NAMES_MAX) {
-            // With options, it is an array that begins with the name.
+        let plugins = form.lists.iter().filter_map(|list| settings.get(list)?.as_array());
+        for plugin in plugins.flatten().take(NAMES_MAX) {
+            // With options, it is an array that begins with the name, or an object.
             let name = plugin.as_str().or_else(|| plugin.get(0)?.as_str());
-            let Some(name) = name else { continue };
+            let Some(name) = name.or_else(|| plugin.get("source")?.as_str()) else { continue };
             let path = name.strip_prefix("file://").unwrap_or(name);
             let is_ours = path == "beforehand"
                 || path.starts_with("beforehand@")
@@ -272,7 +294,7 @@ impl HookSearch {
                 continue;
             }
             if path.starts_with(['/', '.']) {
-                self.plugin_file(&file.parent().unwrap_or(file).join(path));
+                self.plugin_file(form, &file.parent().unwrap_or(file).join(path));
             } else {
                 self.add(file, "plugin", name);
             }

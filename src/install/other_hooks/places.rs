@@ -187,6 +187,33 @@ const READ: &[ReadFiles] = &[
         system: &["/etc/opencode/opencode.json", "/etc/opencode/opencode.jsonc"],
     },
     ReadFiles {
+        agent: "kilo",
+        user: &["kilo.json", "kilo.jsonc", "plugin/*", "plugins/*"],
+        home: &[],
+        project: &["kilo.json", "kilo.jsonc", ".kilo/plugin/*", ".kilo/plugins/*"],
+        system: &[],
+    },
+    ReadFiles {
+        agent: "pi",
+        user: &["settings.json", "extensions/*", "extensions/*/index.js", "extensions/*/index.ts"],
+        home: &[],
+        project: &[
+            ".pi/settings.json",
+            ".pi/extensions/*",
+            ".pi/extensions/*/index.js",
+            ".pi/extensions/*/index.ts",
+        ],
+        system: &[],
+    },
+    ReadFiles {
+        agent: "openclaw",
+        user: &["extensions/*/index.js", "extensions/*/index.ts"],
+        home: &[],
+        project: &[],
+        system: &[],
+    },
+    ReadFiles { agent: "vibe", user: &[], home: &[], project: &[".vibe/hooks.toml"], system: &[] },
+    ReadFiles {
         agent: "cline",
         user: &["hooks/PreToolUse*"],
         home: &["Documents/Cline/Hooks/PreToolUse*"],

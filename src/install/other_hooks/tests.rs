@@ -62,6 +62,8 @@ fn groups(event: &str, command: &str) -> String {
 fn a_hook_is_found_in_every_file_that_the_agent_reads() {
     let flat = "{\"version\": 1, \"hooks\": {\"preToolUse\": [{\"bash\": \"lint x\"}]}}";
     let toml = "[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\ncommand = \"lint x\"\n";
+    let list = "[[hooks]]\nname = \"a\"\ntype = \"post_tool\"\ncommand = \"x\"\n\
+                [[hooks]]\nname = \"b\"\ntype = \"pre_tool\"\ncommand = \"lint x\"\n";
     let pre = groups("PreToolUse", "lint x");
     let top = "{\"PreToolUse\": [{\"hooks\": [{\"command\": \"lint x\"}]}], }";
     let before = groups("BeforeTool", "lint x");
@@ -91,6 +93,9 @@ fn a_hook_is_found_in_every_file_that_the_agent_reads() {
         ("amplifier", "shop/.amplifier/hooks/x/hooks.json", &pre, "PreToolUse"),
         ("cline", "shop/.clinerules/hooks/PreToolUse", "#!/bin/sh\nlint x\n", "PreToolUse"),
         ("cline", ".cline/hooks/PreToolUse.py", "lint x", "PreToolUse"),
+        ("vibe", ".vibe/hooks.toml", list, "pre_tool"),
+        ("vibe", "shop/.vibe/hooks.toml", list, "pre_tool"),
+        ("kimi", ".kimi-code/config.toml", &list.replace("type", "event"), "pre_tool"),
     ] {
         let place = SettingsPlace::new(agent, "file");
         assert_eq!(place.found(), [], "{agent} {file}");
@@ -153,23 +158,56 @@ fn a_plugin_counts_unless_it_is_switched_off() {
 }
 
 #[test]
-fn plugins_of_opencode_count_if_they_may_change_a_call() {
-    let place = SettingsPlace::new("opencode", "plugins");
-    place.write(".config/opencode/plugins/quiet.js", "export const A = () => ({ event() {} })");
-    place.write("shop/local.ts", "export default () => ({ \"tool.execute.before\": f })");
-    let settings =
-        "{ // mine\n\"plugin\": [\"beforehand@0.1.0\", \"./local.ts\", [\"other\", {}], ] }";
-    place.write("shop/opencode.json", settings);
-    place.write("shop/.opencode/plugin/loud.js", "x[\"tool.execute.before\"] = f");
-    let bundle = "x".repeat(2 << 20);
-    place.write("shop/.opencode/plugin/packed.mjs", &bundle);
-    let found = place.found();
-    let names: Vec<_> = found.iter().map(|(_, event, name)| (&**event, &**name)).collect();
-    let event = OPENCODE_EVENT;
-    assert_eq!(
-        names,
-        [(event, "loud.js"), (event, "packed.mjs"), (event, "local.ts"), ("plugin", "other")]
-    );
+fn plugins_count_if_they_may_change_a_call() {
+    for (agent, user, project, settings, list, event) in [
+        (
+            "opencode",
+            ".config/opencode/plugins",
+            ".opencode/plugin",
+            "opencode.json",
+            "plugin",
+            "tool.execute.before",
+        ),
+        (
+            "kilo", ".config/kilo/plugin", ".kilo/plugins", "kilo.json", "plugin",
+            "tool.execute.before",
+        ),
+        (
+            "pi", ".pi/agent/extensions", ".pi/extensions", ".pi/settings.json", "packages",
+            "tool_call",
+        ),
+    ] {
+        let place = SettingsPlace::new(agent, "plugins");
+        place.write(&format!("{user}/quiet.js"), "export const A = () => ({ event() {} })");
+        let loud = format!("x[\"{event}\"] = f");
+        let local = Path::new(settings).with_file_name("local.ts");
+        place.write(&format!("shop/{}", local.display()), &loud);
+        let names =
+            "[\"beforehand@0.1.0\", \"./local.ts\", [\"other\", {}], {\"source\": \"npm:x\"}, ]";
+        place.write(&format!("shop/{settings}"), &format!("{{ // mine\n\"{list}\": {names} }}"));
+        place.write(&format!("shop/{project}/loud.js"), &loud);
+        place.write(&format!("shop/{project}/packed.mjs"), &"x".repeat(2 << 20));
+        place.write(&format!("{user}/own.ts"), &loud);
+        let found = place.found();
+        let mut names: Vec<_> = found.iter().map(|(_, event, name)| (&**event, &**name)).collect();
+        names.sort_unstable();
+        let mut wanted = [
+            (event, "loud.js"),
+            (event, "packed.mjs"),
+            (event, "local.ts"),
+            (event, "own.ts"),
+            ("plugin", "other"),
+            ("plugin", "npm:x"),
+        ];
+        wanted.sort_unstable();
+        assert_eq!(names, wanted, "{agent}");
+    }
+    let place = SettingsPlace::new("pi", "directory");
+    place.write(".pi/agent/extensions/own/index.ts", "pi.on(\"tool_call\", f)");
+    assert_eq!(place.found().len(), 1);
+    let place = SettingsPlace::new("openclaw", "directory");
+    place.write(".openclaw/extensions/own/index.js", "api.on(\"before_tool_call\", f)");
+    assert_eq!(place.found().len(), 1);
 }
 
 #[test]
