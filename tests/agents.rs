@@ -145,6 +145,58 @@ fn a_sub_agent_works_in_the_turn_that_started_it() {
 }
 
 #[test]
+fn without_prompts_a_turn_begins_after_the_end_of_one() {
+    let mut world = World::with_git();
+    let event = |name: &str, session: &str, parent: Option<&str>| {
+        json!({ "hook_event_name": name, "session_id": session, "parent_session_id": parent,
+            "cwd": world.root(), "tool_name": "file_system.bash", "tool_call_id": name,
+            "tool_input": { "command": "make" } })
+    };
+    let steps = [
+        event("pre_tool", "s", None),
+        event("pre_tool", "child", Some("s")),
+        // The end of a sub-agent ends no turn of the user's.
+        event("post_agent", "child", Some("s")),
+        event("pre_tool", "s", None),
+        event("post_agent", "s", None),
+        event("pre_tool", "s", None),
+    ];
+    for (at, payload) in steps.iter().enumerate() {
+        world.write("a", at.to_string());
+        tell(&world, "vibe", payload);
+    }
+    assert_eq!(turns(&mut world).len(), 2);
+}
+
+#[test]
+fn a_sub_agent_of_a_sub_agent_works_in_the_turn_of_the_user() {
+    let mut world = World::with_git();
+    world.write("a", "a");
+    let event = |session: &str, parent: Option<&str>, more: Value| {
+        let mut payload = json!({ "sessionId": session, "timestamp": 1, "cwd": world.root() });
+        if let Some(parent) = parent {
+            let names = json!({ "agentId": session, "parentAgentId": parent });
+            payload.as_object_mut().unwrap().extend(names.as_object().unwrap().clone());
+        }
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        payload
+    };
+    let call = json!({ "toolName": "bash", "toolArgs": { "command": "rm a" } });
+    for payload in [
+        event("s", None, json!({ "prompt": "tidy up" })),
+        event("child", Some("s"), json!({ "prompt": "find what to remove" })),
+        event("grandchild", Some("child"), json!({ "prompt": "remove it" })),
+        event("grandchild", Some("child"), call.clone()),
+        event("child", Some("s"), json!({ "stopReason": "end_turn" })),
+        event("s", None, call),
+    ] {
+        tell(&world, "copilot-cli", &payload);
+    }
+    assert_eq!(turns(&mut world).len(), 1);
+    assert_eq!(asked_for(&mut world), "tidy up");
+}
+
+#[test]
 fn a_call_that_arrives_through_two_configurations_is_held_once() {
     let mut world = World::with_git();
     world.write("a", "a");

@@ -3,7 +3,8 @@
 //! The spelling of an event in the hook file selects the payload: `preToolUse` gets camel case and
 //! no event name, `PreToolUse` gets snake case, Claude's tool names, and still Copilot's own
 //! argument names. Any exit code but 0 denies. There is no turn id and no call id. A sub-agent's
-//! calls come under a session of their own, and name their agent and its parent.
+//! calls come under a session of their own, and name the session that started it, which may be another
+//! sub-agent's.
 //!
 //! VS Code's agent loads the same hook files, and sends and reads its own form (its documentation and
 //! source, 2026-10; not run).
@@ -12,7 +13,7 @@
 
 use super::payload::{FIELDS, Fields};
 use super::reply::{self, AnswerForm, NoteForm, RefusalForm};
-use super::{CLAUDE, Dialect, edit, patch, run, run_in, vscode_agent, write};
+use super::{CLAUDE, Dialect, SubagentSessions, edit, patch, run, run_in, vscode_agent, write};
 use crate::model::{Agent, Language};
 
 /// The row of Copilot CLI.
@@ -21,9 +22,13 @@ pub(super) const DIALECT: Dialect = Dialect {
     name: "copilot-cli",
     title: "Copilot CLI",
     asks: true,
-    fields: Fields { subagent_mark: &["parent_agent_id"], ..FIELDS },
-    // In both spellings. `task` starts a sub-agent; that its calls fire hooks is read, not run, so it
-    // is not here.
+    subagents: SubagentSessions::Separate,
+    fields: Fields {
+        parent_session: &["parent_agent_id"],
+        subagent_mark: &["parent_agent_id"],
+        ..FIELDS
+    },
+    // In both spellings.
     reads: &[
         &[
             "view", "Read", "glob", "grep", "Glob", "Grep", "web_fetch", "report_intent",

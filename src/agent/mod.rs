@@ -109,6 +109,8 @@ pub struct Dialect {
     pub asks: bool,
     /// Whether the hooks that `install` writes for it report the end of each call.
     pub tells_ends: bool,
+    /// How it tells that a turn begins.
+    pub turns: TurnStart,
     /// Whether the shell of one call may be that of the next, with its functions and aliases. An
     /// agent that is wrongly taken for one of those pays with scans.
     pub keeps_shell: bool,
@@ -132,12 +134,22 @@ pub struct Dialect {
     prompt: Option<fn(String) -> String>,
 }
 
+/// How an agent tells that a turn begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnStart {
+    /// It names the turn of a call, reports the prompt, or keeps a transcript that has it.
+    Prompt,
+    /// It only tells the end of a turn: the first call after that begins the next one.
+    CallAfterEnd,
+}
+
 /// Where the work of a sub-agent is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubagentSessions {
     /// In the conversation that started it, or every payload names that conversation.
     Shared,
-    /// In a conversation of its own. Only the event that starts it names the one that started it.
+    /// In a conversation of its own. The event that starts it names the one that started it, or each
+    /// payload does; that may be a sub-agent's too.
     Separate,
 }
 
@@ -208,6 +220,7 @@ const CLAUDE: Dialect = Dialect {
     title: "",
     asks: false,
     tells_ends: true,
+    turns: TurnStart::Prompt,
     keeps_shell: true,
     subagents: SubagentSessions::Shared,
     events: &[],

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::arguments::Arguments;
 use super::json::{self, Object, is_same_name};
-use super::{Dialect, EventKind, Markers, ToolKind};
+use super::{Dialect, EventKind, Markers, SubagentSessions, ToolKind};
 use crate::model::{CallContext, Event, Intent, SessionId, ToolCall, TurnId, UnknownTool};
 
 /// Stands for a session or a tool that the agent does not name.
@@ -265,7 +265,7 @@ impl Payload<'_, '_> {
 
     /// A turn, unless the prompt is none of the user's: empty (Qwen Code submits one after every
     /// tool result), a notification, or from an agent to its sub-agent, whose work belongs to the
-    /// turn that started it.
+    /// turn that started it. The last may be the first that is told of the sub-agent's conversation.
     fn turn(&self) -> Event {
         let places = self.dialect.fields.prompt;
         let is_empty =
@@ -280,8 +280,11 @@ impl Payload<'_, '_> {
             Some(prompt) => prompt.trim().is_empty() || prompt.starts_with(NOT_THE_USER),
             None => is_blank == Some(true),
         };
-        if is_no_request || context.subagent.is_some() {
-            return Event::Other;
+        let starts_separate = self.dialect.subagents == SubagentSessions::Separate;
+        match self.child_of().filter(|child| starts_separate && *child != context.session) {
+            Some(child) => return Event::SubagentBegins { context, child },
+            None if is_no_request || context.subagent.is_some() => return Event::Other,
+            None => {}
         }
         Event::TurnBegins { context, prompt }
     }

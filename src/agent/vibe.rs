@@ -1,13 +1,14 @@
 //! Mistral Vibe. Run against 3.0.3.
 //!
 //! Tools are named after their server; Vibe's own are `file_system.…`. Paths may be relative to the
-//! working directory. No event tells that a turn begins: `post_agent` ends one. Sub-agents have a
+//! working directory. No event tells that a turn begins: `post_agent` ends one, but not
+//! one that was interrupted. Sub-agents have a
 //! session of their own, which names its parent in each payload.
 
 use serde_json::json;
 
 use super::reply::{AnswerForm, NoteForm, RefusalForm};
-use super::{CLAUDE, Dialect, EventKind, edit, event, run, write};
+use super::{CLAUDE, Dialect, EventKind, TurnStart, edit, event, run, write};
 use crate::model::Agent;
 
 /// The row of Mistral Vibe.
@@ -16,6 +17,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     name: "vibe",
     title: "Mistral Vibe",
     asks: false,
+    turns: TurnStart::CallAfterEnd,
     events: &[event("post_agent", EventKind::TurnEnds)],
     reads: &[&["file_system.read_file"]],
     tools: &[&[

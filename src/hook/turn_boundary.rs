@@ -14,7 +14,7 @@ use super::{
     site::EventSite,
 };
 use crate::{
-    agent::{Dialect, SubagentSessions},
+    agent::{Dialect, SubagentSessions, TurnStart},
     attribution::{self, ChangeSummary, InBackground, SinceCheckpoint},
     config,
     error::Result,
@@ -124,6 +124,9 @@ pub(super) fn turn_ends(
     let ended = site.with_ledger(|ledger| {
         turn = LastTurn::of(ledger);
         open = ledger.take_open();
+        if site.dialect.turns == TurnStart::CallAfterEnd {
+            ledger.end_turn();
+        }
     });
     let quiet = site.quiet(ended);
     let blasts = if turn.tells_ends {
@@ -289,7 +292,7 @@ pub(super) fn with_parent(
         let ledger = Ledger::peek(&real, &state, dialect.name, &context.session.0);
         let Some(parent) = ledger.and_then(|ledger| ledger.started_by()) else { break };
         context.session = parent;
-        context.subagent = Some(child.0.clone());
+        context.subagent.get_or_insert_with(|| child.0.clone());
         context.turn = None;
     }
     let is_sub = context.subagent.is_some();

@@ -171,13 +171,22 @@ impl Ledger {
             return;
         }
         let prompt = prompt.map(|prompt| prompt.chars().take(PROMPT_CHARS_MAX).collect());
-        self.wire.turn = Some(WireTurn { id, prompt, position: None });
+        self.wire.turn = Some(WireTurn { id, prompt, position: None, is_over: false });
         self.changed = true;
+    }
+
+    /// Notes that a turn has ended, for an agent that will not report the next prompt.
+    pub fn end_turn(&mut self) {
+        if let Some(turn) = &mut self.wire.turn {
+            self.changed |= !turn.is_over;
+            turn.is_over = true;
+        }
     }
 
     /// The turn a call belongs to. A call of a sub-agent belongs to the turn that started it.
     pub fn turn_of(&mut self, context: &CallContext, last_prompt: Option<&UserMessage>) -> TurnId {
         let runs = self.wire.turn.is_some();
+        let is_over = self.wire.turn.as_ref().is_some_and(|turn| turn.is_over);
         match (&context.turn, &context.subagent) {
             // Codex names the sub-agent's own transcript, and its last prompt is no user's.
             (_, Some(_)) if runs => (),
@@ -187,7 +196,7 @@ impl Ledger {
                     let id = hash_name(&[b"prompt", last.id.as_bytes()]);
                     self.begin_turn(Some(&TurnId(id)), Some(&last.words));
                 }
-                None if !runs => self.begin_turn(None, None),
+                None if !runs || is_over => self.begin_turn(None, None),
                 None => (),
             },
         }
