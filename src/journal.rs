@@ -61,7 +61,7 @@ pub fn write(state: &StateDir, at: DateTime<Utc>, kind: LineKind, root: Option<&
     append(state, JournalLine { at, kind, agent: None, root, text: text.to_owned() });
 }
 
-/// Appends a line, its text cut to a sensible length. Failure is ignored, as in [`write`].
+/// Appends a line, its text cut to a sensible length. Failure is ignored, as in [`write()`].
 pub fn append(state: &StateDir, line: JournalLine) {
     let path = state.journal();
     if create_private_dirs(state.dir()).is_err() {

@@ -1,7 +1,7 @@
 //! The arguments of a tool call, from all depths and in order.
 //!
-//! An argument given twice is kept twice: which of them the agent obeys is not known. Nothing is
-//! decoded before it is asked for, so the content of a file to write is never copied.
+//! An argument given twice is kept twice, because it is unknown which of them the agent obeys. A value
+//! is decoded only when it is asked for, so the content of a file to write is never copied.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,8 +17,8 @@ use crate::model::{Intent, Language};
 const DEPTH_MAX: usize = 8;
 /// More arguments than any tool takes; the rest of a longer list is not understood.
 const ARGUMENTS_MAX: usize = 4096;
-/// An argument of an unknown tool that is longer than any path or command line is a file's content:
-/// only its beginning is searched for names.
+/// Longer than any path or command line. A longer argument of an unknown tool is the content of a file,
+/// so only its beginning is searched for names.
 const TEXT_MAX_BYTES: usize = 64 << 10;
 
 /// Where a tool names the directory that a command line runs in.
@@ -34,7 +34,7 @@ pub(super) struct Arguments<'p> {
     found: Vec<Argument<'p>>,
 }
 
-/// One value that is neither a list nor an object. A list's elements have the name of the list.
+/// One value. The elements of a list have the name of the list, and the list itself is none.
 #[derive(Debug)]
 struct Argument<'p> {
     /// Empty where the whole input is one value.
@@ -71,7 +71,7 @@ impl<'p> Arguments<'p> {
         arguments
     }
 
-    /// Adds a whole input. It may be JSON in a string: older Copilot CLIs and Cursor's MCP calls.
+    /// Adds a whole input. Older Copilot CLIs, and Cursor for MCP calls, send it as JSON in a string.
     fn add_input(&mut self, raw: &'p str) {
         let text = json::text(raw).unwrap_or_default();
         if let Some(object) = Object::parse(text.trim_start()) {
@@ -120,8 +120,8 @@ impl<'p> Arguments<'p> {
         self.texts(names)?.iter().map(|text| json::path_of(text)).collect()
     }
 
-    /// Running the command lines under these names. Several texts may be the words of one command,
-    /// or a line each.
+    /// The intent of running the command lines under these names. Several texts under `commands` are a
+    /// line each. Under another name they may be that, or the words of one command: both are judged.
     pub(super) fn run(&self, names: &[&str], language: Language) -> Option<Intent> {
         let lines = self.texts(names)?;
         let operands: Vec<String> = self.texts(OPERANDS).unwrap_or_default();
@@ -136,7 +136,7 @@ impl<'p> Arguments<'p> {
         Some(Intent::Run { command, language })
     }
 
-    /// Applying the patches under these names, or the one that is the whole input.
+    /// The intent of applying the patches under these names, or the one that is the whole input.
     pub(super) fn patch(&self, names: &[&str]) -> Option<Intent> {
         let texts = self.texts(&[""]).or_else(|| self.texts(names))?;
         patch::paths(&texts.join("\n")).map(Intent::Edit)
@@ -146,7 +146,7 @@ impl<'p> Arguments<'p> {
     fn texts(&self, names: &[&str]) -> Option<Vec<String>> {
         let texts = self.named(names).map(Argument::text);
         let mut texts: Vec<String> = texts.collect::<Option<Vec<_>>>()?;
-        // A field in two spellings says one thing twice.
+        // A field in two spellings has its value twice.
         texts.dedup();
         (!texts.is_empty()).then_some(texts)
     }
@@ -163,8 +163,8 @@ impl<'p> Arguments<'p> {
         texts.filter_map(|text| json::path_of(&text)).collect()
     }
 
-    /// Whether an argument asks for something to go on in the background, or a result names it:
-    /// `run_in_background`, `is_background`, and in Claude Code's results `backgroundTaskId`.
+    /// Whether the call started something in the background: an argument asks for it
+    /// (`run_in_background`, `is_background`), or Claude Code's result names it (`backgroundTaskId`).
     pub(super) fn is_in_background(&self) -> bool {
         self.found.iter().any(|Argument { name, value }| {
             let names_it = name.ends_with("background") || name.starts_with("background");
@@ -174,7 +174,8 @@ impl<'p> Arguments<'p> {
         })
     }
 
-    /// Every name and every text, each once: a tool that no row knows may change any of them.
+    /// Every name and every text, each once, names before their values: a tool that no row knows may
+    /// change any of them.
     pub(super) fn all_texts(&self) -> Vec<String> {
         let mut texts = Vec::new();
         for Argument { name, value } in &self.found {
@@ -199,8 +200,8 @@ fn owned(object: &Object<'_>) -> Vec<Argument<'static>> {
     arguments.found.into_iter().map(Argument::into_owned).collect()
 }
 
-/// The text of a JSON scalar, cut at the limit. A string that no text can hold is taken as it is
-/// written.
+/// The text of a JSON scalar, cut at [`TEXT_MAX_BYTES`]. A string that is not valid Unicode stays as it
+/// is in the JSON.
 fn beginning_of(raw: &str) -> String {
     if raw.len() <= TEXT_MAX_BYTES {
         return json::text(raw).unwrap_or_else(|| raw.trim_matches('"').to_owned());

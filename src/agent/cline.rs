@@ -36,7 +36,6 @@ pub(super) const DIALECT: Dialect = Dialect {
         event("TaskCancel", EventKind::TurnEnds),
         event("TaskError", EventKind::TurnEnds),
         event("session_shutdown", EventKind::SessionEnds),
-        event("SessionShutdown", EventKind::SessionEnds),
     ],
     fields: Fields {
         session: &["session_context.root_session_id", "task_id"],

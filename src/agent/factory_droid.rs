@@ -1,7 +1,8 @@
 //! Factory's Droid. Run with 0.225.2.
 //!
 //! Claude Code's protocol, with no turn id and no call id in it, and no prompt's event in
-//! `droid exec`. A sub-agent has a session of its own, whose start names the one that started it.
+//! `droid exec`. A sub-agent has a session of its own, whose start names the one that started it
+//! (`calling_session_id`).
 //! `ApplyPatch`, which models of one family are given, is unverified.
 
 use super::{CLAUDE, Dialect, SubagentSessions, edit, patch, run, write};

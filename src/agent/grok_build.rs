@@ -1,12 +1,11 @@
 //! `xAI`'s Grok Build, 1.0.41.
 //!
-//! It sends every field in two spellings. It loads the hooks of Claude Code and Cursor besides its
-//! own by default, and waits 5 seconds for a hook. Exit code 2 denies, with the reason on standard
-//! error.
+//! It sends every field in two spellings, and of a long input the start alone. By default it also loads
+//! the hooks of Claude Code and Cursor, and waits 5 seconds for a hook. The parent reports the start of
+//! a sub-agent. Exit code 2 denies, with the reason on standard error.
 
 use super::{
-    CLAUDE, Dialect, EventKind, SubagentSessions, claude_code, edit, event, reply, run,
-    vscode_agent, write,
+    CLAUDE, Dialect, SubagentSessions, claude_code, edit, reply, run, vscode_agent, write,
 };
 use crate::model::Agent;
 
@@ -17,7 +16,6 @@ pub(super) const DIALECT: Dialect = Dialect {
     title: "Grok Build",
     asks: false,
     subagents: SubagentSessions::Separate,
-    events: &[event("subagent_start", EventKind::SubagentBegins)],
     child_session: &["subagent_id"],
     reads: &[&["read_file", "list_dir", "grep"], claude_code::READS, vscode_agent::READS],
     tools: &[

@@ -26,7 +26,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         event("on_session_end", EventKind::TurnEnds),
         event("on_session_start", EventKind::SessionBegins),
         event("on_session_finalize", EventKind::SessionEnds),
-        event("subagent_start", EventKind::SubagentBegins),
+        // Not the end of the turn that started the sub-agent.
         event("subagent_stop", EventKind::Other),
     ],
     child_session: &["extra.child_session_id"],

@@ -98,7 +98,7 @@ pub(super) fn id(json: &str) -> Option<String> {
     }
 }
 
-/// A path that can exist. A URI counts if it names a local file.
+/// The path in a JSON string, if it can exist. A URI counts if it names a local file.
 pub(super) fn path(json: &str) -> Option<PathBuf> {
     path_of(&text(json)?)
 }

@@ -1,9 +1,9 @@
 //! Every agent as one row: its events, its tools, and the form of its answers.
 //!
-//! One reader turns the payloads of all agents into an [`Event`]; a row only names what its agent
-//! calls things. Reading is lenient: a field given twice, in two spellings, of another type, an
-//! unknown event or an unknown tool costs that field and nothing else, and a payload that cannot be
-//! read at all is still a call that may change anything.
+//! One reader turns the payloads of all agents into an [`Event`]; a row only says where its agent
+//! puts things, and under which names. Reading is lenient: a field of another type costs that field
+//! and nothing else, and a field given twice or in two spellings costs nothing. A tool or an event
+//! that no row knows is a call that may change anything, and so is a payload that cannot be read.
 //!
 //! Pure: bytes to [`Event`], [`Decision`] to bytes. Nothing here opens a file or looks at the
 //! environment; the few variables that matter are handed in as [`Markers`]. A row is chosen by
@@ -60,7 +60,7 @@ use json::Object;
 use payload::{FIELDS, Fields};
 use reply::AnswerForm;
 
-/// Every agent we speak, in the order `beforehand install` offers them.
+/// Every agent that has hooks, in the order in which `beforehand install` offers them.
 pub const DIALECTS: &[Dialect] = &[
     claude_code::DIALECT,
     codex::DIALECT,
@@ -94,7 +94,7 @@ pub const DIALECTS: &[Dialect] = &[
 ];
 
 /// One agent: a row of the table. `..CLAUDE` fills in the protocol that most agents took over from
-/// Claude Code.
+/// Claude Code, so a row has only the differences.
 #[derive(Debug)]
 pub struct Dialect {
     /// Which agent.
@@ -116,21 +116,23 @@ pub struct Dialect {
     pub keeps_shell: bool,
     /// Where the work of a sub-agent is reported.
     pub subagents: SubagentSessions,
-    /// Events of its own, and those that are about one tool.
+    /// Events that [`payload`] does not list for all agents, or that mean something else to this one.
     events: &'static [EventName],
-    /// Where its payloads say things.
+    /// The fields of its payloads.
     fields: Fields,
-    /// Where the event that starts a sub-agent names the sub-agent's conversation.
+    /// Where [`EventKind::SubagentBegins`] names the conversation of the sub-agent, if the parent's
+    /// conversation reports it. If the sub-agent's own [`EventKind::SessionBegins`] reports it, this
+    /// stays empty, and `fields.parent_session` names the parent.
     child_session: &'static [&'static str],
-    /// Tools that leave files alone. A tool joins this list with a reason, not for its name.
+    /// Lists of tools that leave files alone. A tool joins one with a reason, not for its name.
     reads: &'static [&'static [&'static str]],
-    /// Tools that change files, with the arguments that say which.
+    /// Lists of tools that change files, with the arguments that say which.
     tools: &'static [&'static [Tool]],
     /// The form of its answers.
     answer: AnswerForm,
-    /// The kind of an event whose name is unknown, where the other fields tell it.
+    /// The kind of an event without a known name, if fields of this agent alone show it.
     kind_by_fields: Option<fn(&Object<'_>) -> Option<EventKind>>,
-    /// Takes off what the agent puts around a prompt.
+    /// Removes the text that the agent adds around a prompt.
     prompt: Option<fn(String) -> String>,
 }
 
@@ -172,15 +174,16 @@ const fn event_of(name: &'static str, kind: EventKind, tool: &'static str) -> Ev
     EventName { name, kind, tool: Some(tool) }
 }
 
-/// A tool that changes files. One name may stand for several: the first whose arguments are there
-/// counts. A tool whose arguments are not understood is unknown.
+/// A tool that changes files. If an agent uses one name for several tools, a list has a row for each,
+/// and the first row whose arguments are there counts. A call whose arguments fit no row is unknown.
 #[derive(Clone, Copy, Debug)]
 struct Tool {
     name: &'static str,
     kind: ToolKind,
 }
 
-/// What a tool does to what its arguments name. The names are alternatives.
+/// The kind of a tool, with the names of the arguments that it is about. The names are alternatives,
+/// in any spelling.
 #[derive(Clone, Copy, Debug)]
 enum ToolKind {
     /// Replaces files.
@@ -213,7 +216,7 @@ const fn patch(name: &'static str, names: &'static [&'static str]) -> Tool {
     Tool { name, kind: ToolKind::Patch(names) }
 }
 
-/// An agent that speaks Claude Code's protocol, of which nothing else is known.
+/// Claude Code's protocol, as the base of each row. `agent`, `name` and `title` are placeholders.
 const CLAUDE: Dialect = Dialect {
     agent: Agent::Program,
     name: "",
@@ -269,7 +272,7 @@ impl Dialect {
     }
 }
 
-/// What an [`Event`] is, without what it says. An answer depends on it.
+/// The kind of an [`Event`], without its content. The form of an answer depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
     /// [`Event::SessionBegins`].
@@ -308,7 +311,7 @@ impl From<&Event> for EventKind {
     }
 }
 
-/// What a hook prints, and how it exits.
+/// The output of a hook, and its exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookAnswer {
     /// For standard output.
@@ -319,16 +322,16 @@ pub struct HookAnswer {
     pub exit: u8,
 }
 
-/// Finds a dialect by its command-line name.
+/// Finds a row by the name on the command line.
 pub fn by_name(name: &str) -> Option<&'static Dialect> {
     DIALECTS.iter().find(|dialect| dialect.name == name)
 }
 
-/// The dialect of an agent.
+/// The row of an agent.
 pub fn by_agent(agent: Agent) -> &'static Dialect {
     let found = DIALECTS.iter().find(|dialect| dialect.agent == agent);
-    // Only a program that a person runs has no row there: it calls no hook, and nothing is installed
-    // for it.
+    // Only a program that a person runs is not in the table: it calls no hook, and nothing is
+    // installed for it.
     found.unwrap_or(&PROGRAM)
 }
 
@@ -344,7 +347,7 @@ pub fn asks_in(mode: &str) -> bool {
     ASKING_MODES.contains(&mode)
 }
 
-/// A payload that does not have the shape its agent promised.
+/// The reason why a payload cannot be read: it is not one JSON object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadPayload(String);
 
@@ -370,13 +373,13 @@ pub fn patched(patch: &str) -> Option<Vec<std::path::PathBuf>> {
     patch::paths(patch)
 }
 
-/// A program that a person runs with `beforehand run`: no hook ever names it.
+/// The row of `beforehand run`: no hook names it, and nothing is ever answered.
 const PROGRAM: Dialect = Dialect {
     agent: Agent::Program,
     name: "program",
     title: "beforehand run",
     asks: true,
     keeps_shell: false,
-    answer: reply::SILENT,
+    answer: reply::EXIT_CODE,
     ..CLAUDE
 };

@@ -1,8 +1,8 @@
 //! Turns the payload of any agent into an event.
 //!
-//! The rules for every agent stand here once: where fields may stand, which prompts begin no turn,
-//! from which directories a relative path may start, and that a call nobody understands is still a
-//! call.
+//! Has the rules that all agents share: where fields are, which events mean the same everywhere, which
+//! prompts begin no turn, from which directories a relative path may start, and that an event without a
+//! known meaning counts as a call.
 
 use std::path::{Path, PathBuf};
 
@@ -18,18 +18,20 @@ const UNKNOWN: &str = "unknown";
 /// within the running turn.
 const NOT_THE_USER: &str = "<task-notification>";
 
-/// Absolute paths among the arguments of an unknown tool that a relative one may start from.
+/// How many absolute paths among the arguments of an unknown tool count as directories that a relative
+/// one may start from.
 const BASES_MAX: usize = 8;
 
-/// Where a payload says things: the first place that has something counts. The spelling does not
-/// matter, a dot leads into an object, and duplicates are all read.
+/// The places of each piece of information in a payload. The first place with a usable value counts. The
+/// spelling (`tool_name`, `toolName`) does not matter, a dot leads into an object, and of a field that is
+/// given twice each value is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields {
     /// The name of the event.
     pub(super) event: &'static [&'static str],
     /// The conversation.
     pub(super) session: &'static [&'static str],
-    /// The conversation that started this one, where a sub-agent has a conversation of its own.
+    /// The conversation that started this one, if this is a sub-agent's own.
     pub(super) parent_session: &'static [&'static str],
     /// The user's request.
     pub(super) turn: &'static [&'static str],
@@ -43,7 +45,7 @@ pub(super) struct Fields {
     pub(super) server: &'static [&'static str],
     /// The sub-agent.
     pub(super) subagent: &'static [&'static str],
-    /// A field that only sub-agents have, where the main agent has a name too.
+    /// Fields that only sub-agents have. Needed if the main agent has a name in `subagent` too.
     pub(super) subagent_mark: &'static [&'static str],
     /// The permission mode.
     pub(super) mode: &'static [&'static str],
@@ -59,8 +61,8 @@ pub(super) struct Fields {
     pub(super) result: &'static [&'static str],
 }
 
-/// The places that agents use. A row names others where one of these means something else to its
-/// agent.
+/// The places that agents use. A new agent's place is added here. Only if one of these means something
+/// else to an agent, its row replaces the list: it then has none of these.
 pub(super) const FIELDS: Fields = Fields {
     event: &["hook_event_name", "hook_name", "event", "event_type", "agent_action_name"],
     session: &[
@@ -112,7 +114,7 @@ pub(super) const FIELDS: Fields = Fields {
     result: &["tool_response", "tool_result", "tool_output", "post_tool_use", "error"],
 };
 
-/// Fields that tell the kind of an event whose name is missing.
+/// Fields that show the kind of an event whose name is missing or unknown.
 const KIND_BY_FIELD: &[(&str, EventKind)] = &[
     ("prompt", EventKind::TurnBegins),
     ("stop_reason", EventKind::TurnEnds),
@@ -148,7 +150,8 @@ const EVENTS: &[(&str, EventKind)] = &[
     ("SessionStart", EventKind::SessionBegins),
     ("AgentSpawn", EventKind::SessionBegins),
     ("SessionEnd", EventKind::SessionEnds),
-    // Told about, and nothing to us: none of them runs anything.
+    ("SubagentStart", EventKind::SubagentBegins),
+    // None of these runs anything.
     ("Notification", EventKind::Other),
     ("UserPromptExpansion", EventKind::Other),
     ("PermissionRequest", EventKind::Other),
@@ -162,7 +165,6 @@ const EVENTS: &[(&str, EventKind)] = &[
     ("MessageDisplay", EventKind::Other),
     ("PreModelSwitch", EventKind::Other),
     ("PostModelSwitch", EventKind::Other),
-    ("SubagentStart", EventKind::SubagentBegins),
     ("PreCompact", EventKind::Other),
     ("PostCompact", EventKind::Other),
     ("PreCompress", EventKind::Other),
@@ -208,8 +210,8 @@ pub(super) fn unreadable_call(dialect: &Dialect, text: &str, markers: &Markers) 
     ToolCall { context, id: None, tool, intent }
 }
 
-/// The kind of an event. Of two names that a payload gives, the one of a call counts. An event of
-/// an unknown name may run anything: it counts as a call.
+/// The kind of an event. Of two names that a payload gives, the one of a call counts. An unknown name
+/// counts as a missing one.
 fn kind(dialect: &Dialect, object: &Object<'_>) -> EventKind {
     let mut found = None;
     for place in dialect.fields.event {
@@ -233,7 +235,7 @@ fn named_kind(dialect: &Dialect, name: &str) -> Option<EventKind> {
     })
 }
 
-/// The kind of an event by the fields that come with it.
+/// The kind of an event by its fields. One that they do not show may run anything: it counts as a call.
 fn kind_by_fields(dialect: &Dialect, object: &Object<'_>) -> EventKind {
     if object.has(dialect.fields.tool) {
         let is_after = object.has(dialect.fields.result);
@@ -304,7 +306,8 @@ impl Payload<'_, '_> {
         if inputs.is_empty() {
             arguments = Arguments::of_rest(self.object, &known_places(fields));
         }
-        // The part that was cut off may be the part that destroys.
+        // Grok Build sends the start of a long input. The part that was cut off may be the one that
+        // destroys.
         let is_cut = self.object.first(&["tool_input_truncated"], |json| Some(json == "true"));
         let known =
             if is_cut == Some(true) { None } else { self.known(tool.as_deref(), &arguments) };
@@ -316,7 +319,7 @@ impl Payload<'_, '_> {
             Intent::Run { .. } | Intent::Unknown(_) => arguments.workdirs(),
             Intent::Read | Intent::Write(_) | Intent::Edit(_) => Vec::new(),
         };
-        // A command that says where it runs means its paths from there before anywhere else.
+        // A command that says where it runs means its paths from there first.
         if let [dir] = workdirs.as_slice()
             && context.cwd.as_ref() != Some(dir)
         {
@@ -411,15 +414,15 @@ impl Payload<'_, '_> {
             }
         }
         let cwd = self.object.first(fields.cwd, json::path);
+        // An agent whose payloads do not say where it works may say so in the environment.
         let cwd = cwd.or_else(|| roots.first().cloned()).or_else(|| project.clone());
         let transcript = self.object.first(fields.transcript, json::path);
         let mut context = CallContext {
             agent: self.dialect.agent,
             session: SessionId(parent.or(own).unwrap_or_else(|| UNKNOWN.to_owned())),
             // A sub-agent may have a turn of its own, but its work belongs to the turn that
-            // started it, which only the session's latest prompt tells.
+            // started it: the session's latest, which the ledger knows.
             turn: self.id(fields.turn).filter(|_| !is_sub).map(TurnId),
-            // An agent that does not say where it works may say so in the environment.
             cwd,
             bases: Vec::new(),
             // A relative path could not be resolved later.
@@ -436,7 +439,7 @@ impl Payload<'_, '_> {
     }
 }
 
-/// The places whose values are no arguments of a tool.
+/// The places whose values are no arguments of a tool, for a payload that has the arguments at the top.
 fn known_places(fields: &Fields) -> Vec<&'static str> {
     [
         fields.event, fields.session, fields.parent_session, fields.turn, fields.cwd, fields.roots,
@@ -445,7 +448,7 @@ fn known_places(fields: &Fields) -> Vec<&'static str> {
     .concat()
 }
 
-/// Adds a directory that relative paths may be meant from, unless it is known already.
+/// Adds a directory that relative paths may start from, unless it is known already.
 fn add_base(context: &mut CallContext, dir: PathBuf, at: usize) {
     let is_known = context.cwd.as_deref() == Some(Path::new(&dir)) || context.bases.contains(&dir);
     if !is_known {

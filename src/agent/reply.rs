@@ -1,7 +1,7 @@
-//! The forms that answers take.
+//! Writes answers in the form that each agent expects.
 //!
-//! No form says "allow", and none has a key its agent did not ask for: Codex throws away an
-//! answer with a single unknown key, and runs the tool it denied.
+//! No form says "allow", and none has a key that its agent does not know: Codex discards an answer with
+//! a single unknown key, and runs the tool that it denied.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -22,9 +22,9 @@ pub(super) struct AnswerForm {
     pub(super) refusal: RefusalForm,
     /// How a line reaches the user.
     pub(super) note: NoteForm,
-    /// The event whose answer may tell the model something along with the user's words.
+    /// The event whose answer may add something for the model to the user's prompt.
     pub(super) tells_model_at: Option<&'static str>,
-    /// No opinion.
+    /// The output that means "no opinion".
     pub(super) neutral: &'static str,
 }
 
@@ -33,9 +33,9 @@ pub(super) struct AnswerForm {
 pub(super) enum RefusalForm {
     /// Claude Code's `permissionDecision`.
     Permission,
-    /// The same, and the user sees the reason besides: a denial's goes to the model alone.
+    /// [`Self::Permission`], with the reason for the user too: the model alone sees that of a denial.
     PermissionShown,
-    /// The same at both places where Copilot CLI and VS Code look for it.
+    /// [`Self::Permission`], at both places where Copilot CLI and VS Code look for it.
     PermissionTwice,
     /// An object with the reason below the name of the verdict, as our plugins read it.
     Named,
@@ -54,7 +54,7 @@ pub(super) enum NoteForm {
     Progress,
     /// The value of this key.
     Key(&'static str),
-    /// It cannot.
+    /// The agent shows no line.
     None,
 }
 
@@ -66,7 +66,7 @@ pub(super) const CLAUDE: AnswerForm = AnswerForm {
     neutral: "{}",
 };
 
-/// Claude Code's form, of an agent that may show no note.
+/// Claude Code's form, for an agent that may not show notes.
 pub(super) const QUIET: AnswerForm = AnswerForm { note: NoteForm::None, ..CLAUDE };
 
 /// The form that our plugins read.
@@ -85,17 +85,14 @@ pub(super) const EXIT_CODE: AnswerForm = AnswerForm {
     neutral: "",
 };
 
-/// Nothing is ever answered.
-pub(super) const SILENT: AnswerForm = EXIT_CODE;
-
-/// One JSON document denies; a note has nowhere to go.
+/// The form in which one JSON document denies. Notes are not shown.
 pub(super) const fn denial(document: fn(&str) -> Value) -> AnswerForm {
     AnswerForm { refusal: RefusalForm::Denial(document), note: NoteForm::None, ..CLAUDE }
 }
 
 impl AnswerForm {
-    /// Writes an answer. Only about a call can there be an opinion. An agent that cannot ask
-    /// (`asks`) denies instead.
+    /// Writes an answer. Only a tool call can be denied or asked about. For an agent that cannot ask
+    /// (`asks`), a question becomes a denial.
     pub(super) fn write(&self, kind: EventKind, decision: &Decision, asks: bool) -> HookAnswer {
         let note = decision.note.as_deref().filter(|note| !note.is_empty());
         match (kind, decision.verdict) {
@@ -110,7 +107,7 @@ impl AnswerForm {
         }
     }
 
-    /// The answer to a prompt: a line for the user, and `tell` for the model where it can be told.
+    /// The answer to a prompt: a line for the user, and `tell` for the model if this agent passes it on.
     fn with_turn(&self, note: Option<&str>, tell: Option<&str>) -> HookAnswer {
         let (Some(event), Some(text)) = (self.tells_model_at, tell) else {
             return self.with_note(EventKind::TurnBegins, note);

@@ -140,8 +140,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
 /// Says which agents' calls are not held, and so in no list.
 fn say_if_unprotected(process: &mut Process<'_>, project: &Project, uses: Vec<Use>) {
     let deadline = project.settings.deadline;
-    let place = HealthQuery { root: Some(project.root.path()), deadline, conversations: None };
-    let mut agents = Evidence::with_uses(process, &project.state, uses).agents(place);
+    let query = HealthQuery { root: Some(project.root.path()), deadline, conversations: None };
+    let mut agents = Evidence::with_uses(process, &project.state, uses).agents(query);
     agents.retain(|agent| agent.verdict == AgentVerdict::Unprotected);
     for agent in agents {
         let title = agent.title();

@@ -386,8 +386,8 @@ impl RootRow {
         conversations: Option<Conversations>,
     ) -> Self {
         if self.standing == RootStatus::Live {
-            let place = HealthQuery { root: Some(&self.path), deadline, conversations };
-            self.agents = evidence.agents(place);
+            let query = HealthQuery { root: Some(&self.path), deadline, conversations };
+            self.agents = evidence.agents(query);
             self.agents.retain(|agent| agent.verdict.is_registered());
         }
         self

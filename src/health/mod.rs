@@ -1,8 +1,8 @@
 //! Whether the calls of each agent are held, from evidence: which hooks are registered and can run,
 //! the switches that keep them off, and the calls that arrived lately and were answered without trouble.
 //!
-//! The only place that decides it; `status`, `doctor`, `list` and the first words of a session report
-//! its findings. It reads bounded parts of files, and changes nothing.
+//! Only this module decides it; `status`, `doctor`, `list` and the warning at the start of a session
+//! report its findings. It reads bounded parts of files, and changes nothing.
 
 mod calls;
 mod program;
@@ -33,11 +33,11 @@ use crate::{
 };
 use program::Program;
 
-/// A call that arrived longer ago shows nothing of today.
+/// A call that arrived longer ago is no evidence for the next one.
 const LATELY_DAYS: i64 = 14;
 /// An agent must wait longer than `deadline` is by default, with room for a slow disk.
 const TIMEOUT_S_MIN: u64 = 5;
-/// The time a hook needs beside its deadline, to start and to answer.
+/// The time that a hook needs beside its deadline, to start and to answer.
 const DEADLINE_ROOM_S: u64 = 2;
 
 /// The verdict on an agent.
@@ -45,7 +45,7 @@ const DEADLINE_ROOM_S: u64 = 2;
 pub enum AgentVerdict {
     /// The agent is not on this machine, and has no hook of ours.
     Absent,
-    /// The agent is there, and nothing of ours is registered.
+    /// The agent is on this machine, and has no hook of ours.
     Unregistered,
     /// Its calls arrived lately, through a hook that is in none of the files we know.
     Unlisted,
@@ -76,16 +76,16 @@ impl AgentVerdict {
     }
 }
 
-/// How much a person should mind.
+/// How severe a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// Everything is as it should be.
+    /// Nothing is wrong.
     Ok,
-    /// Something a person may want to know.
+    /// The user may want to know it.
     Note,
-    /// Something is in the way.
+    /// The user should fix it.
     Trouble,
-    /// There is nothing to look at.
+    /// There is nothing to judge.
     Absent,
 }
 
@@ -96,26 +96,26 @@ pub struct AgentHealth {
     pub row: &'static InstallRow,
     /// The verdict on its next call.
     pub verdict: AgentVerdict,
-    /// How much a person should mind.
+    /// How severe the finding is.
     pub severity: Severity,
-    /// The file with a hook that can be called, or of the package that brings it.
+    /// The file with a hook that can run, or that of the package that has it.
     pub place: Option<PathBuf>,
     /// The program that this hook runs, without links.
     pub program: Option<PathBuf>,
     /// The evidence. Printable.
     pub message: String,
-    /// The step that helps. Printable.
+    /// The step that fixes it. Printable.
     pub hint: Option<String>,
 }
 
-/// Where agents are looked at, and how closely.
+/// For which project the agents are judged, and how thoroughly.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HealthQuery<'a> {
     /// The project.
     pub root: Option<&'a Path>,
     /// How long a hook may take there.
     pub deadline: Duration,
-    /// How much of the agents' conversations is read; `None` for nothing.
+    /// How much of the agents' conversations is read; with `None`, nothing.
     pub conversations: Option<Conversations>,
 }
 
@@ -129,9 +129,9 @@ pub struct Evidence<'a, 'p> {
     uses: Vec<Use>,
     /// When a call of each agent was last held.
     held: BTreeMap<Agent, DateTime<Utc>>,
-    /// The calls that nothing was held for, and the payloads that could not be read, oldest first.
+    /// Calls for which nothing was held, and payloads that could not be read, oldest first.
     trouble: Vec<JournalLine>,
-    /// The user's running processes, once they were looked at.
+    /// The user's running processes, read when they are first needed.
     running: OnceCell<Vec<OwnProcess>>,
 }
 
@@ -163,7 +163,7 @@ impl<'a, 'p> Evidence<'a, 'p> {
         Self::with_uses(process, state, ledger::uses(state))
     }
 
-    /// Reads the rest of that evidence for a caller that has read the ledgers.
+    /// Reads the evidence for a caller that has already read the ledgers.
     pub fn with_uses(process: &'a Process<'p>, state: &StateDir, uses: Vec<Use>) -> Self {
         let mut trouble = journal::recent_trouble(state, process.now);
         trouble.retain(|line| matches!(line.kind, LineKind::Unheld | LineKind::Unread));
@@ -178,14 +178,14 @@ impl<'a, 'p> Evidence<'a, 'p> {
         }
     }
 
-    /// How every agent stands.
-    pub fn agents(&self, place: HealthQuery<'_>) -> Vec<AgentHealth> {
-        ROWS.iter().map(|row| self.agent(row, place)).collect()
+    /// Judges every agent.
+    pub fn agents(&self, query: HealthQuery<'_>) -> Vec<AgentHealth> {
+        ROWS.iter().map(|row| self.agent(row, query)).collect()
     }
 
-    /// How one agent stands.
-    pub fn agent(&self, row: &'static InstallRow, place: HealthQuery<'_>) -> AgentHealth {
-        let found = self.registered(row, place);
+    /// Judges one agent.
+    pub fn agent(&self, row: &'static InstallRow, query: HealthQuery<'_>) -> AgentHealth {
+        let found = self.registered(row, query);
         let package = install::package(row, self.process);
         let at = found.places.first().map(|(site, _)| site.path.clone()).or(package.clone());
         let program = found.places.iter().find_map(|(_, found)| {
@@ -205,15 +205,15 @@ impl<'a, 'p> Evidence<'a, 'p> {
             return health.with(fault.off.clone());
         }
         if found.places.is_empty() && package.is_none() {
-            return self.without_hook(row, place, health);
+            return self.without_hook(row, query, health);
         }
-        if let Some(off) = install::off(row, self.process, place.root, &found.places) {
+        if let Some(off) = install::off(row, self.process, query.root, &found.places) {
             return health.with(off);
         }
-        if let Some(off) = self.off_by_arguments(row, place, &found.places, package.is_some()) {
+        if let Some(off) = self.off_by_arguments(row, query, &found.places, package.is_some()) {
             return health.with(off);
         }
-        self.judge_calls(place, &mut health);
+        self.judge_calls(query, &mut health);
         if let Some(fault) = found.fault {
             health.severity = Severity::Trouble;
             return health.with(fault.off);
@@ -233,13 +233,13 @@ impl<'a, 'p> Evidence<'a, 'p> {
         self.process.home()
     }
 
-    /// Finds our hooks in an agent's files, of the user and of the project. A fault of one of the two
-    /// stops no hook of the other.
-    fn registered(&self, row: &'static InstallRow, place: HealthQuery<'_>) -> Registered {
+    /// Finds our hooks in an agent's files: the user's, and those of the project. A fault in one set does
+    /// not stop the hooks of the other.
+    fn registered(&self, row: &'static InstallRow, query: HealthQuery<'_>) -> Registered {
         let (user, project): (Vec<Site>, Vec<Site>) =
-            sites(row, self.process, place.root).into_iter().partition(|it| !it.is_in_project());
-        let user = self.look(row, user, place);
-        let project = self.look(row, project, place);
+            sites(row, self.process, query.root).into_iter().partition(|it| !it.is_in_project());
+        let user = self.look(row, user, query);
+        let project = self.look(row, project, query);
         let is_one_whole =
             [&user, &project].iter().any(|found| !found.places.is_empty() && found.fault.is_none());
         let mut fault = user.fault.or(project.fault);
@@ -251,15 +251,15 @@ impl<'a, 'p> Evidence<'a, 'p> {
         Registered { places, fault }
     }
 
-    /// Looks at files that belong together.
-    fn look(&self, row: &InstallRow, sites: Vec<Site>, place: HealthQuery<'_>) -> Registered {
+    /// Reads one set of files.
+    fn look(&self, row: &InstallRow, sites: Vec<Site>, query: HealthQuery<'_>) -> Registered {
         let mut found = Registered::default();
         let mut bare = None;
         for site in sites {
             match install::look(&site, &self.ours) {
                 Ok(HookStatus::Nothing) => bare = bare.or(Some(site)),
                 Ok(status) => {
-                    found.fault = found.fault.or_else(|| self.fault(row, &site, &status, place));
+                    found.fault = found.fault.or_else(|| self.fault(row, &site, &status, query));
                     found.places.push((site, status));
                 }
                 Err(err) => {
@@ -286,7 +286,7 @@ impl<'a, 'p> Evidence<'a, 'p> {
         row: &InstallRow,
         site: &Site,
         found: &HookStatus,
-        place: HealthQuery<'_>,
+        query: HealthQuery<'_>,
     ) -> Option<Fault> {
         let home = self.home();
         let file = ui::path(&site.path, home.as_deref());
@@ -317,7 +317,7 @@ impl<'a, 'p> Evidence<'a, 'p> {
                 Some(Fault::reinstall(row, format!("{file} has no hook for {missing}")))
             }
             HookStatus::Entries(entries, _) => {
-                let (short, least) = short_timeout(row, entries, place.deadline)?;
+                let (short, least) = short_timeout(row, entries, query.deadline)?;
                 let message = format!("the timeout for {} in {file} is too short", short.event);
                 let off = Off { message, hint: format!("set it to {least} or more") };
                 Some(Fault { off, stops_all: false })
@@ -325,15 +325,15 @@ impl<'a, 'p> Evidence<'a, 'p> {
         }
     }
 
-    /// How an agent stands that has nothing of ours in its files.
+    /// Judges an agent whose files have no hook of ours.
     fn without_hook(
         &self,
         row: &InstallRow,
-        place: HealthQuery<'_>,
+        query: HealthQuery<'_>,
         mut health: AgentHealth,
     ) -> AgentHealth {
         if self.last_held(row).is_some_and(|at| self.is_recent(at)) {
-            self.judge_calls(place, &mut health);
+            self.judge_calls(query, &mut health);
             if health.verdict != AgentVerdict::Protected {
                 return health;
             }
@@ -370,11 +370,11 @@ impl<'a, 'p> Evidence<'a, 'p> {
     fn off_by_arguments(
         &self,
         row: &InstallRow,
-        place: HealthQuery<'_>,
+        query: HealthQuery<'_>,
         places: &[(Site, HookStatus)],
         in_package: bool,
     ) -> Option<Off> {
-        let root = place.root.filter(|_| install::can_be_off_by_arguments(row))?;
+        let root = query.root.filter(|_| install::can_be_off_by_arguments(row))?;
         let in_project = places.iter().any(|(site, _)| site.is_in_project());
         let running = self.running.get_or_init(|| self.process.aside.own_processes());
         let mut here = running.iter().filter(|process| {
@@ -383,13 +383,13 @@ impl<'a, 'p> Evidence<'a, 'p> {
         here.find_map(|process| install::off_by_arguments(row, process, in_project, in_package))
     }
 
-    /// Judges an agent with a hook by the calls that arrived.
-    fn judge_calls(&self, place: HealthQuery<'_>, health: &mut AgentHealth) {
+    /// Judges an agent by the calls that arrived. Sets everything but `row`, `place` and `program`.
+    fn judge_calls(&self, query: HealthQuery<'_>, health: &mut AgentHealth) {
         let row = health.row;
         let held = self.last_held(row);
         let mut unread: Vec<&JournalLine> = self.trouble.iter().collect();
         unread.retain(|line| line.agent.as_deref() == Some(row.agent));
-        // The hold for an unreadable payload has the time of the payload.
+        // The checkpoint for an unreadable payload has the same time as the line about it.
         unread.retain(|line| held.is_none_or(|held| line.at >= held));
         let mut unheld = unread.clone();
         unread.retain(|line| line.kind == LineKind::Unread);
@@ -414,8 +414,8 @@ impl<'a, 'p> Evidence<'a, 'p> {
             return;
         }
         let tally = agent_of(row)
-            .zip(place.root)
-            .zip(place.conversations)
+            .zip(query.root)
+            .zip(query.conversations)
             .and_then(|((agent, root), limits)| self.tally(agent, root, limits));
         let counted = tally.as_ref().map(|it| format!("{} of {} calls seen", it.seen, it.all));
         if let Some(missed) = tally.and_then(|tally| tally.missed) {
@@ -485,7 +485,7 @@ pub fn ours(process: &Process<'_>, state: &StateDir) -> OurPrograms {
 /// When a call of each agent was last held: by the ledgers, and in the projects of the newest turns by
 /// the log of calls, which also has the calls that needed no checkpoint.
 fn last_held(uses: &[Use], state: &StateDir) -> BTreeMap<Agent, DateTime<Utc>> {
-    /// The next call is most likely in one of them.
+    /// The agent's next call is most likely in one of these projects.
     const LOGS_MAX: usize = 3;
     let mut roots: Vec<&Path> = Vec::new();
     for used in uses {
@@ -518,12 +518,12 @@ fn agent_of(row: &InstallRow) -> Option<Agent> {
     agent::by_name(row.agent).map(|dialect| dialect.agent)
 }
 
-/// The step that puts an agent's hooks in again.
+/// The step that installs an agent's hooks again.
 pub fn install_hint(row: &InstallRow) -> String {
     format!("beforehand install {}", row.agent)
 }
 
-/// The step that helps after a call that nothing was held for.
+/// The step that helps after a call for which nothing was held.
 fn unheld_hint(line: &JournalLine) -> &'static str {
     if line.kind == LineKind::Unread || line.text.starts_with("cannot read the hook payload") {
         return "update beforehand: the agent sends what this version cannot read";
@@ -531,7 +531,7 @@ fn unheld_hint(line: &JournalLine) -> &'static str {
     "put that right; the next call shows whether it helped"
 }
 
-/// Where an agent can have hooks, of the user's and in the project at `root`.
+/// The files in which an agent can have our hooks: the user's, and those of the project at `root`.
 pub fn sites(row: &InstallRow, process: &Process<'_>, root: Option<&Path>) -> Vec<Site> {
     let mut sites = row.sites(process);
     sites.extend(root.map(|root| row.project_sites(root)).unwrap_or_default());

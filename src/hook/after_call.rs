@@ -15,8 +15,8 @@ use crate::{
     reach, ui,
 };
 
-/// After a tool call: notes what the agent itself has left, so that its next edit of the same file
-/// need not be held again, and a restore knows who made it.
+/// After a tool call: logs the files that the agent changed, so that a restore knows who changed them,
+/// and the agent's next edit of the same file need not be held again.
 pub(super) fn on_done(
     process: &Process<'_>,
     dialect: &'static Dialect,
@@ -37,7 +37,7 @@ pub(super) fn on_done(
     }
 }
 
-/// The same for a call of which it is known what it could change.
+/// Logs a call whose effect is known, and answers it.
 pub(super) fn on_effect(
     site: &EventSite<'_, '_>,
     call: &ToolCall,
@@ -47,7 +47,7 @@ pub(super) fn on_effect(
     let mut blasts = Vec::new();
     let rewritten = note_rewritten(site, call, effect);
     let noted = note_left(site, call, (effect, task.or_else(|| started(effect))), &mut blasts);
-    // What names all that it changes is no surprise.
+    // A call that names everything that it changes surprises no one.
     let touches = matches!(effect, Effect::Touches(_));
     let told = if touches { None } else { notice(site, &blasts) };
     let quiet = site.quiet(noted);
@@ -58,9 +58,9 @@ pub(super) fn on_effect(
     }
 }
 
-/// Compares a call that can change files with the calls that were announced. One that was not, or
-/// otherwise, was judged by another input, so nothing is known to be held before it: the user is told,
-/// and no call of the session is taken for harmless again.
+/// Compares a call that can change files with the calls that were announced. If none of them has this
+/// input, the hook judged another input, so nothing is known to be held before the call. Then returns a
+/// note for the user, and no later call of the session counts as harmless.
 fn note_rewritten(site: &EventSite<'_, '_>, call: &ToolCall, effect: &Effect) -> Option<String> {
     let settings = site.settings();
     if site.dialect.agent == Agent::Program || !policy::is_wanted(&call.intent, effect, settings) {
@@ -69,9 +69,10 @@ fn note_rewritten(site: &EventSite<'_, '_>, call: &ToolCall, effect: &Effect) ->
     let mut is_news = false;
     let looked = site.with_ledger(|ledger| {
         let announced = ledger.announced(&attribution::call_key(call), call);
-        // A covered edit is announced to the log of calls alone.
+        // An edit that its turn covers takes the fast path, which does not lock the ledger: it is in the
+        // log of calls alone.
         let is_edit = matches!(effect, Effect::Touches(_));
-        if announced == Announcement::Otherwise || announced == Announcement::Not && !is_edit {
+        if announced == Announcement::Different || announced == Announcement::Missing && !is_edit {
             ledger.saw_rewritten_call();
             is_news = true;
         }
@@ -89,19 +90,19 @@ fn note_rewritten(site: &EventSite<'_, '_>, call: &ToolCall, effect: &Effect) ->
     })
 }
 
-/// Logs what a call left, and adds to `blasts` what a command did.
+/// Logs the state of the files after a call, and adds a summary of its changes to `blasts`.
 fn note_left(
     site: &EventSite<'_, '_>,
     call: &ToolCall,
     (effect, background): (&Effect, Option<InBackground>),
     blasts: &mut Vec<(CheckpointId, ChangeSummary)>,
 ) -> Result<()> {
-    // A stamp is as trustworthy as it is old by then.
+    // A stamp is trusted only if it was old enough at this moment.
     let now_ns = crate::fs::now_ns();
     let mut covered = BTreeMap::new();
     site.with_ledger(|ledger| {
-        // An edit is looked at by the paths it names, a command since the look right before it,
-        // whatever turn runs now and whatever began meanwhile.
+        // An edit is compared at the paths that it names. A command is compared with the checkpoint
+        // that was taken for it, whichever turn runs now and whatever began meanwhile.
         let is_edit = matches!(effect, Effect::Touches(_));
         let known = if is_edit { ledger.known() } else { BTreeMap::new() };
         covered = known.into_iter().chain(ledger.ends(&attribution::call_key(call))).collect();
@@ -116,11 +117,11 @@ fn note_left(
         })?;
         blasts.extend(blast.map(|blast| (*of, blast)));
     }
-    // Only now is what the agent left held, and only what is held need not be held again.
+    // Only now are the agent's files held, and only a held file need not be held again.
     wrote(site, call, &held, now_ns)
 }
 
-/// What a command line started and does not wait for.
+/// The kind of background work that a command line has started, if it has.
 fn started(effect: &Effect) -> Option<InBackground> {
     match effect {
         Effect::Destroys(finding) | Effect::Unknown(finding) => {
@@ -130,7 +131,7 @@ fn started(effect: &Effect) -> Option<InBackground> {
     }
 }
 
-/// Notes in the ledger what a call left at the files that it names.
+/// Records the state of the files that a call names in the ledger.
 fn wrote(site: &EventSite<'_, '_>, call: &ToolCall, held: &[OwnWrite], now_ns: i64) -> Result<()> {
     let Some(paths) = call.intent.edited() else { return Ok(()) };
     site.with_ledger(|ledger| {
@@ -139,8 +140,8 @@ fn wrote(site: &EventSite<'_, '_>, call: &ToolCall, held: &[OwnWrite], now_ns: i
     })
 }
 
-/// Looks at what was done in the root at `path` since a checkpoint. A directory with files that are
-/// not held as a whole is not looked at as a whole either.
+/// Compares the root at `path` with a checkpoint. A directory that is not held as a whole is not
+/// compared.
 pub(super) fn since(
     site: &EventSite<'_, '_>,
     path: &Path,
@@ -156,8 +157,8 @@ pub(super) fn since(
     look(SinceCheckpoint { process: site.process, state, settings, root: &root, of, by })
 }
 
-/// Tells the user, never the model, of commands that did more than a person expects: once, and
-/// only what was not told before.
+/// The note for the user, never for the model, about commands that changed more than a person expects.
+/// Each change is reported once.
 pub(super) fn notice(
     site: &EventSite<'_, '_>,
     blasts: &[(CheckpointId, ChangeSummary)],
@@ -177,7 +178,7 @@ pub(super) fn notice(
     Some(Decision::note(format!("beforehand: {text}")))
 }
 
-/// What of it the user has not been told, a line each.
+/// The changes that the user has not been told about yet, a line for each checkpoint.
 pub(super) fn news(
     ledger: &mut Ledger,
     notice: Notice,

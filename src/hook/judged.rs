@@ -17,15 +17,15 @@ use crate::{
 /// A call that is judged.
 pub(super) struct JudgedCall<'h> {
     pub(super) call: &'h ToolCall,
-    /// What it can do to files.
+    /// Its effect on files.
     pub(super) effect: Effect,
-    /// What of the settings was not taken.
+    /// Why a part of the settings is not used.
     pub(super) setting_notes: Vec<String>,
 }
 
 impl<'h> JudgedCall<'h> {
-    /// Judges a call. A line that looks harmless is not, once an earlier line of the same shell may have
-    /// given its words another meaning.
+    /// Judges a call. A line that looks harmless counts as unknown if an earlier line of the same shell may
+    /// have given its words another meaning, or if another program's hook may rewrite it.
     pub(super) fn of(site: &EventSite<'_, '_>, call: &'h ToolCall) -> Self {
         let (scope, refused) = shell_scope(site);
         let mut effect = shell::effect(&call.intent, &scope);
@@ -70,11 +70,11 @@ impl<'h> JudgedCall<'h> {
     }
 }
 
-/// Whether the judgement of a harmless line proves nothing here: an earlier line may have changed the
-/// meaning of its words, or another program's hook may rewrite it.
+/// Whether the judgement of a harmless line proves nothing in this session: an earlier line may have changed
+/// the meaning of its words, or another program's hook may rewrite it.
 fn is_unproved(site: &EventSite<'_, '_>) -> bool {
     let keeps_shell = site.dialect.keeps_shell;
-    // Without a place for a ledger, none was kept of earlier lines.
+    // Without a state directory there is no ledger that could have recorded earlier lines.
     let Ok(state) = site.loaded.state() else { return keeps_shell || site.has_other_hooks() };
     let (agent, session) = site.session();
     let doubts = Ledger::doubts(&site.real, &state, agent, session);
@@ -82,13 +82,14 @@ fn is_unproved(site: &EventSite<'_, '_>) -> bool {
         || doubts.may_be_rewritten.unwrap_or_else(|| site.has_other_hooks())
 }
 
-/// What a command line was judged to do.
+/// The judgement of a command line.
 pub(super) fn finding(site: &EventSite<'_, '_>, intent: &Intent) -> Finding {
     let Intent::Run { command, language } = intent else { return Finding::default() };
     shell::classify(command, *language, &shell_scope(site).0)
 }
 
-/// What judging needs to know. A pattern that is refused is noted, and switches nothing else off.
+/// The context for judging, and a note if a pattern in the settings is invalid. The other patterns stay
+/// in use.
 fn shell_scope(site: &EventSite<'_, '_>) -> (shell::ShellContext, Option<String>) {
     let home = site.process.shell_home().and_then(|home| home.to_str()).map(str::to_owned);
     let scripts = shell::ScriptReader { dir: site.cwd.clone(), read: script_text };
@@ -110,8 +111,9 @@ fn script_text(path: &Path) -> Option<String> {
     String::from_utf8(fs::read_small(path, SCRIPT_MAX_BYTES).ok()??).ok()
 }
 
-/// A call with its directory, if the agent tells that to no hook, and with the paths that `~` stands
-/// for: some agents expand it, for others it is a name.
+/// The call with its true places: a command with the directory that only the transcript names, an edit
+/// also with the paths below the home that `~` may stand for. Some agents expand `~`, for others it is a
+/// name.
 pub(super) fn placed<'c>(process: &Process<'_>, call: &'c ToolCall) -> Cow<'c, ToolCall> {
     let paths = match &call.intent {
         Intent::Run { .. } => return with_directory(call),

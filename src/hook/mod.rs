@@ -74,7 +74,7 @@ pub fn run(process: &mut Process<'_>, name: &str) -> Exit {
     write_answer(process, &dialect.answer(kind, &decision))
 }
 
-/// The answer to an agent when a bug stopped us: no opinion, and a word to the user.
+/// Answers an agent after a panic: no opinion, and a note for the user.
 pub fn after_a_bug(process: &mut Process<'_>, name: &str) -> Exit {
     let note = "beforehand: a bug in beforehand; this call is NOT protected. `beforehand status` tells more";
     let decision = Decision::note(note.to_owned());
@@ -150,7 +150,7 @@ fn on_event(
         Event::SessionBegins(context) => {
             let site = site(&context);
             turn_boundary::on_session_begin(&site);
-            turn_boundary::first_words(&site)
+            turn_boundary::warn_if_unprotected(&site)
         }
         Event::SubagentBegins { context, child } => {
             turn_boundary::subagent_begins(&site(&context), &child);
@@ -204,7 +204,8 @@ fn answer_to(
     }
 }
 
-/// Holds what the call can change, unless the turn has all of it. Returns what to say of it.
+/// Holds the files that the call can change, unless the turn holds them already. Returns the notes about
+/// them.
 fn hold_call(
     site: &EventSite<'_, '_>,
     judged: &JudgedCall<'_>,
@@ -214,7 +215,7 @@ fn hold_call(
     if let Some(ledger) = &mut turn.ledger {
         ledger.announce(&call_key(judged.call), judged.call);
         if ledger.may_be_rewritten().is_none() {
-            ledger.has_other_hooks(site.has_other_hooks());
+            ledger.note_other_hooks(site.has_other_hooks());
         }
     }
     crash::bug("hold");
@@ -235,7 +236,7 @@ fn hold_call(
     }
 }
 
-/// What the turn of a call has already, and its ledger, locked to the end of the call.
+/// The turn of a call: where its checkpoints are, and its ledger, locked to the end of the call.
 struct TurnState {
     state: StateDir,
     /// `None` while another process holds it.
@@ -244,7 +245,7 @@ struct TurnState {
 }
 
 impl TurnState {
-    /// Opens it, unless the call is covered.
+    /// Opens the turn; `None` if the call is an edit that the turn covers.
     fn open(site: &EventSite<'_, '_>, judged: &JudgedCall<'_>) -> Result<Option<Self>> {
         let state = site.loaded.state()?;
         if covered::is_covered(site, judged, &state) {
@@ -261,7 +262,7 @@ impl TurnState {
         Ok(Some(Self { state, ledger, deadline }))
     }
 
-    /// Notes what begins, and what is said of it, now that all of it is held.
+    /// Logs that the call begins, now that everything is held, and returns the notes for the user.
     fn close(
         self,
         site: &EventSite<'_, '_>,
@@ -288,7 +289,7 @@ impl TurnState {
         notes
     }
 
-    /// Notes the effect of the call on the session's shell although nothing is held. Best effort.
+    /// Records the effect of the call on the session's shell, although nothing is held. Best effort.
     fn give_up(self, site: &EventSite<'_, '_>, judged: &JudgedCall<'_>) {
         let Some(mut ledger) = self.ledger else { return };
         note_shell(site, judged, &mut ledger);
@@ -296,15 +297,15 @@ impl TurnState {
     }
 }
 
-/// Notes that later lines of the session's shell may mean something else, if the call can do that.
+/// Records that later lines of the session's shell may mean something else, if the call can do that.
 fn note_shell(site: &EventSite<'_, '_>, judged: &JudgedCall<'_>, ledger: &mut Ledger) {
     if site.dialect.keeps_shell && judged.changes_shell() {
         ledger.changes_shell();
     }
 }
 
-/// Sees to `each` root that the call reaches: the one around it, and then those in it that the
-/// checkpoint of the first leaves out.
+/// Holds `each` root that the call reaches: the outer one, then those inside it that the checkpoint of
+/// the outer one leaves out.
 fn hold_roots(
     site: &EventSite<'_, '_>,
     judged: &JudgedCall<'_>,
@@ -314,7 +315,7 @@ fn hold_roots(
 ) -> Result<Vec<HeldRoot>> {
     let mut outer = each(outer)?;
     let within = targets::within(site, judged, state, &outer.reach.root);
-    // What the outer root leaves out is held here.
+    // An inner root that is held as a whole has what the outer one leaves out.
     let has = |inner: &Reach, path: &Path| {
         inner.scope == ScanScope::Whole && path.starts_with(inner.root.path())
     };
@@ -322,7 +323,7 @@ fn hold_roots(
     std::iter::once(Ok(outer)).chain(within.into_iter().map(each)).collect()
 }
 
-/// Takes a checkpoint of a root unless the turn has all it needs.
+/// Takes a checkpoint of a root, unless the turn has one that holds what the call can change.
 fn hold_root(
     site: &EventSite<'_, '_>,
     judged: &JudgedCall<'_>,
@@ -332,7 +333,7 @@ fn hold_root(
 ) -> Result<HeldRoot> {
     // A root that this session has met is known by its path.
     if !ledger.as_ref().is_some_and(|ledger| ledger.knows(reach.root.path())) {
-        // What cannot be found passes for new.
+        // Best effort: a root whose earlier state is not found counts as new.
         let _found = record::settle(state, reach.root.path(), site.process.now);
     }
     let (effect, settings) = (&judged.effect, site.settings());
@@ -342,7 +343,7 @@ fn hold_root(
     if policy::decide(effect, coverage, settings.dedupe) == HookAction::Nothing {
         return Ok(HeldRoot::unscanned(reach));
     }
-    // Without the ledger our time is up already; what a snapshot takes, it takes.
+    // Waiting for the ledger has used up the deadline, so the snapshot gets one of its own.
     let deadline = if ledger.is_some() { *deadline } else { Instant::now() + settings.deadline };
     let saved = checkpoint::save(site, judged.call, ledger.as_ref(), (&reach, state), deadline)?;
     let (lines, unheld) = notes::of_saved(&saved, (&reach, state), (effect, at_risk), settings);
@@ -353,7 +354,7 @@ fn hold_root(
     Ok(HeldRoot { reach, is_compared: true, lines, unheld })
 }
 
-/// Notes for restores that the call begins. What is not noted has no known author.
+/// Logs for restores that the call begins. A change of a call that is not logged has no known author.
 fn note_begins(
     site: &EventSite<'_, '_>,
     judged: &JudgedCall<'_>,

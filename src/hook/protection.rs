@@ -28,9 +28,8 @@ pub(super) enum Protection {
 }
 
 impl Protection {
-    /// Protects a call with `hold`, which returns once a save has finished, or the turn is proved to
-    /// have everything already. Nothing else makes the call held: not an error, however early, and not
-    /// a bug.
+    /// Protects a call with `hold`, which succeeds only after a save, or if the turn is proved to have
+    /// everything already. After an error or a panic, however early, the call is not held.
     pub(super) fn of(
         site: &EventSite<'_, '_>,
         judged: &JudgedCall<'_>,

@@ -34,7 +34,7 @@ pub(super) struct EventSite<'h, 'p> {
     pub(super) loaded: LoadedSettings,
     /// The user's home.
     home: Option<PathBuf>,
-    /// Where paths lead, for this event.
+    /// Resolves symlinks, and keeps the results for this event.
     pub(super) real: PathResolver,
 }
 
@@ -48,8 +48,8 @@ impl<'h, 'p> EventSite<'h, 'p> {
         Self::by(PathResolver::default(), process, dialect, context)
     }
 
-    /// The same for a call. The directory of a file that is edited is looked at first: it is most
-    /// often below the one the call is made in, and then this answers for both.
+    /// Finds the directory of a call. Looks up the directory of an edited file first: it is most often
+    /// below the one the call is made in, and then one lookup answers for both.
     pub(super) fn of_call(
         process: &'h Process<'p>,
         dialect: &'static Dialect,
@@ -88,7 +88,7 @@ impl<'h, 'p> EventSite<'h, 'p> {
     }
 
     /// Whether another program's hook can rewrite the calls that ours has judged. Reads the agent's
-    /// settings files, so it is asked once a turn.
+    /// settings files, so the ledger keeps the answer until the next turn.
     pub(super) fn has_other_hooks(&self) -> bool {
         let row = install::ROWS.iter().find(|row| row.agent == self.dialect.name);
         row.is_some_and(|row| !install::other_hooks(row, self.process, &self.cwd).is_empty())
@@ -136,7 +136,7 @@ impl<'h, 'p> EventSite<'h, 'p> {
     }
 }
 
-/// Tells the user and the journal of an event that could not be read. It may have been a call.
+/// Reports an event that could not be read to the user and the journal. It may have been a call.
 pub(super) fn trouble(process: &Process<'_>, dialect: &Dialect, text: &str) -> Decision {
     let text = ui::escape_line(text.as_bytes());
     if let Ok(state) = config::state(process, None) {
@@ -148,6 +148,7 @@ pub(super) fn trouble(process: &Process<'_>, dialect: &Dialect, text: &str) -> D
     Decision::note(format!("beforehand: {text}"))
 }
 
+/// An error with its cause, on one line.
 pub(super) fn said(err: &Error) -> String {
     use std::error::Error as _;
     match err.source() {
@@ -156,15 +157,15 @@ pub(super) fn said(err: &Error) -> String {
     }
 }
 
-/// The directory a call is made in: what the agent says if that is somewhere, else our own.
+/// The directory of a call: the first that the agent names and that exists, otherwise our own.
 fn working_directory(real: &PathResolver, process: &Process<'_>, context: &CallContext) -> PathBuf {
     let said = context.cwd.iter().chain(&context.bases);
     let there = said.filter(|dir| dir.is_absolute()).find_map(|dir| directory(real, dir));
     there.or_else(|| process.cwd.clone()).unwrap_or_else(|| PathBuf::from("/"))
 }
 
-/// The directory at `dir`, or what may be one: only a plain "no" sends us on to another base,
-/// whose files the call is not about.
+/// The directory at `dir`; `None` only if it certainly does not exist. If it cannot be resolved for
+/// another reason, it is kept: the call is not about the files of another base.
 fn directory(real: &PathResolver, dir: &Path) -> Option<PathBuf> {
     use io::ErrorKind::{NotADirectory, NotFound};
     if real.expect(dir) {

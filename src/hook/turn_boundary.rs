@@ -29,11 +29,11 @@ use crate::{
     process::Process,
 };
 
-/// Sub-agents that start sub-agents; deeper, the innermost conversation counts as its own.
+/// How deep sub-agents start sub-agents. Below that, a sub-agent's conversation counts as its own.
 const SUBAGENT_DEPTH_MAX: usize = 8;
 
-/// The user asked for something. Commands of the turn before that were not seen to end, for it was
-/// interrupted, are counted; but they are given no author, for a person has had the floor since.
+/// The start of a turn. If the turn before was interrupted, the changes of commands without a reported end
+/// are counted, but have no author: the user may have worked since.
 pub(super) fn turn_begins(site: &EventSite<'_, '_>, prompt: Option<&str>) -> Decision {
     let (mut open, mut tell, mut before) = (Vec::new(), None, LastTurn::default());
     let mut is_news = false;
@@ -42,25 +42,25 @@ pub(super) fn turn_begins(site: &EventSite<'_, '_>, prompt: Option<&str>) -> Dec
     let has_other_hooks = site.has_other_hooks();
     let begun = site.with_ledger(|ledger| {
         let last = ledger.turn();
-        ledger.has_other_hooks(has_other_hooks);
+        ledger.note_other_hooks(has_other_hooks);
         before = LastTurn::of(ledger);
         tell = ledger.take_tell();
         ledger.begin_turn(site.context.turn.as_ref(), prompt);
-        // A hook for prompts was installed together with one for the ends of calls. So even the first
-        // call of a session that is cut off is known to be.
+        // A hook for prompts was installed together with one for the ends of calls. So a call without
+        // an end was cut off, even the first of a session.
         if site.dialect.tells_ends {
             is_news = !ledger.tells_ends();
             ledger.expect_ends();
         }
         if ledger.turn() == last {
-            // The one that runs goes on.
+            // The turn goes on: this prompt is part of it.
             before = LastTurn::default();
         }
         if let Some(transcript) = &site.context.transcript {
             ledger.converses(transcript);
         }
         if let Some(server) = &site.context.server {
-            ledger.is_served(server);
+            ledger.note_server(server);
         }
         ledger.called_by(&site.process.logged_calls());
         open = ledger.take_open();
@@ -69,7 +69,7 @@ pub(super) fn turn_begins(site: &EventSite<'_, '_>, prompt: Option<&str>) -> Dec
     if is_news {
         note_ends_are_told(site, &open);
     }
-    // What was done since the turn before it ended is looked at while the model thinks.
+    // Changes since the end of the turn before are scanned while the model thinks.
     for root in before.roots.keys() {
         warm(site, root, Edge::Begins);
     }
@@ -82,22 +82,22 @@ pub(super) fn turn_begins(site: &EventSite<'_, '_>, prompt: Option<&str>) -> Dec
     Decision { tell, ..decision }
 }
 
-/// Notes of commands that run that their agent says when they are done.
+/// Logs, for each running command, that its agent reports the end of calls.
 fn note_ends_are_told(site: &EventSite<'_, '_>, open: &[UnfinishedCommand]) {
     let by = attribution::session_name(site.context.agent, &site.context.session);
     for open in open {
         if let Ok(state) = site.settings_at(&open.root).state() {
             let place = state.root_at(&open.root);
-            // What is not noted has no known author.
+            // Best effort: changes of a command without this line have no known author.
             let _noted =
                 attribution::note_reports_ends(site.process, &place, &by, &open.call, open.of);
         }
     }
 }
 
-/// Cline does not say what a task begins with. What it keeps of the session does.
+/// The first prompt of a Cline task, from the file that Cline keeps of it. Its payload does not have it.
 fn kept_prompt(site: &EventSite<'_, '_>) -> Option<String> {
-    /// It is a few lines.
+    /// The file has a few lines.
     const SIZE_MAX_BYTES: u64 = 1 << 20;
     let row = install::ROWS.iter().find(|row| row.agent == "cline")?;
     let name = &site.context.session.0;
@@ -110,8 +110,8 @@ fn kept_prompt(site: &EventSite<'_, '_>) -> Option<String> {
     kept.get("prompt")?.as_str().map(str::to_owned)
 }
 
-/// The agent has finished: what its commands left that were not seen to end is its own. Of what goes on in the
-/// background, this is over that `are_over` says.
+/// The end of a turn. Changes of commands without a reported end are the agent's. `are_over` says which
+/// kinds of background work have ended with the turn.
 pub(super) fn turn_ends(
     site: &EventSite<'_, '_>,
     are_over: impl Fn(InBackground) -> bool,
@@ -134,7 +134,7 @@ pub(super) fn turn_ends(
     } else {
         look(site, &open, |since, calls| attribution::after_shell(since, Some(calls)))
     };
-    // Last: what that look noted is older than what is looked at now.
+    // Last, so that the log entries above are older than the warm-up's scan.
     warm_after(site, &turn);
     notice(site, &blasts).unwrap_or(quiet)
 }
@@ -164,7 +164,7 @@ impl LastTurn {
         Self { roots: ledger.covered(), began: began.unwrap_or(0), tells_ends, transcript }
     }
 
-    /// Sees to calls of it that were not seen to end. They were refused or cut off, and a person may have
+    /// Logs that calls without a reported end are over: they were refused or cut off, and the user may have
     /// worked since.
     fn cut_off(
         &self,
@@ -174,14 +174,14 @@ impl LastTurn {
         let seen = |(root, of): (&PathBuf, &CheckpointId)| {
             let seen =
                 since(site, root, *of, |since| attribution::cut_off(since, self.began, &are_over));
-            // What cannot be looked at has no known author, and that is all.
+            // Best effort: changes that cannot be read have no known author.
             Some((*of, seen.ok().flatten()?))
         };
         self.roots.iter().filter_map(seen).collect()
     }
 }
 
-/// Looks once at each root, from the oldest checkpoint that covers an open command of it.
+/// Compares each root once, with the oldest checkpoint that covers an open command in it.
 fn look(
     site: &EventSite<'_, '_>,
     open: &[UnfinishedCommand],
@@ -195,14 +195,14 @@ fn look(
         let same = open.iter().filter(|other| other.root == first.root);
         let calls: Vec<String> = same.map(|other| other.call.clone()).collect();
         let seen = since(site, &first.root, first.of, |since| with(since, &calls));
-        // What cannot be looked at has no known author, and that is all.
+        // Best effort: changes that cannot be read have no known author.
         blasts.extend(seen.ok().flatten().map(|blast| (first.of, blast)));
     }
     blasts
 }
 
-/// What the commands before this one did, for an agent that never says when a call is done: up
-/// to the checkpoint this call has.
+/// For agents that do not report the end of a call, the start of a call ends the previous ones. Returns
+/// the lines about the changes between their checkpoint and the one of this call.
 pub(super) fn seen_next(site: &EventSite<'_, '_>, ledger: &mut Ledger) -> Vec<String> {
     if ledger.tells_ends() {
         return Vec::new();
@@ -218,7 +218,7 @@ pub(super) fn seen_next(site: &EventSite<'_, '_>, ledger: &mut Ledger) -> Vec<St
     news(ledger, site.settings().notice, &blasts)
 }
 
-/// Keeps in mind that a command begins. Its end may go unseen.
+/// Records that a command begins. Its end may not be reported.
 pub(super) fn keep_open(ledger: &mut Ledger, call: &ToolCall, root: &Path) {
     if let Some(of) = ledger.covering(root) {
         let (call, root) = (attribution::call_key(call), root.to_owned());
@@ -226,13 +226,13 @@ pub(super) fn keep_open(ledger: &mut Ledger, call: &ToolCall, root: &Path) {
     }
 }
 
-/// A session begins: its first call shall find everything looked at.
+/// The start of a session: warms up, so that its first call finds a recent scan.
 pub(super) fn on_session_begin(site: &EventSite<'_, '_>) {
     let settings = site.settings();
     if !settings.enabled || !settings.triggers.session_start {
         return start_maintenance(site);
     }
-    // It runs maintenance as well, if that is due: one process is enough.
+    // The warm-up also runs maintenance if it is due: one process is enough.
     maintenance::warm::start(
         site.process,
         site.dialect.name,
@@ -242,8 +242,8 @@ pub(super) fn on_session_begin(site: &EventSite<'_, '_>) {
     );
 }
 
-/// What the turn left in the roots that it worked in is looked at before a person goes on with it, so
-/// that a revert of the turn knows it. The conversation about it is kept.
+/// Scans the roots that the turn worked in before the user goes on with them, so that a revert of the turn
+/// knows its result. Keeps the conversation.
 fn warm_after(site: &EventSite<'_, '_>, turn: &LastTurn) {
     let agent = site.context.agent;
     let session = &site.context.session;
@@ -266,16 +266,17 @@ fn warm(site: &EventSite<'_, '_>, root: &Path, edge: Edge) {
     }
 }
 
-/// Notes which conversation started a sub-agent that has one of its own.
+/// Records which conversation started a sub-agent that has one of its own.
 pub(super) fn subagent_begins(site: &EventSite<'_, '_>, child: &SessionId) {
     let context = CallContext { session: child.clone(), ..site.context.clone() };
     let of_child = EventSite::of(site.process, site.dialect, &context);
-    let noted = of_child.with_ledger(|ledger| ledger.is_started_by(&site.context.session));
+    let noted = of_child.with_ledger(|ledger| ledger.note_started_by(&site.context.session));
     site.quiet(noted);
 }
 
-/// The event, in the conversation that started its own: the work of a sub-agent belongs to the turn
-/// that started it. Only agents whose sub-agents have conversations of their own pay for this.
+/// Moves an event of a sub-agent to the conversation that started it: the work of a sub-agent belongs to
+/// the turn that started it. Reads a ledger for each event, so only for agents with
+/// [`SubagentSessions::Separate`].
 pub(super) fn with_parent(
     process: &Process<'_>,
     dialect: &'static Dialect,
@@ -300,9 +301,9 @@ pub(super) fn with_parent(
     if is_sub && matches!(event, Event::TurnBegins { .. }) { Event::Other } else { event }
 }
 
-/// Sees whether the limits want keeping.
+/// Starts maintenance, if it is due.
 pub(super) fn start_maintenance(site: &EventSite<'_, '_>) {
-    // Where nothing was ever saved there is nothing to keep.
+    // Without a state directory nothing was ever saved.
     if let Ok(state) = site.loaded.state()
         && site.settings().enabled
         && state.dir().is_dir()
@@ -311,17 +312,17 @@ pub(super) fn start_maintenance(site: &EventSite<'_, '_>) {
     }
 }
 
-/// Tells the user at the start of a session, once, that the calls of this agent are not held, if
-/// something shows it. The hook that says so does run, so arguments of the agent are not looked at.
-pub(super) fn first_words(site: &EventSite<'_, '_>) -> Decision {
+/// At the start of a session, warns the user once if there is evidence that the agent's calls are not held.
+/// The hook that warns does run, so the agent's arguments are not read.
+pub(super) fn warn_if_unprotected(site: &EventSite<'_, '_>) -> Decision {
     let settings = site.settings();
     let row = install::ROWS.iter().find(|row| row.agent == site.dialect.name);
     let (Some(row), Ok(state)) = (row, site.loaded.state()) else { return Decision::NEUTRAL };
     if !settings.enabled || settings.notify == Notify::Never || !state.dir().is_dir() {
         return Decision::NEUTRAL;
     }
-    let place = HealthQuery { deadline: settings.deadline, ..HealthQuery::default() };
-    let agent = Evidence::read(site.process, &state).agent(row, place);
+    let query = HealthQuery { deadline: settings.deadline, ..HealthQuery::default() };
+    let agent = Evidence::read(site.process, &state).agent(row, query);
     if agent.verdict != AgentVerdict::Unprotected {
         return Decision::NEUTRAL;
     }
@@ -336,7 +337,7 @@ pub(super) fn first_words(site: &EventSite<'_, '_>) -> Decision {
     Decision::note(format!("beforehand: {line}{hint}"))
 }
 
-/// What becomes of the checkpoints of a session that is over.
+/// The end of a session: prunes its checkpoints if the settings say so, and starts maintenance.
 pub(super) fn on_session_end(site: &EventSite<'_, '_>) {
     let settings = site.settings();
     if settings.on_session_end == SessionEnd::Keep {

@@ -1,6 +1,6 @@
-//! Command lines that run without a tool call: those of custom slash commands and skills, and those
-//! that an unreadable payload may announce. The hook cannot stop them, so it holds the root and
-//! answers with a note at most.
+//! Events that may change files and are no tool call: a command line of a custom slash command or skill,
+//! a prompt that may run one, and an unreadable payload. No answer stops them, so the hook holds the root
+//! and answers with a note at most.
 
 use super::{
     answer::Answer, hold_call, judged::JudgedCall, protection::Protection, site::EventSite,
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Our own slash commands. They hold the files that they replace themselves, and a checkpoint right
-/// before would be a turn of its own.
+/// before would be one more turn in the list.
 const OWN_COMMANDS: &[&str] =
     &["checkpoint", "rollback", "revert", "fork", "fork-turn", "undo", "redo", "beforehand"];
 
@@ -64,7 +64,7 @@ pub(super) fn on_unreadable(
     let line = ui::escape_line(why.to_string().as_bytes()).into_owned();
     site.write_journal(LineKind::Unread, &line);
     let held = hold(&site, call);
-    // Where it cannot be noted, it is said again.
+    // Without a ledger, the user is told again each time.
     let mut is_news = true;
     let noted = site.with_ledger(|ledger| is_news = ledger.is_news(&line));
     site.quiet(noted);
@@ -106,6 +106,8 @@ fn is_own(call: &ToolCall) -> bool {
             program.is_some_and(|program| program.trim_end_matches(['"', '\'']) == "beforehand")
                 && words.next() == Some("slash")
         }
+        // The plugin for OpenCode sends the name of the command as its first argument, and the name of an
+        // argument comes before its value.
         Intent::Unknown(tool) => tool.texts.get(1).is_some_and(|name| is_own_command(name)),
         Intent::Read | Intent::Write(_) | Intent::Edit(_) => false,
     }

@@ -1,15 +1,15 @@
-//! The line by which an agent runs our hook: written for the shell or agent that runs it, and known again when it
-//! is read.
+//! The line by which an agent runs our hook: writes it for the shell or agent that runs it, and recognises
+//! it in settings.
 //!
 //! A line is harmless without the program: it ends with 0 and prints nothing, which every agent takes
-//! for no opinion. With the program it becomes the program, so it costs no process and changes no exit
-//! code.
+//! for no opinion. With the program, the shell becomes the program: no process is added, and the exit
+//! code is the program's.
 
 use std::path::PathBuf;
 
 use super::program::{OurPrograms, ProgramPath};
 
-/// Agents that split the line into words and run no shell (Hermes), or of which that is not known.
+/// Agents that split the line into words and run no shell (Hermes), or may do so (Cursor).
 const WITHOUT_SHELL: &[&str] = &["hermes", "cursor"];
 
 /// The program that runs a line.
@@ -17,7 +17,7 @@ const WITHOUT_SHELL: &[&str] = &["hermes", "cursor"];
 enum Runner {
     /// A POSIX shell; `zsh` and `fish` run the same words.
     Shell,
-    /// Nothing: the line is split into words as a shell would, and the first one is started.
+    /// No shell: the agent splits the line into words, as a shell would, and starts the first one.
     Words,
     PowerShell,
 }
@@ -63,7 +63,7 @@ impl Runner {
     }
 }
 
-/// Whether an agent has its lines run by a shell.
+/// Whether an agent runs its lines in a POSIX shell.
 pub(super) fn is_run_by_shell(agent: &str) -> bool {
     Runner::of(agent, "command") == Runner::Shell
 }
@@ -73,12 +73,12 @@ pub(super) fn line(program: &ProgramPath, agent: &str, key: &str) -> String {
     Runner::of(agent, key).line(program, agent)
 }
 
-/// A file that an agent runs by itself.
+/// The text of a script that an agent runs.
 pub(super) fn script(program: &ProgramPath, agent: &str) -> String {
     format!("#!/bin/sh\n{}\n", Runner::Shell.line(program, agent))
 }
 
-/// The program in a line of ours for `agent`, also of an earlier version; `None` if it is none.
+/// The program in a line of ours for `agent`, of this or an earlier version; `None` if the line is not ours.
 ///
 /// A line to which the user has added something, as in `env A=B beforehand …`, is the user's own.
 pub(super) fn program_in(line: &str, agent: &str, ours: &OurPrograms) -> Option<PathBuf> {
@@ -101,7 +101,7 @@ pub(super) fn program_in(line: &str, agent: &str, ours: &OurPrograms) -> Option<
     Some(program.path().to_owned())
 }
 
-/// Every form in which the line was ever written.
+/// Every form of the line, in this and in earlier versions.
 fn forms(program: &ProgramPath, agent: &str) -> impl Iterator<Item = String> {
     let now = Runner::ALL.iter().map(move |runner| runner.line(program, agent));
     let bare = format!("{} hook --agent {agent}", program.shell_word());
@@ -109,7 +109,7 @@ fn forms(program: &ProgramPath, agent: &str) -> impl Iterator<Item = String> {
     now.chain([bare, called])
 }
 
-/// The program in a script of ours, also of an earlier version.
+/// The program in a script of ours, of this or an earlier version.
 pub(super) fn program_in_script(text: &str, agent: &str, ours: &OurPrograms) -> Option<PathBuf> {
     let line = text.strip_prefix("#!/bin/sh\n")?.strip_suffix('\n')?;
     if line.contains('\n') {

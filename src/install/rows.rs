@@ -1,4 +1,4 @@
-//! One row of the table of agents, and the paths that it means on this machine.
+//! One row of the table of agents: where its hooks go, and the paths that this means on this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -10,35 +10,35 @@ use super::{
 };
 use crate::{agent, fs::read_small, process::Process};
 
-/// One agent, and what of ours goes where.
+/// Where the hook files of one agent are installed.
 #[derive(Clone, Copy, Debug)]
 pub struct InstallRow {
     /// As in `--agent NAME`.
     pub agent: &'static str,
-    /// Where it keeps what is the user's; being there, it shows that the agent is.
+    /// The directory with the user's settings. If it exists, the agent counts as installed.
     pub(super) base: SettingsBase,
-    /// Where it reads the user's hooks, if that is elsewhere.
+    /// The directory where it reads the user's hooks, if that is another one.
     pub(super) hooks_base: Option<SettingsBase>,
-    /// Programs by which it is known to be there.
+    /// Its programs. If one is on the `PATH`, the agent counts as installed.
     pub(super) programs: &'static [&'static str],
-    /// What goes where it reads the user's hooks.
+    /// The files below `hooks_base`.
     pub(super) user: &'static [InstallFile],
-    /// What goes into each of the user's JSON files in a directory below its home.
+    /// Directories below the home, with the entries that each JSON file in them gets.
     pub(super) each: &'static [InstallFile],
-    /// Where in a project.
+    /// The directory in a project.
     pub(super) project_dir: &'static str,
-    /// What goes there.
+    /// The files below it.
     pub(super) project: &'static [InstallFile],
-    /// Other files below its base in which people or older versions put hooks; nothing is written
-    /// there, but ours is not taken out unseen.
+    /// Other files below `base` in which users or older versions put hooks. Nothing is written there, but
+    /// an agent's call that changes one is asked about.
     pub(super) watched: &'static [&'static str],
-    /// The same in a project.
+    /// Such files in a project.
     pub(super) watched_project: &'static [&'static str],
-    /// What the user has to do besides.
+    /// The step that is left to the user.
     pub then: Option<&'static str>,
-    /// Why we cannot do it, and what to do.
+    /// Why `install` cannot do it, and the user's step instead.
     pub by_hand: Option<&'static str>,
-    /// How many of the agent's units of a timeout are a second.
+    /// A second in the unit of the agent's timeouts: 1, or 1000 for milliseconds.
     pub second: u64,
     /// Events that only newer versions of it know.
     pub(super) newer: Option<NewerEvents>,

@@ -1,5 +1,5 @@
-//! The part of a ledger about trust: which calls were announced before they ran, and whether a call may
-//! run with another input than the one that the hook judged.
+//! Whether a call runs as it was announced. The ledger has the calls that an agent announced before they
+//! ran, and whether another program's hook may rewrite a call after ours has judged it.
 
 use super::{
     Ledger, keep_last,
@@ -10,18 +10,18 @@ use crate::{
     state::hash_name,
 };
 
-/// More calls than a session has under way at once.
+/// More calls than a session runs at once; an announced call is looked up when it ends.
 const ANNOUNCED_MAX: usize = 64;
 
 /// A call that has run, compared with the calls that were announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announcement {
-    /// It ran as it was announced.
-    AsItRan,
-    /// It was announced with another input.
-    Otherwise,
-    /// It was not announced, or as a call that changes nothing.
-    Not,
+    /// A call with this input was announced.
+    Same,
+    /// This call was announced with another input.
+    Different,
+    /// The call was not announced, or only as one that changes nothing.
+    Missing,
 }
 
 impl LedgerWire {
@@ -31,7 +31,7 @@ impl LedgerWire {
 }
 
 impl Ledger {
-    /// Notes a call that can change files, before it runs. `name` is its name in the log of calls.
+    /// Records a call that can change files, before it runs. `name` is its name in the log of calls.
     pub fn announce(&mut self, name: &str, call: &ToolCall) {
         let announced = WireAnnounced { call: name.to_owned(), input: input_of(call) };
         if !self.wire.announced.contains(&announced) {
@@ -41,27 +41,29 @@ impl Ledger {
         }
     }
 
-    /// Compares a call that has run with those that were announced. Agents that give a call a name may
-    /// leave it out after the call, so an equal input is enough.
+    /// Compares a call that has run with those that were announced. An equal input is enough, because some
+    /// agents name a call only before it runs. In a ledger of a newer format nothing is announced, so it
+    /// shows no difference.
     pub fn announced(&self, name: &str, call: &ToolCall) -> Announcement {
         let input = input_of(call);
         if !self.is_ours || self.wire.announced.iter().any(|known| known.input == input) {
-            Announcement::AsItRan
+            Announcement::Same
         } else if self.wire.announced.iter().any(|known| known.call == name) {
-            Announcement::Otherwise
+            Announcement::Different
         } else {
-            Announcement::Not
+            Announcement::Missing
         }
     }
 
-    /// Notes whether another program's hook can rewrite the calls of this session.
-    pub fn has_other_hooks(&mut self, has: bool) {
+    /// Records whether another program's hook can rewrite the calls of this session. A call that was seen
+    /// to be rewritten stays on record.
+    pub fn note_other_hooks(&mut self, has: bool) {
         if self.wire.rewrites != Some(Rewrites::Seen) {
             self.set_rewrites(if has { Rewrites::Possible } else { Rewrites::None });
         }
     }
 
-    /// Notes that a call of this session ran otherwise than it was announced.
+    /// Records that a call of this session ran with another input than the announced one.
     pub fn saw_rewritten_call(&mut self) {
         self.set_rewrites(Rewrites::Seen);
     }
@@ -78,8 +80,8 @@ impl Ledger {
     }
 }
 
-/// A digest of a call's tool and input. The directory of a command is left out: an agent may tell it
-/// only after the call.
+/// A digest of the intent of a call. Of a command, only its line: the `cd` that [`Intent::run_in`] puts
+/// before it is cut off, because an agent may name the directory only after the call.
 fn input_of(call: &ToolCall) -> String {
     let wanted = match &call.intent {
         Intent::Run { command, .. } => match command.split_once(" || exit\n") {

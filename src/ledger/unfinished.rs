@@ -42,7 +42,7 @@ impl LedgerWire {
 
 impl Ledger {
     /// Notes where the agent's own server listens.
-    pub fn is_served(&mut self, address: &str) {
+    pub fn note_server(&mut self, address: &str) {
         if self.wire.server.as_deref() != Some(address) {
             self.wire.server = Some(address.to_owned());
             self.changed = true;
@@ -50,7 +50,7 @@ impl Ledger {
     }
 
     /// Notes the session that started this one.
-    pub fn is_started_by(&mut self, session: &SessionId) {
+    pub fn note_started_by(&mut self, session: &SessionId) {
         let is_own = self.wire.session == session.0;
         if !is_own && self.wire.started_by.as_ref() != Some(&session.0) {
             self.wire.started_by = Some(session.0.clone());

@@ -103,7 +103,7 @@ pub(super) enum Rewrites {
     None,
     /// One does, and may rewrite it.
     Possible,
-    /// A call ran otherwise than it was announced.
+    /// A call ran with another input than the announced one.
     Seen,
 }
 

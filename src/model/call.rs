@@ -76,7 +76,7 @@ pub struct SessionId(pub String);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TurnId(pub String);
 
-/// What every payload of an agent tells about its circumstances.
+/// The circumstances of an event, which every payload of an agent has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallContext {
     /// The agent.
@@ -99,7 +99,7 @@ pub struct CallContext {
     pub mode: Option<String>,
 }
 
-/// What a hook payload tells us.
+/// An event that a hook payload reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A conversation starts or is taken up again.
@@ -126,11 +126,11 @@ pub enum Event {
     CommandLine(ToolCall),
     /// The agent has used a tool, whatever came of it.
     ToolDone(ToolCall),
-    /// The same of a tool that has only started something: it goes on in the background.
+    /// The agent has used a tool that started something, which goes on in the background.
     ToolInBackground(ToolCall),
     /// The agent has finished its work on the turn, or a sub-agent its part of it.
     TurnEnds(CallContext),
-    /// The same, and none of the agent's tasks goes on in the background.
+    /// [`Self::TurnEnds`], and none of the agent's tasks goes on in the background.
     TurnEndsIdle(CallContext),
     /// The conversation is over.
     SessionEnds(CallContext),
@@ -162,15 +162,15 @@ impl Event {
 pub struct ToolCall {
     /// The circumstances.
     pub context: CallContext,
-    /// What the agent calls this very call, if it says.
+    /// The agent's name for this one call, if it has one.
     pub id: Option<String>,
     /// The tool, as the agent calls it.
     pub tool: String,
-    /// What the agent says it wants.
+    /// The action that the agent announces.
     pub intent: Intent,
 }
 
-/// What an agent says it wants to do. Paths are as the agent wrote them: absolute, or relative to
+/// The action that an agent announces. Paths are as the agent wrote them: absolute, or relative to
 /// any of [`CallContext::cwd`] and [`CallContext::bases`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Intent {
@@ -264,7 +264,7 @@ pub enum Language {
     Code,
 }
 
-/// What we conclude the call can do to files.
+/// The effect of a call on files, as judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Leaves files alone.

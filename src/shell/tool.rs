@@ -1,6 +1,7 @@
-//! The effect of a tool that no row of its agent knows: a tool of an MCP server, or one of the agent's
-//! next version. Its name proves nothing, so it may change anything in the root. Every path in its
-//! arguments counts as named, and every command line is judged as one.
+//! The effect of an unknown tool: one of an MCP server or of the agent's next version, a known one with
+//! arguments that its row does not understand, or an event without a known meaning. Its name proves
+//! nothing, so it may change anything in the root. Every text in its arguments counts as a path that it
+//! names, and one that looks like a command line is judged as one too.
 
 use std::path::Path;
 
@@ -9,22 +10,23 @@ use crate::model::{
     Certainty, Effect, Finding, Language, Level, Simple, Spares, Target, TargetAction, UnknownTool,
 };
 
-/// More texts than any honest call names files with. Each costs a look at the disk.
+/// More paths than a call names. Each costs a `stat`.
 const TARGETS_MAX: usize = 200;
-/// More command lines than a call runs. Each is judged.
+/// More command lines than a call runs. Judging each takes up to 50 ms.
 const LINES_MAX: usize = 16;
 /// No path is longer.
 const PATH_MAX_BYTES: usize = 4096;
-/// The tool and its arguments are cut there for showing.
+/// Of the tool and its arguments, as messages show them.
 const SHOWN_CHARS: usize = 120;
 
-/// Words in a tool's name that say it removes files.
+/// Words in a tool's name that say that it removes files. Each list only chooses between the ways in which
+/// a named file counts; none makes a call harmless.
 const DELETES: &[&str] = &[
     "delete", "remove", "rm", "rmdir", "unlink", "trash", "purge", "wipe", "destroy", "drop",
     "clean", "clear", "erase", "prune", "reset",
 ];
 
-/// Words that say it may change files.
+/// Words that say that it may change files.
 const CHANGES: &[&str] = &[
     "append", "apply", "copy", "create", "edit", "exec", "execute", "format", "insert", "kill",
     "mkdir", "modify", "move", "overwrite", "patch", "put", "refactor", "rename", "replace",
@@ -32,7 +34,8 @@ const CHANGES: &[&str] = &[
     "undo", "update", "upload", "write",
 ];
 
-/// Words that say it only looks. The files in its arguments are then held, but never asked about.
+/// Words that say that it only reads. The files that it names are held as usual, but if one cannot be
+/// held, the hook does not ask about it.
 const LOOKS: &[&str] = &[
     "check", "count", "describe", "diff", "fetch", "find", "get", "glob", "grep", "info",
     "inspect", "list", "log", "lookup", "query", "read", "search", "show", "stat", "status",
@@ -58,7 +61,7 @@ pub(super) fn effect(tool: &UnknownTool, scope: &ShellContext) -> Effect {
     run_effect(finding)
 }
 
-/// The paths that the arguments name.
+/// The paths that the arguments may name.
 fn targets(tool: &UnknownTool, home: Option<&str>) -> Vec<Target> {
     let words = words(&tool.name);
     let (action, spares) = if has_any(&words, DELETES) {
@@ -69,7 +72,7 @@ fn targets(tool: &UnknownTool, home: Option<&str>) -> Vec<Target> {
         (TargetAction::Overwrite, Spares::Directories)
     };
     let mut paths: Vec<&String> = tool.texts.iter().filter(|text| may_be_path(text)).collect();
-    // Of too many, those that look like paths.
+    // If there are too many, those with a slash come first.
     paths.sort_by_key(|text| !text.contains('/'));
     let mut targets = Vec::new();
     for text in paths.into_iter().take(TARGETS_MAX) {
@@ -99,7 +102,7 @@ fn at_home(text: &str, home: Option<&str>) -> Option<String> {
     Some(format!("{home}{below}"))
 }
 
-/// Whether a text looks like a command line: several words, of which the first is a program.
+/// Whether a text looks like a command line: the first word is a known program, and more follows.
 fn is_line(text: &str) -> bool {
     let mut words = text.split_whitespace().skip_while(|word| word.contains('='));
     let Some(first) = words.next() else { return false };
@@ -110,7 +113,7 @@ fn is_line(text: &str) -> bool {
     is_program && (words.next().is_some() || text.contains([';', '|', '&', '>']))
 }
 
-/// The words of a name, lowercase: `filePath`, `file_path` and `file-path` have the same.
+/// The words of a name in lowercase: `filePath`, `file_path` and `file-path` have the same words.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut is_after_lower = false;

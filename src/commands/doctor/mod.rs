@@ -65,20 +65,20 @@ fn prove(process: &Process<'_>) -> Result<Vec<CheckResult>> {
     let state = config::state(process, None)?;
     let root = root_here(process);
     let deadline = config::load(process, root.as_deref()).settings.deadline;
-    let place = HealthQuery { root: root.as_deref(), deadline, conversations: None };
-    prove::run(process, &state, place)
+    let query = HealthQuery { root: root.as_deref(), deadline, conversations: None };
+    prove::run(process, &state, query)
 }
 
 fn examine(process: &Process<'_>) -> Result<Vec<CheckResult>> {
     let state = config::state(process, None)?;
     let root = root_here(process);
     let settings = config::load(process, root.as_deref()).settings;
-    let place = HealthQuery {
+    let query = HealthQuery {
         root: root.as_deref(),
         deadline: settings.deadline,
         conversations: Some(Conversations::THOROUGH),
     };
-    let agents = Evidence::read(process, &state).agents(place).into_iter();
+    let agents = Evidence::read(process, &state).agents(query).into_iter();
     let mut lines: Vec<CheckResult> = agents.map(|agent| agents::line(process, agent)).collect();
     let dir = root.as_deref().or(process.cwd.as_deref()).unwrap_or(Path::new("/"));
     for note in other_hooks::notes(process, dir) {

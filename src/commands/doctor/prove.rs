@@ -24,13 +24,13 @@ use crate::{
 pub(super) fn run(
     process: &Process<'_>,
     state: &StateDir,
-    place: HealthQuery<'_>,
+    query: HealthQuery<'_>,
 ) -> Result<Vec<CheckResult>> {
     let mut lines = Vec::new();
-    for agent in Evidence::read(process, state).agents(place) {
-        let sites = health::sites(agent.row, process, place.root);
+    for agent in Evidence::read(process, state).agents(query) {
+        let sites = health::sites(agent.row, process, query.root);
         if agent.verdict.is_registered() || install::wrote(state, &sites) {
-            lines.push(line(process, state, place, agent));
+            lines.push(line(process, state, query, agent));
         }
     }
     if lines.is_empty() {
@@ -43,11 +43,11 @@ pub(super) fn run(
 fn line(
     process: &Process<'_>,
     state: &StateDir,
-    place: HealthQuery<'_>,
+    query: HealthQuery<'_>,
     agent: AgentHealth,
 ) -> CheckResult {
     let name = agent.title().to_lowercase();
-    let proved = prove(process, state, place, &agent);
+    let proved = prove(process, state, query, &agent);
     match proved {
         Ok(message) => CheckResult::new(name, Severity::Ok, message, None),
         Err(why) => {
@@ -62,7 +62,7 @@ fn line(
 fn prove(
     process: &Process<'_>,
     state: &StateDir,
-    place: HealthQuery<'_>,
+    query: HealthQuery<'_>,
     agent: &AgentHealth,
 ) -> Result<String, String> {
     // Without a file with a hook that can be called, nothing would run.
@@ -75,7 +75,7 @@ fn prove(
     let payload = payload.ok_or_else(|| "no payload of this agent is known".to_owned())?;
     let ours = health::ours(process, state);
     let mut count = 0;
-    for site in health::sites(agent.row, process, place.root) {
+    for site in health::sites(agent.row, process, query.root) {
         let starts = install::starts_before_call(&site, payload.event, &ours);
         for start in starts.map_err(|err| said(&err))? {
             count += 1;

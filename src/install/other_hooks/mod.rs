@@ -1,7 +1,8 @@
-//! Hooks of other programs that run before an agent's tools, and so may change a call after ours has
-//! judged it. Reads the settings of every scope that the agent reads; runs nothing.
+//! Hooks of other programs that run before an agent's tools, and so may rewrite a call after ours has
+//! judged it. Reads the settings of every scope that the agent reads, as far as [`places`] knows them; runs
+//! nothing.
 //!
-//! A file that cannot be read, or is larger than settings are, names no hook.
+//! A settings file that cannot be read, or is larger than settings are, names no hook.
 
 mod places;
 
@@ -23,22 +24,22 @@ use crate::{fs::read_small, process::Process};
 
 /// Larger than any settings a person wrote; a turn must not wait for more.
 const SIZE_MAX_BYTES: u64 = 1 << 20;
-/// How many hooks are told of: one is enough to distrust a call.
+/// How many hooks are reported. One is enough to distrust a call.
 const HOOKS_MAX: usize = 32;
-/// Of a command, for showing.
+/// How much of a command is shown.
 const SHOWN_CHARS: usize = 80;
-/// Settings are nested no deeper than this where they name hooks.
+/// Hooks are nested no deeper than this in settings.
 const DEPTH_MAX: usize = 8;
 
-/// Events at which an agent asks a hook about a call, in the spellings of all agents. Each can
-/// answer with another input.
+/// Events at which an agent asks a hook about a call, in the spellings of all agents. The answer can have
+/// another input.
 const EVENTS: &[&str] = &[
     "PreToolUse", "preToolUse", "pre_tool_use", "pre_tool_call", "pre_tool", "BeforeTool",
     "PermissionRequest", "permissionRequest", "beforeShellExecution", "beforeMCPExecution",
     "beforeReadFile",
 ];
 
-/// The keys of a hook that say what runs.
+/// The keys of a hook that name its command.
 const COMMAND_KEYS: &[&str] = &["command", "bash", "powershell", "exec", "url", "prompt"];
 
 /// Agents whose hooks are plugins.
@@ -59,7 +60,8 @@ struct PluginForm {
     lists: &'static [&'static str],
 }
 
-/// Agents that cannot be told another input: they look only at the exit code.
+/// Agents whose hooks cannot rewrite a call: Windsurf and Kiro read the exit code alone, and an answer to
+/// Hermes has no key for it.
 const WITHOUT_REWRITES: &[&str] = &["windsurf", "kiro", "hermes"];
 
 /// A hook of another program.
@@ -73,8 +75,8 @@ pub struct OtherHook {
     pub command: String,
 }
 
-/// The hooks of other programs that the agent of `row` runs before its tools in `cwd`, as far as
-/// its settings say.
+/// The hooks of other programs that the agent of `row` runs before its tools in `cwd`, according to its
+/// settings.
 pub fn other_hooks(row: &InstallRow, process: &Process<'_>, cwd: &Path) -> Vec<OtherHook> {
     if WITHOUT_REWRITES.contains(&row.agent) {
         return Vec::new();
@@ -135,7 +137,7 @@ impl HookSearch {
         self.events(file, &settings, DEPTH_MAX);
     }
 
-    /// Claude Code's plugins; one that no settings name counts.
+    /// Reads the list of Claude Code's plugins. A plugin that no settings name counts as enabled.
     fn look_into_plugins(&mut self, list: &Path) {
         let installed = text(list).and_then(|text| value(list, &text));
         let Some(Value::Object(mut list)) = installed else { return };
@@ -171,11 +173,12 @@ impl HookSearch {
             }
         }
         for file in files.into_iter().take(NAMES_MAX) {
+            // No agent: the files of a plugin have the form that most agents share.
             self.look_into("", &file);
         }
     }
 
-    /// Goes down to the events.
+    /// Finds the events, at any depth.
     fn events(&mut self, file: &Path, value: &Value, depth: usize) {
         if depth == 0 {
             return;
@@ -205,7 +208,7 @@ impl HookSearch {
         }
     }
 
-    /// Goes down from an event to its hooks: in groups, or without them.
+    /// Finds the hooks of an event, in groups or without them.
     fn hooks(&mut self, file: &Path, event: &str, value: &Value, depth: usize) {
         if depth == 0 || self.found.len() > HOOKS_MAX {
             return;
@@ -225,7 +228,7 @@ impl HookSearch {
                 if commands.iter().any(|command| self.is_ours(command)) {
                     return;
                 }
-                // A hook of another kind is a prompt, or a tool of a server.
+                // A hook without a command is a prompt, or a tool of a server.
                 let kind = hook.get("type").and_then(Value::as_str);
                 if let Some(command) = commands.first().copied().or(kind) {
                     self.add(file, event, command);
@@ -236,7 +239,7 @@ impl HookSearch {
         }
     }
 
-    /// Whether a line is one of ours, for whichever agent.
+    /// Whether a line is one of ours, for any agent: agents run each other's hooks.
     fn is_ours(&self, command: &str) -> bool {
         let Some((_, rest)) = command.rsplit_once("--agent ") else { return false };
         let end = rest.find(|char: char| char != '-' && !char.is_ascii_alphanumeric());
@@ -244,7 +247,7 @@ impl HookSearch {
         line::program_in(command, agent, &self.ours).is_some()
     }
 
-    /// A file that Cline runs.
+    /// Reads a script that Cline runs. One that cannot be read counts.
     fn script(&mut self, file: &Path) {
         match read_small(file, SIZE_MAX_BYTES) {
             Ok(None) => {}
@@ -307,7 +310,7 @@ impl HookSearch {
     }
 }
 
-/// The text of a file; `None` for one that is missing, or is no settings file.
+/// The text of a file; `None` if it is missing, too large, or not UTF-8.
 fn text(file: &Path) -> Option<String> {
     String::from_utf8(read_small(file, SIZE_MAX_BYTES).ok()??).ok()
 }

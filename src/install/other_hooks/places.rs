@@ -1,4 +1,4 @@
-//! The files in which agents read hooks: in every scope, and of plugins where they are easily found.
+//! The files in which agents read hooks, of every scope, and of plugins whose files have known places.
 
 use std::{
     collections::BTreeSet,
@@ -10,12 +10,13 @@ use crate::{
     process::Process,
 };
 
-/// How many names of one directory are tried.
+/// How many names of one directory are read.
 pub(super) const NAMES_MAX: usize = 256;
 /// How many directories above the one of the call can have settings of the project.
 const LEVELS_MAX: usize = 24;
 
-/// Where an agent reads hooks besides the files of its row. A `*` stands for any part of one name.
+/// Where an agent reads hooks besides the files of its row in the table of `install`. A `*` stands for any
+/// part of one name.
 struct ReadFiles {
     agent: &'static str,
     /// Below the agent's own directory.
@@ -24,10 +25,11 @@ struct ReadFiles {
     home: &'static [&'static str],
     /// Below the directory of the call and each one above it.
     project: &'static [&'static str],
-    /// Of the whole machine.
+    /// Absolute, for the whole machine.
     system: &'static [&'static str],
 }
 
+/// An agent that is not in this table has only the files of its row.
 const READ: &[ReadFiles] = &[
     ReadFiles {
         agent: "claude-code",
@@ -222,7 +224,7 @@ const READ: &[ReadFiles] = &[
     },
 ];
 
-/// Every file in which the agent may have hooks, each once.
+/// Every file in which the agent may have hooks, once. Not all of them exist.
 pub(super) fn files(row: &InstallRow, process: &Process<'_>, cwd: &Path) -> BTreeSet<PathBuf> {
     let home = process.home().filter(|home| home.is_absolute());
     let mut files = BTreeSet::new();
@@ -233,7 +235,7 @@ pub(super) fn files(row: &InstallRow, process: &Process<'_>, cwd: &Path) -> BTre
     let own = row.project.iter().filter(|file| hooks_are_in(&file.edit));
     let own: Vec<PathBuf> = own.map(|file| Path::new(row.project_dir).join(file.path)).collect();
     let known = READ.iter().find(|known| known.agent == row.agent);
-    // Settings above the home are somebody else's, unless the project is there.
+    // Stops at the home: its settings are the user's, and a project below it has none above it.
     let levels = cwd.ancestors().take(LEVELS_MAX);
     for level in levels.take_while(|level| home.as_ref().is_none_or(|home| level != home)) {
         files.extend(own.iter().map(|path| level.join(path)));
@@ -265,7 +267,7 @@ fn hooks_are_in(edit: &Edit) -> bool {
     }
 }
 
-/// Adds the paths below `dir` that the pattern stands for. Only directories with a `*` are listed.
+/// Adds the paths below `dir` that match the pattern. Lists a directory only for a part with a `*`.
 fn expand(dir: &Path, pattern: &str, files: &mut BTreeSet<PathBuf>) {
     let mut places = vec![dir.to_owned()];
     for part in pattern.trim_start_matches('/').split('/') {

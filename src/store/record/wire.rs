@@ -362,6 +362,13 @@ mod tests {
     }
 
     #[test]
+    fn every_agent_has_a_name_on_disk() {
+        for agent in crate::agent::DIALECTS.iter().map(|dialect| dialect.agent) {
+            assert_eq!(agent_named(agent_name(agent)), Some(agent));
+        }
+    }
+
+    #[test]
     fn a_record_is_read_as_it_was_written() {
         let bytes = to_json(&RecordFile::of(&sample()));
         let read = from_json::<RecordFile>("x", &bytes).unwrap().into_record();
