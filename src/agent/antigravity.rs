@@ -18,7 +18,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     title: "Antigravity",
     asks: false,
     tells_ends: false,
-    fields: Fields { result: &[], ..FIELDS },
+    fields: &Fields { result: &[], ..FIELDS },
     reads: &[&["view_file", "list_dir", "grep_search", "find_by_name", "search_web"]],
     tools: &[&[
         write("write_to_file", &["TargetFile"]),

@@ -37,7 +37,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         event("TaskError", EventKind::TurnEnds),
         event("session_shutdown", EventKind::SessionEnds),
     ],
-    fields: Fields {
+    fields: &Fields {
         session: &["session_context.root_session_id", "task_id"],
         subagent_mark: &["parent_agent_id"],
         input: &[

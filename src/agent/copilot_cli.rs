@@ -23,7 +23,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     title: "Copilot CLI",
     asks: true,
     subagents: SubagentSessions::Separate,
-    fields: Fields {
+    fields: &Fields {
         parent_session: &["parent_agent_id"],
         subagent_mark: &["parent_agent_id"],
         ..FIELDS

@@ -13,7 +13,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     name: "letta",
     title: "Letta Code",
     asks: false,
-    fields: Fields { session: &["agent_id"], subagent: &[], ..FIELDS },
+    fields: &Fields { session: &["agent_id"], subagent: &[], ..FIELDS },
     reads: &[claude_code::READS],
     tools: &[
         claude_code::TOOLS,

@@ -119,7 +119,7 @@ pub struct Dialect {
     /// Events that [`payload`] does not list for all agents, or that mean something else to this one.
     events: &'static [EventName],
     /// The fields of its payloads.
-    fields: Fields,
+    fields: &'static Fields,
     /// Where [`EventKind::SubagentBegins`] names the conversation of the sub-agent, if the parent's
     /// conversation reports it. If the sub-agent's own [`EventKind::SessionBegins`] reports it, this
     /// stays empty, and `fields.parent_session` names the parent.
@@ -227,7 +227,7 @@ const CLAUDE: Dialect = Dialect {
     keeps_shell: true,
     subagents: SubagentSessions::Shared,
     events: &[],
-    fields: FIELDS,
+    fields: &FIELDS,
     child_session: &[],
     reads: &[],
     tools: &[],

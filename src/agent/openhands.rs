@@ -14,7 +14,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     title: "OpenHands",
     asks: false,
     // A payload before a call has an empty result too.
-    fields: Fields { prompt: &["message"], result: &[], ..FIELDS },
+    fields: &Fields { prompt: &["message"], result: &[], ..FIELDS },
     reads: &[&["glob", "grep", "read_file", "list_directory", "think", "finish"]],
     tools: &[&[
         edit("file_editor", &["path"]),

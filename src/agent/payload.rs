@@ -292,7 +292,7 @@ impl Payload<'_, '_> {
     }
 
     fn call(&self) -> ToolCall {
-        let fields = &self.dialect.fields;
+        let fields = self.dialect.fields;
         let tool = self.tool();
         let name = tool.clone().unwrap_or_else(|| UNKNOWN.to_owned());
         let mut context = self.context();
@@ -375,7 +375,7 @@ impl Payload<'_, '_> {
 
     /// Whether the tool has only started something that goes on in the background.
     fn is_in_background(&self) -> bool {
-        let fields = &self.dialect.fields;
+        let fields = self.dialect.fields;
         let places = fields.input.iter().chain(fields.result);
         let values: Vec<_> = places.flat_map(|place| self.object.values(place)).collect();
         Arguments::collect(&values).is_in_background()
@@ -394,7 +394,7 @@ impl Payload<'_, '_> {
     }
 
     fn context(&self) -> CallContext {
-        let fields = &self.dialect.fields;
+        let fields = self.dialect.fields;
         let own = self.id(fields.session);
         let parent = self.id(fields.parent_session).filter(|parent| Some(parent) != own.as_ref());
         let is_marked = fields.subagent_mark.is_empty() || self.object.has(fields.subagent_mark);

@@ -142,7 +142,7 @@ const SUMMARY_CHARS_MAX: usize = 300;
 fn summary(intent: &Intent) -> String {
     match intent {
         Intent::Run { command, .. } => command.chars().take(SUMMARY_CHARS_MAX).collect(),
-        Intent::Unknown(tool) => tool.summary().chars().take(SUMMARY_CHARS_MAX).collect(),
+        Intent::Unknown(tool) => tool.arguments().chars().take(SUMMARY_CHARS_MAX).collect(),
         Intent::Write(_) | Intent::Edit(_) | Intent::Read => String::new(),
     }
 }

@@ -73,15 +73,16 @@ fn note_rewritten(site: &EventSite<'_, '_>, call: &ToolCall, effect: &Effect) ->
         // log of calls alone.
         let is_edit = matches!(effect, Effect::Touches(_));
         if announced == Announcement::Different || announced == Announcement::Missing && !is_edit {
+            // Where calls were known to be rewritten, the root was looked at before this one.
+            is_news = ledger.may_be_rewritten() != Some(true);
             ledger.saw_rewritten_call();
-            is_news = true;
         }
     });
     site.quiet(looked);
     let line = format!(
         "beforehand: `{}` ran, but another call was announced, or none: another program's hook rewrites \
-         calls, or the hook before the call did not run. It was NOT protected. beforehand now looks \
-         before every call of this session; `beforehand doctor` names the other hooks",
+         calls, or the hook before the call did not run. No checkpoint was taken for it. beforehand now \
+         looks before every call of this session; `beforehand doctor` names the other hooks",
         ui::escape(call.summary().as_bytes())
     );
     is_news.then(|| {

@@ -130,7 +130,7 @@ fn summary(call: &ToolCall, cwd: &Path) -> Option<String> {
             });
             names.collect::<Vec<_>>().join(" ")
         }
-        Intent::Unknown(tool) => tool.summary(),
+        Intent::Unknown(tool) => tool.arguments(),
         Intent::Read => return None,
     };
     Some(text.chars().take(SUMMARY_CHARS_MAX).collect())

@@ -1,6 +1,8 @@
 //! Whether a call runs as it was announced. The ledger has the calls that an agent announced before they
 //! ran, and whether another program's hook may rewrite a call after ours has judged it.
 
+use std::collections::BTreeSet;
+
 use super::{
     Ledger, keep_last,
     wire::{LedgerWire, Rewrites, WireAnnounced},
@@ -46,7 +48,11 @@ impl Ledger {
     /// shows no difference.
     pub fn announced(&self, name: &str, call: &ToolCall) -> Announcement {
         let input = input_of(call);
-        if !self.is_ours || self.wire.announced.iter().any(|known| known.input == input) {
+        // An agent may leave out the input after the call, or a part of it.
+        let is_incomplete = matches!(call.intent, Intent::Unknown(_))
+            && self.wire.announced.iter().any(|known| known.call == name);
+        let is_known = self.wire.announced.iter().any(|known| known.input == input);
+        if !self.is_ours || is_incomplete || is_known {
             Announcement::Same
         } else if self.wire.announced.iter().any(|known| known.call == name) {
             Announcement::Different
@@ -80,8 +86,9 @@ impl Ledger {
     }
 }
 
-/// A digest of the intent of a call. Of a command, only its line: the `cd` that [`Intent::run_in`] puts
-/// before it is cut off, because an agent may name the directory only after the call.
+/// A digest of the intent of a call, without what agents spell otherwise after it: white space around a
+/// command, the `cd` that [`Intent::run_in`] puts before it, and the directories of files that an edit
+/// names, which may be relative or lead over a link.
 fn input_of(call: &ToolCall) -> String {
     let wanted = match &call.intent {
         Intent::Run { command, .. } => match command.split_once(" || exit\n") {
@@ -90,7 +97,13 @@ fn input_of(call: &ToolCall) -> String {
             }
             _ => command.clone(),
         },
-        other => format!("{other:?}"),
+        Intent::Write(paths) | Intent::Edit(paths) => {
+            let names = paths.iter().filter_map(|path| path.file_name());
+            let names: BTreeSet<_> = names.map(|name| name.to_string_lossy()).collect();
+            format!("{names:?}")
+        }
+        other @ (Intent::Read | Intent::Unknown(_)) => format!("{other:?}"),
     };
+    let wanted = wanted.trim();
     hash_name(&[wanted.as_bytes()])[..16].to_owned()
 }

@@ -225,9 +225,13 @@ impl ToolCall {
 impl UnknownTool {
     /// The tool and its arguments, on one line.
     pub fn summary(&self) -> String {
+        format!("{} {}", self.name, self.arguments()).trim_end().to_owned()
+    }
+
+    /// The arguments on one line.
+    pub fn arguments(&self) -> String {
         let texts = self.texts.iter().map(|text| text.lines().next().unwrap_or_default());
-        let words: Vec<&str> = std::iter::once(self.name.as_str()).chain(texts).collect();
-        words.join(" ")
+        texts.collect::<Vec<&str>>().join(" ")
     }
 }
 
