@@ -56,7 +56,19 @@ fn standing(world: &mut World) -> String {
 fn status_says_the_truth_in_each_situation_in_which_hooks_do_not_run() {
     type Change = fn(&mut World);
     let nothing: Change = |world| world.runs(&[]);
-    let cases: [(Change, Change, &str, &str); 7] = [
+    let cases: [(Change, Change, &str, &str); 9] = [
+        (
+            |world| replace_in_settings(world, "\"matcher\": \"*\"", "\"matcher\": \"Write\""),
+            |world| replace_in_settings(world, "\"matcher\": \"Write\"", "\"matcher\": \".*\""),
+            "is not as beforehand wrote it (`matcher`)",
+            "beforehand uninstall claude-code",
+        ),
+        (
+            |world| replace_in_settings(world, "\"type\":", "\"async\": true, \"type\":"),
+            |world| replace_in_settings(world, "\"async\": true, \"type\":", "\"type\":"),
+            "is not as beforehand wrote it (`async`)",
+            "beforehand uninstall claude-code",
+        ),
         (
             |world| {
                 let managed = world.system_file("etc/claude-code/managed-settings.json");

@@ -263,3 +263,43 @@ fn a_sub_agent_with_a_session_of_its_own_belongs_to_the_turn_that_started_it() {
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert_eq!((&rows[0]["prompt"], &rows[0]["session"]), (&json!("tidy up"), &json!("s")));
 }
+
+#[test]
+fn every_command_line_of_a_shell_tool_is_judged() {
+    for input in [
+        json!({ "command": "ls", "script": "rm a" }),
+        json!({ "command": "ls", "commands": ["rm a"] }),
+        json!({ "command": "ls", "args": ["; rm a"] }),
+        json!({ "command": "ls", "env": { "BASH_ENV": "/x" } }),
+    ] {
+        let mut world = World::new();
+        world.write("a", "1");
+        let payload = call(&world, "PreToolUse", "t", "Bash", &input);
+        send(&mut world, "claude-code", &payload);
+        assert_eq!(count(&mut world), 1, "{input}");
+    }
+    let mut world = World::new();
+    world.write("a", "1");
+    let mut payload = call(&world, "PreToolUse", "t", "Bash", &json!({ "command": "ls" }));
+    payload["toolArgs"] = json!({ "command": "rm a" });
+    send(&mut world, "claude-code", &payload);
+    assert_eq!(count(&mut world), 1);
+}
+
+#[test]
+fn a_long_program_hides_no_file_that_it_names() {
+    let mut world = World::new();
+    let outside = world.home().join("elsewhere/o.txt");
+    write(&outside, "an hour of work");
+    let filler = "x = 1\n".repeat(5_000);
+    let line = format!("python3 - <<'E'\n{filler}import os\nos.remove('{}')\nE", outside.display());
+    bash(&mut world, "PreToolUse", "t", &line);
+    fs::remove_file(&outside).unwrap();
+    let back = world.run(&["restore", "latest", "--outside", "--force", "--yes"]);
+    assert_eq!(
+        fs::read_to_string(&outside).ok().as_deref(),
+        Some("an hour of work"),
+        "{}",
+        back.stderr
+    );
+}

@@ -14,7 +14,7 @@ use super::patch;
 use crate::model::{Intent, Language};
 
 /// Lists and objects nested deeper are not understood: a payload must not exhaust the stack.
-const DEPTH_MAX: usize = 8;
+const DEPTH_MAX: usize = 64;
 /// More arguments than any tool takes; the rest of a longer list is not understood.
 const ARGUMENTS_MAX: usize = 4096;
 /// Longer than any path or command line. A longer argument of an unknown tool is the content of a file,
@@ -24,6 +24,10 @@ const TEXT_MAX_BYTES: usize = 64 << 10;
 /// Where a tool names the directory that a command line runs in.
 const WORKDIRS: &[&str] =
     &["workdir", "cwd", "working_directory", "working_dir", "dir_path", "directory"];
+
+/// Names under which a shell tool may be given a further command line: which of them the agent obeys is
+/// not known.
+const LINES: &[&str] = &["command", "commands", "cmd", "command_line", "script", "code", "input"];
 
 /// Operands that a tool may give separately from the program it runs.
 const OPERANDS: &[&str] = &["args", "arguments", "argv"];
@@ -123,14 +127,20 @@ impl<'p> Arguments<'p> {
     /// The intent of running the command lines under these names. Several texts under `commands` are a
     /// line each. Under another name they may be that, or the words of one command: both are judged.
     pub(super) fn run(&self, names: &[&str], language: Language) -> Option<Intent> {
-        let lines = self.texts(names)?;
+        self.texts(names)?;
+        // Variables may make any program run another.
+        if self.named(&["env"]).next().is_some() {
+            return None;
+        }
+        let lines = self.texts(&[names, LINES].concat())?;
         let operands: Vec<String> = self.texts(OPERANDS).unwrap_or_default();
         let command = match (lines.len(), operands.is_empty()) {
             (1, true) => lines.into_iter().next().unwrap_or_default(),
             (_, true) if is_same_name(names[0], "commands") => lines.join("\n"),
             _ => {
-                let words = shell_words::join(lines.iter().chain(&operands));
-                format!("{words}\n{}", lines.join("\n"))
+                let words: Vec<String> = [lines.clone(), operands].concat();
+                // One command, a line each, or put together without quotes.
+                [shell_words::join(&words), lines.join("\n"), words.join(" ")].join("\n")
             }
         };
         Some(Intent::Run { command, language })
@@ -286,11 +296,11 @@ mod tests {
         assert_eq!(run(r#"{"commands":["a","b"]}"#, &["commands"]), Some("a\nb".to_owned()));
         assert_eq!(
             run(r#"{"command":["rm","a b"]}"#, &["command"]),
-            Some("rm 'a b'\nrm\na b".to_owned())
+            Some("rm 'a b'\nrm\na b\nrm a b".to_owned())
         );
         assert_eq!(
             run(r#"{"command":"rm","args":["a"]}"#, &["command"]),
-            Some("rm a\nrm".to_owned())
+            Some("rm a\nrm\nrm a".to_owned())
         );
         assert_eq!(run(r#"{"commands":["ls",{"command":"rm"}]}"#, &["commands"]), None);
     }

@@ -300,8 +300,13 @@ impl Payload<'_, '_> {
         if self.dialect.reads(&name) {
             return ToolCall { context, id, tool: name, intent: Intent::Read };
         }
-        let inputs = fields.input.iter().map(|place| self.object.values(place));
-        let inputs = inputs.into_iter().find(|values| !values.is_empty()).unwrap_or_default();
+        // A payload may give the input in two places at its top; which the agent obeys is not known.
+        let at_top = fields.input.iter().filter(|place| !place.contains('.'));
+        let mut inputs: Vec<_> = at_top.flat_map(|place| self.object.values(place)).collect();
+        if inputs.is_empty() {
+            let below = fields.input.iter().map(|place| self.object.values(place));
+            inputs = below.into_iter().find(|values| !values.is_empty()).unwrap_or_default();
+        }
         let mut arguments = Arguments::collect(&inputs);
         if inputs.is_empty() {
             arguments = Arguments::of_rest(self.object, &known_places(fields));

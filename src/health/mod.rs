@@ -317,6 +317,21 @@ impl<'a, 'p> Evidence<'a, 'p> {
                 Some(Fault::reinstall(row, format!("{file} has no hook for {missing}")))
             }
             HookStatus::Entries(entries, _) => {
+                let mut changed =
+                    entries.iter().filter_map(|entry| Some((entry, entry.changed.as_ref()?)));
+                if let Some((entry, key)) = changed.next() {
+                    let event = ui::escape(entry.event.as_bytes());
+                    let key = ui::escape(key.as_bytes());
+                    let message = format!(
+                        "the hook for {event} in {file} is not as beforehand wrote it (`{key}`), so it may \
+                         not run before every call"
+                    );
+                    let hint = format!(
+                        "`beforehand uninstall {0}`, then `beforehand install {0}`",
+                        row.agent
+                    );
+                    return Some(Fault { off: Off { message, hint }, stops_all: true });
+                }
                 let (short, least) = short_timeout(row, entries, query.deadline)?;
                 let message = format!("the timeout for {} in {file} is too short", short.event);
                 let off = Off { message, hint: format!("set it to {least} or more") };

@@ -33,7 +33,7 @@ use self::{
     notes::{HeldRoot, Notes},
     payload::read_payload,
     protection::Protection,
-    site::{EventSite, said, trouble},
+    site::{EventSite, said},
     targets::CallTargets,
 };
 use crate::{
@@ -67,8 +67,9 @@ pub fn run(process: &mut Process<'_>, name: &str) -> Exit {
     let (kind, decision) = match read_payload(process.stdin) {
         Ok(payload) => decide(process, dialect, &markers, &payload),
         Err(why) => {
-            let text = format!("cannot read the hook payload: {why}");
-            (EventKind::Other, trouble(process, dialect, &text))
+            let call = dialect.unreadable_call(&[], &markers);
+            let why = format!("cannot read the hook payload: {why}");
+            (EventKind::Other, without_call::on_unreadable(process, dialect, &call, &why))
         }
     };
     write_answer(process, &dialect.answer(kind, &decision))
@@ -104,7 +105,10 @@ fn decide(
         }
         Err(bad) => {
             let call = dialect.unreadable_call(payload, markers);
-            (EventKind::Other, without_call::on_unreadable(process, dialect, &call, &bad))
+            (
+                EventKind::Other,
+                without_call::on_unreadable(process, dialect, &call, &bad.to_string()),
+            )
         }
     }
 }

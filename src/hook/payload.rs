@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::{process::Stdin, ui};
 
 /// No honest payload comes near it: it is a tool call, not a file.
-const PAYLOAD_MAX_BYTES: usize = 16 << 20;
+const PAYLOAD_MAX_BYTES: usize = 64 << 20;
 /// Most calls are shorter.
 const FIRST_BYTES: usize = 2 << 10;
 /// What a pipe holds.

@@ -20,7 +20,6 @@ use crate::{
     process::Process,
     reach::Surroundings,
     state::StateDir,
-    ui,
 };
 
 /// Where an event happens.
@@ -134,18 +133,6 @@ impl<'h, 'p> EventSite<'h, 'p> {
         }
         Decision::NEUTRAL
     }
-}
-
-/// Reports an event that could not be read to the user and the journal. It may have been a call.
-pub(super) fn trouble(process: &Process<'_>, dialect: &Dialect, text: &str) -> Decision {
-    let text = ui::escape_line(text.as_bytes());
-    if let Ok(state) = config::state(process, None) {
-        let agent = Some(dialect.name.to_owned());
-        let text = text.clone().into_owned();
-        let kind = LineKind::Unheld;
-        journal::append(&state, JournalLine { at: process.now, kind, agent, root: None, text });
-    }
-    Decision::note(format!("beforehand: {text}"))
 }
 
 /// An error with its cause, on one line.

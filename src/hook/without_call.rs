@@ -7,7 +7,7 @@ use super::{
     targets::CallTargets,
 };
 use crate::{
-    agent::{BadPayload, Dialect},
+    agent::Dialect,
     journal::LineKind,
     model::{CallContext, Decision, Effect, Intent, ToolCall, UnknownTool, Verdict},
     process::Process,
@@ -58,10 +58,10 @@ pub(super) fn on_unreadable(
     process: &Process<'_>,
     dialect: &'static Dialect,
     call: &ToolCall,
-    why: &BadPayload,
+    why: &str,
 ) -> Decision {
     let site = EventSite::of_call(process, dialect, call);
-    let line = ui::escape_line(why.to_string().as_bytes()).into_owned();
+    let line = ui::escape_line(why.as_bytes()).into_owned();
     site.write_journal(LineKind::Unread, &line);
     let held = hold(&site, call);
     // Without a ledger, the user is told again each time.

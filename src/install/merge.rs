@@ -50,6 +50,9 @@ pub struct HookEntry {
     pub timeout: Option<u64>,
     /// The matcher of its group.
     pub matcher: Option<String>,
+    /// The first key by which it differs from our own entry, so that the agent may not run it before
+    /// every call, or not wait for it.
+    pub changed: Option<String>,
     /// Which group of the event it is in, and its place there.
     pub place: (usize, usize),
 }
@@ -231,6 +234,7 @@ impl Entries<'_> {
     }
 
     fn found(&self, holder: &JsonNode, ours: &OurPrograms) -> Vec<HookEntry> {
+        let wanted = self.parsed();
         let entry = |chain: Vec<usize>| {
             let leaf = node_at(holder, &chain);
             let mut commands = COMMAND_KEYS.iter().filter_map(|key| leaf.get(key)?.text());
@@ -245,6 +249,9 @@ impl Entries<'_> {
                 program,
                 timeout: timeout.and_then(|node| node.to_value().as_u64()),
                 matcher: group.get("matcher").and_then(JsonNode::text).map(str::to_owned),
+                changed: events(&wanted, self.holder)
+                    .get(&holder.items()[*chain.first()?].key)
+                    .and_then(|groups| changed_key(&group.to_value(), &leaf.to_value(), groups)),
                 place: (chain[1], chain.get(3).copied().unwrap_or(0)),
             })
         };
@@ -370,6 +377,31 @@ fn single(text: &str, node: &JsonNode, key: &str) -> Result<(), JsonError> {
 fn events<'a>(wanted: &'a Value, holder: Option<&str>) -> &'a serde_json::Map<String, Value> {
     let events = holder.map_or(Some(wanted), |key| wanted.get(key)).and_then(Value::as_object);
     events.expect("a test reads every template")
+}
+
+/// Keys of an entry that change nothing of when it runs: its command and timeout are judged by themselves,
+/// the others are for people.
+const KEYS_ASIDE: &[&str] = &[
+    "command", "bash", "powershell", "timeout", "timeoutSec", "timeout_ms", "name", "description",
+    "statusMessage", "hooks",
+];
+
+/// The first key by which an entry, or the group around it, differs from the template's. A matcher that
+/// matches everything is as good as none.
+fn changed_key(group: &Value, leaf: &Value, template: &Value) -> Option<String> {
+    let wanted_group = template.get(0).unwrap_or(template);
+    let wanted_leaf =
+        wanted_group.get("hooks").and_then(|hooks| hooks.get(0)).unwrap_or(wanted_group);
+    for (found, wanted) in [(group, wanted_group), (leaf, wanted_leaf)] {
+        for (key, value) in found.as_object().into_iter().flatten() {
+            let matches_all = key == "matcher" && matches!(value.as_str(), Some("" | "*" | ".*"));
+            if !KEYS_ASIDE.contains(&key.as_str()) && !matches_all && wanted.get(key) != Some(value)
+            {
+                return Some(key.clone());
+            }
+        }
+    }
+    None
 }
 
 fn fill(value: &mut Value, key: &str, agent: &str, program: &ProgramPath) {

@@ -187,6 +187,7 @@ mod tests {
             program: "/opt/beforehand".into(),
             timeout: Some(30),
             matcher: Some("*".to_owned()),
+            changed: None,
             place: (1, 0),
         }
     }

@@ -295,7 +295,7 @@ impl LedgerWire {
     }
 }
 
-/// What is at the place of a ledger.
+/// The outcome of reading the file of a ledger.
 pub(super) enum LedgerFile {
     Nothing,
     Ours(Box<LedgerWire>),
@@ -316,7 +316,7 @@ pub(super) fn look(path: &Path) -> LedgerFile {
     to_found(read_small(path, SIZE_MAX_BYTES))
 }
 
-/// The same with a resolver that the caller shares.
+/// Reads a ledger with a resolver that the caller shares.
 pub(super) fn look_by(real: &PathResolver, path: &Path) -> LedgerFile {
     match Small::open(path, real) {
         Some(found) => to_found(found.read(path, SIZE_MAX_BYTES)),

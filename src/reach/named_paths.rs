@@ -498,7 +498,9 @@ pub(super) fn unresolved<'i>(intent: &'i Intent, effect: &Effect) -> Option<Cow<
         let names_none = simple.level == Level::Destroys && simple.targets.is_empty();
         names_none || simple.targets.iter().any(is_dynamic) || simple.text.ends_with('…')
     };
-    if command.contains(['$', '`']) || finding.commands.iter().any(is_computed) {
+    // The text of a here-document is in no command's words.
+    let is_open = command.contains(['$', '`']) || command.contains("<<");
+    if is_open || finding.commands.iter().any(is_computed) {
         return Some(without_signs(Cow::Borrowed(command), finding));
     }
     let unknown = finding.commands.iter().filter(|simple| simple.level == Level::Unknown);

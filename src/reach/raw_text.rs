@@ -17,11 +17,11 @@ use super::{
 use crate::model::Root;
 
 /// More pieces of one line than this are not looked at: a stat each, two milliseconds together.
-const PIECES_MAX: usize = 2_000;
+const PIECES_MAX: usize = 8_000;
 /// A piece is tried in this many directories.
 const DIRS_MAX: usize = 8;
 /// How many pairs of a directory and a piece are tried: four milliseconds.
-const TRIED_MAX: usize = 4_000;
+const TRIED_MAX: usize = 16_000;
 /// More patterns of one line than this are not expanded: each with a `**` lists up to a thousand
 /// directories.
 const PATTERNS_MAX: usize = 8;
@@ -87,12 +87,11 @@ impl<'a> RawText<'a> {
         }
         let bare: String = line.chars().filter(|char| !"'\"\\".contains(*char)).collect();
         let mut pieces = Vec::new();
-        gather(line, &mut pieces);
-        if bare.len() < line.len() {
-            gather(&bare, &mut pieces);
-        }
         let mut seen = HashSet::new();
-        pieces.retain(|piece| seen.insert(*piece));
+        gather(line, &mut pieces, &mut seen);
+        if bare.len() < line.len() {
+            gather(&bare, &mut pieces, &mut seen);
+        }
         for piece in &pieces {
             found.as_it_stands(piece.text);
         }
@@ -281,23 +280,31 @@ fn likeness(file: &[u8], word: &[u8]) -> NamePart {
     }
 }
 
-/// Every piece of a text.
-fn gather<'t>(text: &'t str, pieces: &mut Vec<Piece<'t>>) {
+/// Every piece of a text, each once: a long program repeats itself.
+fn gather<'t>(text: &'t str, pieces: &mut Vec<Piece<'t>>, seen: &mut HashSet<Piece<'t>>) {
     for word in text.split(|char| BETWEEN.contains(char)) {
         if pieces.len() >= PIECES_MAX {
             return;
         }
+        let known = pieces.len();
         let is_open = word.contains(|char| OPEN.contains(char));
         let (from, to) = around(text, word);
         add(pieces, word, from, to);
-        if !word.contains(|char| WITHIN.contains(char)) {
-            continue;
+        if word.contains(|char| WITHIN.contains(char)) {
+            for part in word.split(|char| WITHIN.contains(char)) {
+                let (from, to) = around(text, part);
+                add(pieces, part, from, to);
+                if is_open && part.contains('/') {
+                    part.split('/').for_each(|name| add(pieces, name, false, false));
+                }
+            }
         }
-        for part in word.split(|char| WITHIN.contains(char)) {
-            let (from, to) = around(text, part);
-            add(pieces, part, from, to);
-            if is_open && part.contains('/') {
-                part.split('/').for_each(|name| add(pieces, name, false, false));
+        let mut at = known;
+        while at < pieces.len() {
+            if seen.insert(pieces[at]) {
+                at += 1;
+            } else {
+                pieces.remove(at);
             }
         }
     }

@@ -224,11 +224,14 @@ fn unknown(line: &str, reason: &str, scope: &ShellContext) -> Finding {
     }
 }
 
+/// A line is cut there for showing.
+const SHOWN_CHARS: usize = 120;
+
 fn simple(line: &str, level: Level, reason: &str) -> Simple {
-    Simple {
-        text: line.chars().take(120).collect(),
-        level,
-        reason: reason.to_owned(),
-        targets: Vec::new(),
+    let mut text: String = line.chars().take(SHOWN_CHARS).collect();
+    if text.len() < line.len() {
+        // A reader of the text must know that it is not the whole line.
+        text.push('…');
     }
+    Simple { text, level, reason: reason.to_owned(), targets: Vec::new() }
 }

@@ -11,7 +11,7 @@ use crate::model::{
 };
 
 /// More paths than a call names. Each costs a `stat`.
-const TARGETS_MAX: usize = 200;
+const TARGETS_MAX: usize = 1_000;
 /// More command lines than a call runs. Judging each takes up to 50 ms.
 const LINES_MAX: usize = 16;
 /// No path is longer.
