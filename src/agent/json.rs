@@ -144,24 +144,18 @@ fn percent_decoded(uri: &str) -> Option<PathBuf> {
     (path.starts_with('/') && !path.contains('\0')).then(|| PathBuf::from(path))
 }
 
-/// Whether two names differ in nothing but case, `_` and `-`: `toolName`, `tool_name`, `ToolName`.
+/// Reports whether two names differ in nothing but case, `_` and `-`: `toolName`, `tool_name`, `ToolName`.
+/// A payload is searched for some 50 names, so the loop ends at the first difference.
 pub(super) fn is_same_name(one: &str, other: &str) -> bool {
-    // A payload is searched for some 50 names, and nearly all of them differ in their first letter.
-    match (one.as_bytes(), other.as_bytes()) {
-        ([first, ..], [second, ..])
-            if first.is_ascii_alphabetic()
-                && second.is_ascii_alphabetic()
-                && !first.eq_ignore_ascii_case(second) =>
-        {
-            false
+    let mut one = one.bytes().filter(|byte| !matches!(byte, b'_' | b'-'));
+    let mut other = other.bytes().filter(|byte| !matches!(byte, b'_' | b'-'));
+    loop {
+        match (one.next(), other.next()) {
+            (None, None) => return true,
+            (Some(one), Some(other)) if one.eq_ignore_ascii_case(&other) => {}
+            _ => return false,
         }
-        _ => one == other || letters(one).eq(letters(other)),
     }
-}
-
-fn letters(name: &str) -> impl Iterator<Item = u8> {
-    let kept = name.bytes().filter(|byte| !matches!(byte, b'_' | b'-'));
-    kept.map(|byte| byte.to_ascii_lowercase())
 }
 
 /// The payload as text that a JSON parser takes: without a byte order mark, with every invalid

@@ -173,7 +173,7 @@ pub(super) struct WireTurn {
     /// How long the conversation was when it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) position: Option<u64>,
-    /// Whether it has ended, and no prompt will tell that the next one begins.
+    /// True if it has ended and no prompt will tell that the next one begins.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_over: bool,
 }

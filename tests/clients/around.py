@@ -118,18 +118,22 @@ def custom(world):
     client = world.client
     hand = world.project / "src/untracked.txt"
     world.install()
-    command = client.custom("clean", client.remove.format("src"))
-    if command is None:
+    if client.custom("clean", client.remove.format("src")) is None:
         yield "command's shell line", "none", None
         return
-    world.say("begin", [[client.shell("echo 1 > one.txt")], "begun"])
-    hand.write_text(BY_HAND)
-    before = files(world)
-    world.model.play(["cleaned"])
-    world.start(command)
+    with client.running(world.env() | client.env()):
+        world.say("begin", [[client.shell("echo 1 > one.txt")], "begun"])
+        hand.write_text(BY_HAND)
+        before = files(world)
+        world.model.play(["cleaned"])
+        world.start(client.custom("clean", client.remove.format("src")))
     must(not (world.project / "src").exists(), "the command's shell line did not run")
     world.us("undo", "--yes")
     left = differ(before, files(world))
+    if client.shell_lines_come_first:
+        must(left, "a command's shell line is held: hooks/README.md says that it is not")
+        yield "command's shell line", "before any hook", "a command's shell line runs before any hook, as documented: not held"
+        return
     must(hand.exists() and hand.read_text() == BY_HAND, f"the edit by hand is gone; undo left {left}")
     must(not left, f"undo left {left}")
     yield "command's shell line", "held", "a command's shell line after an edit by hand: undone byte for byte, the edit is back"

@@ -102,8 +102,7 @@ def switched_off(world):
     for name, turn in switches:
         undo = turn()
         told = world.us("doctor", check=False)
-        title = {"codex": "codex", "copilot-cli": "copilot cli"}.get(client.agent, client.agent.replace("-", " "))
-        line = next(line for line in json.loads(world.us("doctor", "--json", check=False)) if line["name"] == title)
+        line = next(line for line in json.loads(world.us("doctor", "--json", check=False)) if line["name"] == client.title_in_doctor())
         must(line["health"] != "ok" and line["hint"], f"{name}: the doctor says {line}\n{told}")
         before = len(world.rows())
         file = f"off{before}{len(name)}.txt"

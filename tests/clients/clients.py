@@ -3,6 +3,7 @@
 All that is particular to one client is in its class. Nothing here knows what is tested.
 """
 
+import contextlib
 import json
 import pathlib
 import platform
@@ -21,8 +22,12 @@ class Client:
     """One client in a HOME of its own, working in a project, with our model."""
 
     name = None
+    # What people call it, if not its name.
+    title = None
     # What is in front of our reason when the model hears that a call was refused.
     refusal = "beforehand: "
+    # All that the model reads of a refusal, where that is not our reason.
+    refusal_without_reason = None
     # Whether a refusal ends the whole run, so that the model never hears of it.
     refusal_ends_run = False
     # Whether edits are patches.
@@ -38,6 +43,8 @@ class Client:
     yes = ("Enter",)
     # Whether its conversation can be forked into another directory without its own server.
     forks = False
+    # Whether it runs the shell lines of a command before it calls any hook, so that nothing can hold them.
+    shell_lines_come_first = False
     # What `beforehand install` is told besides, in the words of the client's own rules.
     install = ()
 
@@ -52,6 +59,15 @@ class Client:
     @property
     def agent(self):
         return self.agent_name()
+
+    def title_in_doctor(self):
+        """As `beforehand doctor --json` names it."""
+        return self.title or self.agent.replace("-", " ")
+
+    @contextlib.contextmanager
+    def running(self, env):
+        """Lets all prompts run in one process, where the client can do that."""
+        yield
 
     def package(self, name):
         return fetch.place(self.packages, name + "@")
@@ -447,6 +463,7 @@ class Node(Client):
 
 class GeminiCli(Node):
     name = "gemini-cli"
+    shell_lines_come_first = True
     forks = True
     refusal = "Tool execution blocked: beforehand: "
 
@@ -522,6 +539,7 @@ class GeminiCli(Node):
 
 class QwenCode(Node):
     name = "qwen-code"
+    shell_lines_come_first = True
     forks = True
     asks = True
 
@@ -674,7 +692,24 @@ class OpenCode(Client):
         return [self.package("opencode-linux-x64") / "bin/opencode", "run"]
 
     def command(self, prompt, *, again=False, guarded=False):
-        return [*self.program(), *(["-c"] if again else []), prompt]
+        return [*self.program(), *self.attached, *(["-c"] if again else []), prompt]
+
+    # How a prompt is given to the server that runs.
+    attached = ()
+    port = 4197
+
+    @contextlib.contextmanager
+    def running(self, env):
+        server = subprocess.Popen([*self.program()[:1], "serve", "--port", str(self.port)], cwd=self.project, env=env,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            time.sleep(5)
+            self.attached = ("--attach", f"http://127.0.0.1:{self.port}")
+            yield
+        finally:
+            self.attached = ()
+            server.terminate()
+            server.wait(20)
 
     def path_of_program(self):
         return f"{self.program()[0].parent}:"
@@ -753,7 +788,7 @@ class OpenCode(Client):
 
     def custom(self, name, line):
         self.write_settings(f".config/{self.directory}/command/{name}.md", f"---\ndescription: clean\n---\n!`{line}`\nSay ok.\n")
-        return [*self.program(), "-c", "--command", name]
+        return [*self.program(), *self.attached, "-c", "--command", name]
 
     def delegate(self, task):
         return [[Call("task", {"description": "help", "subagent_type": "general", "prompt": task})]]
@@ -1028,6 +1063,7 @@ class Pi(Client):
 
 class OpenClaw(Client):
     name = "openclaw"
+    refusal_without_reason = "Plugin approval unavailable"
 
     def set_up(self, guarded):
         model = {"id": "mock", "name": "mock", "contextWindow": 100000, "maxTokens": 8000}
@@ -1086,7 +1122,7 @@ class Kilo(OpenCode):
 
     def command(self, prompt, *, again=False, guarded=False):
         rights = [] if guarded else ["--auto"]
-        return [*self.program(), *rights, *(["-c"] if again else []), prompt]
+        return [*self.program(), *self.attached, *rights, *(["-c"] if again else []), prompt]
 
     def env(self):
         return {"KILO_DISABLE_MODELS_FETCH": "1", "KILO_DISABLE_AUTOUPDATE": "1", "KILO_DISABLE_LSP_DOWNLOAD": "1",
@@ -1095,6 +1131,7 @@ class Kilo(OpenCode):
 
 class Vibe(Client):
     name = "vibe"
+    title = "mistral vibe"
 
     def set_up(self, guarded):
         self.write_settings(".vibe/config.toml", f"""# mine
@@ -1147,7 +1184,15 @@ alias = "mock"
         return []
 
     def served(self, tool, args):
-        return Call(f"fs_{tool}", args)
+        return self.program_of(f"tools.mcp_fs.{tool}({json.dumps(args)})")
+
+    def delegate(self, task):
+        spawn = f"tools.agents.spawn({json.dumps({'name': 'helper', 'message': task})})"
+        return [[self.program_of(spawn)], [Call("wait", {"timeout_ms": 20000})]]
+
+    def program_of(self, call):
+        """A program of the model's, which is the only caller of such tools."""
+        return Call("run_typescript", {"code": f"async function main() {{ return await {call} }}"})
 
 
 ALL = {client.name: client for client in [

@@ -205,7 +205,7 @@ def story(world):
     gone = [name for name, was in kept.items() if was[0] == "file" and not (state / name).exists()]
     must(not gone, f"gone from the store: {gone}")
     must("reaches for beforehand itself" in (state / "journal").read_text(), "nobody noticed")
-    told = client.refusal + "this call reaches for beforehand itself"
+    told = client.refusal_without_reason or client.refusal + "this call reaches for beforehand itself"
     must(client.refusal_ends_run or world.model.was_told(told), f"the model was not told {told!r}")
     yield "self-defence", "refused, ends the run" if client.refusal_ends_run else "refused", "self-defence: refused, " + ("which ends the run" if client.refusal_ends_run else f"and the model reads {told!r}")
 
@@ -257,8 +257,7 @@ def story(world):
 def diagnosis(world):
     """What the doctor says of the client, which must be well."""
     lines = json.loads(world.us("doctor", "--json", check=False))
-    title = {"codex": "codex", "copilot-cli": "copilot cli"}.get(world.client.agent, world.client.agent.replace("-", " "))
-    line = next(line for line in lines if line["name"] == title)
+    line = next(line for line in lines if line["name"] == world.client.title_in_doctor())
     must(line["health"] == "ok", f"doctor: {line}")
     seen = re.search(r"(\d+) of (\d+) calls seen", line["text"])
     must(not seen or seen[1] == seen[2], f"doctor: {line}")

@@ -19,9 +19,15 @@ def put(rows):
     names = {name.split()[0] for name in rows}
     known = {name: line for name, line in known.items() if name.split()[0] not in names}
     known |= {name: line_of([name, *(row.get(column, "not run") for column in COLUMNS)]) for name, row in rows.items()}
+    # A row of an earlier run may lack the newer columns.
+    known = {name: line_of(cells + ["not run"] * (len(COLUMNS) + 1 - len(cells))) for name, cells in ((name, cells_of(line)) for name, line in known.items())}
     head = [line_of(["client", *COLUMNS]), line_of(["---"] * (len(COLUMNS) + 1))]
     made = "\n".join([*head, *(known[name] for name in sorted(known))])
     README.write_text(f"{before}{BEGIN}\n\n{made}\n\n{END}{after}")
+
+
+def cells_of(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
 def line_of(cells):
