@@ -165,6 +165,7 @@ fn a_refused_call_is_allowed_once_by_a_person() {
     let free = answer(&world, "claude-code", LINE, &bypass);
     assert_eq!(verdict(&free).0, "");
     assert!(free["systemMessage"].as_str().unwrap().contains("allowed once"), "{free}");
+    world.wait(1);
     assert_eq!(refused(&world).0, "deny");
     // By the command line itself, too.
     assert_eq!(allow(&mut world, LINE).0, Exit::Ok);
