@@ -23,6 +23,7 @@ impl SettingsPlace {
     }
 
     fn write(&self, path: &str, text: &str) {
+        assert!(Path::new(path).is_relative(), "{path} is elsewhere");
         let path = self.dir.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -123,8 +124,8 @@ fn hooks_of_ours_and_at_other_events_are_none() {
                     Edit::Script(agent) => line::script(&program, agent),
                     Edit::HookDir(_) | Edit::Lines(_) => continue,
                 };
-                let base = row.hooks_base().dir;
-                place.write(&format!("{base}/{}", file.path), &text);
+                let below = Path::new(row.hooks_base().dir).join(file.path);
+                place.write(below.to_str().unwrap(), &text);
             }
             assert_eq!(place.found(), [], "{}", row.agent);
         }
