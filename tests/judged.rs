@@ -303,3 +303,16 @@ fn a_long_program_hides_no_file_that_it_names() {
         back.stderr
     );
 }
+
+#[test]
+fn an_unknown_tool_that_ran_otherwise_is_reported() {
+    let mut world = World::new();
+    world.write("a", "1");
+    prompt(&mut world, "go");
+    let tool = "mcp__fs__delete_file";
+    let announced = call(&world, "PreToolUse", "t", tool, &json!({ "path": "b" }));
+    send(&mut world, "claude-code", &announced);
+    let ran = call(&world, "PostToolUse", "t", tool, &json!({ "path": "a" }));
+    let told = send(&mut world, "claude-code", &ran).stdout;
+    assert!(told.contains("another call was announced"), "{told}");
+}

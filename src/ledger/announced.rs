@@ -48,11 +48,8 @@ impl Ledger {
     /// shows no difference.
     pub fn announced(&self, name: &str, call: &ToolCall) -> Announcement {
         let input = input_of(call);
-        // An agent may leave out the input after the call, or a part of it.
-        let is_incomplete = matches!(call.intent, Intent::Unknown(_))
-            && self.wire.announced.iter().any(|known| known.call == name);
         let is_known = self.wire.announced.iter().any(|known| known.input == input);
-        if !self.is_ours || is_incomplete || is_known {
+        if !self.is_ours || is_known {
             Announcement::Same
         } else if self.wire.announced.iter().any(|known| known.call == name) {
             Announcement::Different
