@@ -7,7 +7,7 @@
 use serde_json::json;
 
 use super::reply::{self, AnswerForm, RefusalForm};
-use super::{CLAUDE, Dialect, claude_code, vscode_agent};
+use super::{CLAUDE, Dialect, TrialCall, claude_code, trial, vscode_agent};
 use crate::model::Agent;
 
 /// The row of Amplifier.
@@ -21,6 +21,13 @@ pub(super) const DIALECT: Dialect = Dialect {
     answer: AnswerForm {
         refusal: RefusalForm::Denial(|reason| json!({ "decision": "block", "reason": reason })),
         ..reply::CLAUDE
+    },
+    trial: TrialCall {
+        dir_variable: Some("AMPLIFIER_PROJECT_DIR"),
+        ..trial(
+            "PreToolUse",
+            r#"{"tool_name":"TOOL","tool_input":{"ARGUMENT":"COMMAND"},"session_id":"doctor"}"#,
+        )
     },
     ..CLAUDE
 };

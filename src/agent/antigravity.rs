@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::json::{self as read, Object};
 use super::payload::{FIELDS, Fields};
-use super::{CLAUDE, Dialect, EventKind, edit, reply, run, write};
+use super::{CLAUDE, Dialect, EventKind, edit, reply, run, trial, write};
 use crate::model::Agent;
 
 /// The row of Antigravity.
@@ -28,6 +28,11 @@ pub(super) const DIALECT: Dialect = Dialect {
     ]],
     answer: reply::denial(|reason| json!({ "decision": "deny", "reason": reason })),
     kind_by_fields: Some(by_invocation),
+    trial: trial(
+        "PreToolUse",
+        r#"{"toolCall":{"name":"run_command","args":{"CommandLine":"COMMAND",
+        "Cwd":"DIR"}},"stepIdx":1,"conversationId":"doctor","workspacePaths":["DIR"]}"#,
+    ),
     ..CLAUDE
 };
 

@@ -2,7 +2,7 @@
 //!
 //! Paths may be relative to the workspace.
 
-use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, write};
+use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, trial, write};
 use crate::model::Agent;
 
 /// The row of Auggie.
@@ -21,5 +21,10 @@ pub(super) const DIALECT: Dialect = Dialect {
         run("launch-process", &["command"]),
     ]],
     answer: reply::QUIET,
+    trial: trial(
+        "PreToolUse",
+        r#"{"hook_event_name":"PreToolUse","conversation_id":"doctor",
+        "workspace_roots":["DIR"],"tool_name":"TOOL","tool_input":{"ARGUMENT":"COMMAND"}}"#,
+    ),
     ..CLAUDE
 };

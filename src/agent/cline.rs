@@ -9,7 +9,7 @@
 use serde_json::json;
 
 use super::payload::{FIELDS, Fields};
-use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, write};
+use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, trial, write};
 use crate::model::Agent;
 
 /// The row of Cline.
@@ -67,5 +67,11 @@ pub(super) const DIALECT: Dialect = Dialect {
         patch("apply_patch", &["patch", "input"]),
     ]],
     answer: reply::denial(|reason| json!({ "cancel": true, "errorMessage": reason })),
+    trial: trial(
+        "PreToolUse",
+        r#"{"taskId":"doctor","workspaceRoots":["DIR"],"hookName":"tool_call",
+        "tool_call":{"id":"1","name":"run_commands","input":{"commands":["COMMAND"]}},
+        "preToolUse":{"toolName":"run_commands","parameters":{"commands":"[\"COMMAND\"]"}}}"#,
+    ),
     ..CLAUDE
 };

@@ -13,7 +13,9 @@
 
 use super::payload::{FIELDS, Fields};
 use super::reply::{self, AnswerForm, NoteForm, RefusalForm};
-use super::{CLAUDE, Dialect, SubagentSessions, edit, patch, run, run_in, vscode_agent, write};
+use super::{
+    CLAUDE, Dialect, SubagentSessions, edit, patch, run, run_in, trial, vscode_agent, write,
+};
 use crate::model::{Agent, Language};
 
 /// The row of Copilot CLI.
@@ -57,5 +59,10 @@ pub(super) const DIALECT: Dialect = Dialect {
         note: NoteForm::Progress,
         ..reply::CLAUDE
     },
+    trial: trial(
+        "preToolUse",
+        r#"{"sessionId":"doctor","timestamp":1795175038773,"cwd":"DIR","toolName":"bash",
+        "toolArgs":{"command":"COMMAND"}}"#,
+    ),
     ..CLAUDE
 };

@@ -5,7 +5,7 @@
 
 use serde_json::json;
 
-use super::{CLAUDE, Dialect, edit, reply, run, write};
+use super::{CLAUDE, Dialect, edit, reply, run, trial, write};
 use crate::model::Agent;
 
 /// The row of Crush.
@@ -23,5 +23,10 @@ pub(super) const DIALECT: Dialect = Dialect {
         run("bash", &["command"]),
     ]],
     answer: reply::denial(|reason| json!({ "decision": "deny", "reason": reason })),
+    trial: trial(
+        "PreToolUse",
+        r#"{"event":"PreToolUse","session_id":"doctor","cwd":"DIR","tool_name":"TOOL",
+        "tool_input":{"ARGUMENT":"COMMAND"}}"#,
+    ),
     ..CLAUDE
 };

@@ -25,8 +25,8 @@ pub(super) const DIALECT: Dialect = Dialect {
         edit("Edit", &["file_path"]),
         edit("MultiEdit", &["file_path"]),
         patch("ApplyPatch", &["patch", "input"]),
-        run("Bash", &["command"]),
         run("Execute", &["command"]),
+        run("Bash", &["command"]),
     ]],
     ..CLAUDE
 };

@@ -7,7 +7,7 @@
 use serde_json::json;
 
 use super::reply::{self, AnswerForm, RefusalForm};
-use super::{CLAUDE, Dialect, edit, run, write};
+use super::{CLAUDE, Dialect, edit, run, trial, write};
 use crate::model::Agent;
 
 /// The row of Gemini CLI.
@@ -36,5 +36,10 @@ pub(super) const DIALECT: Dialect = Dialect {
         tells_model_at: Some("BeforeAgent"),
         ..reply::CLAUDE
     },
+    trial: trial(
+        "BeforeTool",
+        r#"{"session_id":"doctor","cwd":"DIR","hook_event_name":"BeforeTool","tool_name":"TOOL",
+        "tool_input":{"ARGUMENT":"COMMAND"}}"#,
+    ),
     ..CLAUDE
 };

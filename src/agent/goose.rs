@@ -5,7 +5,7 @@
 //! seen; `PreToolUse` is said to cover them.
 
 use super::reply::{self, AnswerForm};
-use super::{CLAUDE, Dialect, edit, run, write};
+use super::{CLAUDE, Dialect, edit, run, trial, write};
 use crate::model::Agent;
 
 /// The row of Goose. Other tools come from extensions, which are MCP servers without a common
@@ -24,5 +24,10 @@ pub(super) const DIALECT: Dialect = Dialect {
         run("developer__shell", &["command"]),
     ]],
     answer: AnswerForm { neutral: "{}", ..reply::EXIT_CODE },
+    trial: trial(
+        "PreToolUse",
+        r#"{"event":"PreToolUse","session_id":"doctor","working_dir":"DIR",
+        "tool_name":"TOOL","tool_input":{"ARGUMENT":"COMMAND"}}"#,
+    ),
     ..CLAUDE
 };

@@ -5,7 +5,7 @@
 //! a sub-agent. Exit code 2 denies, with the reason on standard error.
 
 use super::{
-    CLAUDE, Dialect, SubagentSessions, claude_code, edit, reply, run, vscode_agent, write,
+    CLAUDE, Dialect, SubagentSessions, claude_code, edit, reply, run, trial, vscode_agent, write,
 };
 use crate::model::Agent;
 
@@ -29,5 +29,12 @@ pub(super) const DIALECT: Dialect = Dialect {
         vscode_agent::TOOLS,
     ],
     answer: reply::EXIT_CODE,
+    trial: trial(
+        "PreToolUse",
+        r#"{"hookEventName":"pre_tool_use","sessionId":"doctor","cwd":"DIR",
+        "workspaceRoot":"DIR","promptId":"1","permissionMode":"default",
+        "toolName":"run_terminal_command","toolInput":{"command":"COMMAND"},"toolUseId":"1",
+        "toolInputTruncated":false}"#,
+    ),
     ..CLAUDE
 };

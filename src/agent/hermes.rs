@@ -8,7 +8,8 @@
 use serde_json::json;
 
 use super::{
-    CLAUDE, Dialect, EventKind, SubagentSessions, edit, event, patch, reply, run, run_in, write,
+    CLAUDE, Dialect, EventKind, SubagentSessions, edit, event, patch, reply, run, run_in, trial,
+    write,
 };
 use crate::model::{Agent, Language};
 
@@ -40,5 +41,11 @@ pub(super) const DIALECT: Dialect = Dialect {
         run_in("execute_code", &["code"], Language::Code),
     ]],
     answer: reply::denial(|reason| json!({ "action": "block", "message": reason })),
+    trial: trial(
+        "pre_tool_call",
+        r#"{"hook_event_name":"pre_tool_call","tool_name":"TOOL","session_id":"doctor",
+        "tool_input":{"ARGUMENT":"COMMAND"},"cwd":"DIR",
+        "extra":{"task_id":"doctor","tool_call_id":"1","turn_id":"1"}}"#,
+    ),
     ..CLAUDE
 };

@@ -5,7 +5,7 @@
 //! printed when a session starts or a prompt is submitted reaches the model, so nothing is.
 //! Amazon Q names no session: all of them are one to us.
 
-use super::{CLAUDE, Dialect, edit, reply, run};
+use super::{CLAUDE, Dialect, edit, reply, run, trial};
 use crate::model::Agent;
 
 /// The row of Kiro. The tools of MCP servers are called `@server/tool`.
@@ -22,5 +22,10 @@ pub(super) const DIALECT: Dialect = Dialect {
         run("shell", &["command"]),
     ]],
     answer: reply::EXIT_CODE,
+    trial: trial(
+        "preToolUse",
+        r#"{"hook_event_name":"preToolUse","cwd":"DIR","session_id":"doctor",
+        "tool_name":"TOOL","tool_input":{"ARGUMENT":"COMMAND"}}"#,
+    ),
     ..CLAUDE
 };

@@ -4,7 +4,7 @@
 //! 2 denies, with the reason on standard error. It prints each run of a hook on its screen.
 
 use super::payload::{FIELDS, Fields};
-use super::{CLAUDE, Dialect, claude_code, patch, reply, run};
+use super::{CLAUDE, Dialect, claude_code, patch, reply, run, trial};
 use crate::model::Agent;
 
 /// The row of Letta Code: Claude Code's tools, or Codex's.
@@ -26,5 +26,10 @@ pub(super) const DIALECT: Dialect = Dialect {
         ],
     ],
     answer: reply::EXIT_CODE,
+    trial: trial(
+        "PreToolUse",
+        r#"{"event_type":"PreToolUse","working_directory":"DIR","agent_id":"doctor",
+        "tool_call_id":"1","tool_name":"TOOL","tool_input":{"ARGUMENT":"COMMAND"}}"#,
+    ),
     ..CLAUDE
 };

@@ -46,11 +46,13 @@ mod reply;
 #[cfg(test)]
 mod tests;
 pub mod transcript;
+mod trial;
 mod vibe;
 mod vscode_agent;
 mod windsurf;
 
 pub use markers::{Markers, corrected};
+pub use trial::TrialCall;
 
 use std::fmt;
 
@@ -59,6 +61,7 @@ use crate::model::{Agent, Decision, Event, Language, ToolCall};
 use json::Object;
 use payload::{FIELDS, Fields};
 use reply::AnswerForm;
+use trial::{trial, trial_of_plugin};
 
 /// Every agent that has hooks, in the order in which `beforehand install` offers them.
 pub const DIALECTS: &[Dialect] = &[
@@ -116,6 +119,8 @@ pub struct Dialect {
     pub keeps_shell: bool,
     /// Where the work of a sub-agent is reported.
     pub subagents: SubagentSessions,
+    /// The call that `doctor --prove` plays.
+    pub trial: TrialCall,
     /// Events that [`payload`] does not list for all agents, or that mean something else to this one.
     events: &'static [EventName],
     /// The fields of its payloads.
@@ -226,6 +231,7 @@ const CLAUDE: Dialect = Dialect {
     turns: TurnStart::Prompt,
     keeps_shell: true,
     subagents: SubagentSessions::Shared,
+    trial: trial::CLAUDE,
     events: &[],
     fields: &FIELDS,
     child_session: &[],

@@ -4,7 +4,7 @@
 //! its request for approval, which stops the call where nobody can give one. The plugin turns a
 //! sub-agent's session into the one that started it and a `subagent`.
 
-use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, write};
+use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, trial_of_plugin, write};
 use crate::model::Agent;
 
 /// The row of our plugin.
@@ -32,5 +32,14 @@ pub(super) const DIALECT: Dialect = Dialect {
         run("exec", &["command"]),
     ]],
     answer: reply::PLUGIN,
+    trial: trial_of_plugin(
+        r#"{"hook_event_name":"before_tool_call","session_id":"doctor",
+        "turn_id":"1","cwd":"DIR","call_id":"1","tool_name":"TOOL",
+        "tool_input":{"ARGUMENT":"COMMAND"}}"#,
+        r#"const handlers = {}
+        plugin.default.register({ on: (name, handler) => (handlers[name] = handler) })
+        const event = { toolCallId: "1", toolName: "exec", params: { command } }
+        await handlers.before_tool_call(event, { sessionId: "doctor", runId: "1", workspaceDir: dir })"#,
+    ),
     ..CLAUDE
 };

@@ -5,7 +5,10 @@
 //! relative to the directory of the instance, commands to their `workdir`. The plugin turns a
 //! child session into its root session and a `subagent`.
 
-use super::{CLAUDE, Dialect, EventKind, EventName, Tool, edit, event, patch, reply, run, write};
+use super::{
+    CLAUDE, Dialect, EventKind, EventName, Tool, edit, event, patch, reply, run, trial_of_plugin,
+    write,
+};
 use crate::model::Agent;
 
 /// The row of our plugin.
@@ -18,6 +21,14 @@ pub(super) const DIALECT: Dialect = Dialect {
     tools: &[TOOLS],
     answer: reply::PLUGIN,
     prompt: Some(unquoted),
+    trial: trial_of_plugin(
+        r#"{"session_id":"doctor","message_id":"1","cwd":"DIR","worktree":"DIR",
+        "hook_event_name":"tool.execute.before","call_id":"1","tool_name":"TOOL",
+        "tool_input":{"ARGUMENT":"COMMAND"}}"#,
+        r#"const hooks = await plugin.Beforehand({ directory: dir, worktree: dir })
+        const call = { sessionID: "doctor", callID: "1", tool: "bash" }
+        await hooks["tool.execute.before"](call, { args: { command } })"#,
+    ),
     ..CLAUDE
 };
 

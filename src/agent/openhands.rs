@@ -4,7 +4,7 @@
 //! denies, with the reason on standard error.
 
 use super::payload::{FIELDS, Fields};
-use super::{CLAUDE, Dialect, edit, patch, reply, run, write};
+use super::{CLAUDE, Dialect, edit, patch, reply, run, trial, write};
 use crate::model::Agent;
 
 /// The row of `OpenHands`.
@@ -24,5 +24,10 @@ pub(super) const DIALECT: Dialect = Dialect {
         run("terminal", &["command"]),
     ]],
     answer: reply::EXIT_CODE,
+    trial: trial(
+        "PreToolUse",
+        r#"{"event_type":"PreToolUse","tool_name":"TOOL",
+        "tool_input":{"ARGUMENT":"COMMAND"},"session_id":"doctor","working_dir":"DIR"}"#,
+    ),
     ..CLAUDE
 };

@@ -4,7 +4,7 @@
 //! the working directory. A pi that was started in a tool of another reports its calls as a sub-agent
 //! of that one's session.
 
-use super::{CLAUDE, Dialect, EventKind, edit, event, reply, run, run_in, write};
+use super::{CLAUDE, Dialect, EventKind, edit, event, reply, run, run_in, trial_of_plugin, write};
 use crate::model::{Agent, Language};
 
 /// The row of our extension.
@@ -34,5 +34,14 @@ pub(super) const DIALECT: Dialect = Dialect {
         run_in("powershell", &["command"], Language::PowerShell),
     ]],
     answer: reply::PLUGIN,
+    trial: trial_of_plugin(
+        r#"{"hook_event_name":"tool_call","session_id":"doctor","turn_id":"1","cwd":"DIR",
+        "call_id":"1","tool_name":"TOOL","tool_input":{"ARGUMENT":"COMMAND"}}"#,
+        r#"const handlers = {}
+        plugin.default({ on: (name, handler) => (handlers[name] = handler) })
+        const event = { toolCallId: "1", toolName: "bash", input: { command } }
+        const sessionManager = { getSessionId: () => "doctor" }
+        await handlers.tool_call(event, { cwd: dir, mode: "print", sessionManager })"#,
+    ),
     ..CLAUDE
 };

@@ -8,7 +8,7 @@
 use serde_json::json;
 
 use super::reply::{AnswerForm, NoteForm, RefusalForm};
-use super::{CLAUDE, Dialect, EventKind, TurnStart, edit, event, run, write};
+use super::{CLAUDE, Dialect, EventKind, TurnStart, edit, event, run, trial, write};
 use crate::model::Agent;
 
 /// The row of Mistral Vibe.
@@ -32,5 +32,10 @@ pub(super) const DIALECT: Dialect = Dialect {
         // An empty decision would be "allow".
         neutral: "",
     },
+    trial: trial(
+        "pre_tool",
+        r#"{"session_id":"doctor","cwd":"DIR","hook_event_name":"pre_tool","tool_name":"TOOL",
+        "tool_call_id":"1","tool_input":{"ARGUMENT":"COMMAND"}}"#,
+    ),
     ..CLAUDE
 };

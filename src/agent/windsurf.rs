@@ -4,7 +4,7 @@
 //! can be asked or shown. Strings may contain raw control characters (second-hand). There are no
 //! call ids, and only commands have a `cwd`.
 
-use super::{CLAUDE, Dialect, EventKind, edit, event, event_of, reply, run};
+use super::{CLAUDE, Dialect, EventKind, edit, event, event_of, reply, run, trial};
 use crate::model::Agent;
 
 /// The row of Windsurf. Tools are named after their hooks.
@@ -28,5 +28,10 @@ pub(super) const DIALECT: Dialect = Dialect {
     reads: &[&["read_code"]],
     tools: &[&[edit("write_code", &["file_path"]), run("run_command", &["command_line"])]],
     answer: reply::EXIT_CODE,
+    trial: trial(
+        "pre_run_command",
+        r#"{"agent_action_name":"pre_run_command","trajectory_id":"doctor",
+        "execution_id":"1","tool_info":{"command_line":"COMMAND","cwd":"DIR"}}"#,
+    ),
     ..CLAUDE
 };

@@ -269,9 +269,12 @@ impl<'a, 'p> Evidence<'a, 'p> {
                 }
             }
         }
-        // Of an agent with a file for each agent or event of its own, each must have our hook.
-        let bare =
-            bare.filter(|site| row.is_per_file() || site.names_hooks() || site.needs_permission());
+        // Of an agent with a file for each agent or event of its own, each must have our hook. Settings
+        // that name a directory of hooks are not enough.
+        let is_only_named = found.places.iter().all(|(site, _)| site.names_hooks());
+        let bare = bare.filter(|site| {
+            row.is_per_file() || site.names_hooks() || site.needs_permission() || is_only_named
+        });
         if let Some(site) = bare.filter(|_| !found.places.is_empty()) {
             let site = ui::path(&site.path, self.home().as_deref()).into_owned();
             let missing = Fault::reinstall(row, format!("{site} has no hook of beforehand's"));

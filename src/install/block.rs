@@ -1,14 +1,12 @@
 //! Our lines at the end of a settings file that is no JSON, between two comments by which they are
 //! found again. Pure: text to text.
 
-use std::path::PathBuf;
-
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     jsonc::JsonError,
     line,
-    merge::{Entries, HookEntry},
+    merge::{Entries, HookEntry, changed_key},
     program::{OurPrograms, ProgramPath},
     trust::{disapprove, table},
 };
@@ -33,6 +31,8 @@ pub(super) enum BlockFormat {
     TomlList {
         /// As in `--agent NAME`.
         agent: &'static str,
+        /// The key of an entry that names its event.
+        event_key: &'static str,
         /// The file of `hooks/`.
         template: &'static str,
     },
@@ -80,44 +80,133 @@ impl BlockFormat {
         }
     }
 
-    /// Every entry of ours, if the file tells them apart.
-    pub(super) fn look(
-        &self,
-        text: &str,
-        ours: &OurPrograms,
-    ) -> Result<Option<Vec<HookEntry>>, JsonError> {
-        let Self::Toml(entries) = self else { return Ok(None) };
-        let hooks = table(text)?.remove("hooks");
-        let json = serde_json::json!({ "hooks": hooks }).to_string();
-        if hooks_are_there(text) {
-            entries.look(&json, ours).map(Some)
-        } else {
-            Ok(Some(Vec::new()))
+    /// Every entry of ours.
+    pub(super) fn look(&self, text: &str, ours: &OurPrograms) -> Result<Vec<HookEntry>, JsonError> {
+        if let Self::Toml(entries) = self {
+            let hooks = table(text)?.remove("hooks");
+            let json = serde_json::json!({ "hooks": hooks }).to_string();
+            return if hooks_are_there(text) { entries.look(&json, ours) } else { Ok(Vec::new()) };
         }
+        let wanted = self.wanted();
+        let mut found = self.items(text)?;
+        found.retain(|item| line::program_in(&item.command(), self.agent(), ours).is_some());
+        Ok(found.iter().filter_map(|item| item.entry(self.agent(), &wanted, ours)).collect())
     }
 
-    /// The events we ask for, if the file tells them apart.
+    /// The events we ask for.
     pub(super) fn events(&self) -> Vec<String> {
         match self {
             Self::Toml(entries) => entries.events(),
-            Self::Yaml { .. } | Self::TomlList { .. } => Vec::new(),
+            Self::Yaml { .. } | Self::TomlList { .. } => {
+                self.wanted().into_iter().map(|item| item.event).collect()
+            }
         }
     }
 
-    /// The program that our lines run, wherever they are.
-    pub(super) fn program(&self, text: &str, ours: &OurPrograms) -> Option<PathBuf> {
-        let (agent, before) = match self {
-            Self::Toml(_) => return None,
-            Self::Yaml { agent, .. } => (agent, "- command: "),
-            Self::TomlList { agent, .. } => (agent, "command = "),
-        };
-        let commands = text.lines().filter_map(|line| line.trim().strip_prefix(before));
-        let told = |command: &str| match serde_json::from_str::<String>(command.trim()) {
-            Ok(told) => told,
-            Err(_) => command.trim().to_owned(),
-        };
-        commands.map(told).find_map(|command| line::program_in(&command, agent, ours))
+    /// As in `--agent NAME`.
+    fn agent(&self) -> &'static str {
+        match self {
+            Self::Toml(entries) => entries.agent,
+            Self::Yaml { agent, .. } | Self::TomlList { agent, .. } => agent,
+        }
     }
+
+    /// The hooks of the template.
+    fn wanted(&self) -> Vec<ListedHook> {
+        match self {
+            Self::Toml(_) => Vec::new(),
+            Self::Yaml { template, .. } | Self::TomlList { template, .. } => {
+                self.items(template).expect("a test reads every template")
+            }
+        }
+    }
+
+    /// Every hook of a file with a list of hooks for each event, or one for all events.
+    fn items(&self, text: &str) -> Result<Vec<ListedHook>, JsonError> {
+        match self {
+            Self::Toml(_) => Ok(Vec::new()),
+            Self::Yaml { .. } => Ok(yaml_hooks(text)),
+            Self::TomlList { event_key, .. } => toml_hooks(text, event_key),
+        }
+    }
+}
+
+/// One hook of a list.
+struct ListedHook {
+    event: String,
+    /// All its keys.
+    keys: Value,
+    /// Its place in the list.
+    at: usize,
+}
+
+impl ListedHook {
+    fn command(&self) -> String {
+        self.keys["command"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The hook as an entry, compared with ours for the same event; `None` if it is not ours.
+    fn entry(&self, agent: &str, wanted: &[Self], ours: &OurPrograms) -> Option<HookEntry> {
+        let wanted = wanted.iter().find(|wanted| wanted.event == self.event);
+        let command = self.command();
+        Some(HookEntry {
+            event: self.event.clone(),
+            program: line::program_in(&command, agent, ours)?,
+            command,
+            timeout: self.keys["timeout"].as_u64(),
+            matcher: None,
+            changed: wanted.and_then(|wanted| changed_key(&self.keys, &self.keys, &wanted.keys)),
+            place: (self.at, 0),
+        })
+    }
+}
+
+/// The hooks of a list of tables called `hooks`.
+fn toml_hooks(text: &str, event_key: &str) -> Result<Vec<ListedHook>, JsonError> {
+    let hooks = table(text)?.remove("hooks");
+    let hooks = serde_json::to_value(hooks).expect("TOML is JSON");
+    let items = hooks.as_array().into_iter().flatten().enumerate();
+    let hook = |(at, keys): (usize, &Value)| {
+        let event = keys[event_key].as_str().unwrap_or_default().to_owned();
+        ListedHook { event, keys: keys.clone(), at }
+    };
+    Ok(items.map(hook).collect())
+}
+
+/// The hooks in block style below the names of their events. Without a parser for YAML: what is
+/// written in another way is not found.
+fn yaml_hooks(text: &str) -> Vec<ListedHook> {
+    let mut event = String::new();
+    let mut hooks: Vec<ListedHook> = Vec::new();
+    let mut item_indent = None;
+    for line in text.lines() {
+        let bare = line.trim();
+        let indent = line.len() - line.trim_start().len();
+        let key = match bare.strip_prefix("- ") {
+            Some(first) => {
+                item_indent = Some(indent);
+                let keys = Value::Object(Map::new());
+                hooks.push(ListedHook { event: event.clone(), keys, at: hooks.len() });
+                first
+            }
+            None if item_indent.is_some_and(|item| indent > item) => bare,
+            None => {
+                item_indent = None;
+                if let Some(name) = bare.strip_suffix(':') {
+                    name.clone_into(&mut event);
+                }
+                continue;
+            }
+        };
+        if let Some((name, value)) = key.split_once(": ")
+            && let Some(hook) = hooks.last_mut()
+        {
+            let value = value.trim();
+            hook.keys[name.trim()] =
+                serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+        }
+    }
+    hooks
 }
 
 /// The line for an agent as a string of JSON, which is also one of YAML and TOML.
@@ -233,22 +322,25 @@ mod tests {
         ProgramPath::new(Path::new(path)).unwrap()
     }
 
+    /// The program of every hook in our lines.
+    fn program_of(text: &str) -> std::path::PathBuf {
+        let found = YAML.look(text, &OurPrograms::default()).unwrap();
+        let events: Vec<_> = found.iter().map(|entry| entry.event.clone()).collect();
+        assert_eq!(events, YAML.events());
+        assert!(found.iter().all(|entry| entry.changed.is_none() && entry.timeout == Some(30)));
+        found[0].program.clone()
+    }
+
     #[test]
     fn our_lines_go_to_the_end_and_come_out_again() {
         for text in ["", "---\nmodel: x # y\nlist:\n- a\nmore:\n  hooks: 1\n", "a: 1\r\n"] {
             let new = YAML.put(text, &program("/opt/it's/beforehand")).unwrap();
             assert!(new.starts_with(text));
-            assert_eq!(
-                YAML.program(&new, &OurPrograms::default()).unwrap(),
-                Path::new("/opt/it's/beforehand")
-            );
+            assert_eq!(program_of(&new), Path::new("/opt/it's/beforehand"));
             assert_eq!(YAML.put(&new, &program("/opt/it's/beforehand")).unwrap(), new);
             assert_eq!(BlockFormat::take(&new).unwrap(), text);
             let moved = YAML.put(&new, &program("/new/beforehand")).unwrap();
-            assert_eq!(
-                YAML.program(&moved, &OurPrograms::default()).unwrap(),
-                Path::new("/new/beforehand")
-            );
+            assert_eq!(program_of(&moved), Path::new("/new/beforehand"));
             assert_eq!(BlockFormat::take(&moved).unwrap(), text);
         }
     }
@@ -258,7 +350,7 @@ mod tests {
         let text = "model = \"o\"\n[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\n\
                     command = \"lint\" # mine\n\n[other]\na = 1\n";
         let new = TOML.put(text, &program("/opt/my own/beforehand")).unwrap();
-        let found = TOML.look(&new, &OurPrograms::default()).unwrap().unwrap();
+        let found = TOML.look(&new, &OurPrograms::default()).unwrap();
         assert_eq!(found.len(), TOML.events().len());
         let before = found.iter().find(|entry| entry.event == "PreToolUse").unwrap();
         assert_eq!(before.place, (1, 0));
@@ -266,7 +358,7 @@ mod tests {
         assert_eq!(BlockFormat::take(&new).unwrap(), text);
         assert!(hooks_are_there(text));
         assert!(!hooks_are_there("[hooks.state.\"x\"]\ntrusted_hash = \"y\"\n"));
-        assert!(TOML.look("a = 1", &OurPrograms::default()).unwrap().unwrap().is_empty());
+        assert!(TOML.look("a = 1", &OurPrograms::default()).unwrap().is_empty());
     }
 
     #[test]

@@ -240,22 +240,34 @@ impl Entries<'_> {
             let mut commands = COMMAND_KEYS.iter().filter_map(|key| leaf.get(key)?.text());
             let (command, program) = commands
                 .find_map(|text| Some((text, line::program_in(text, self.agent, ours)?)))?;
+            let event = &holder.items()[*chain.first()?].key;
             let group = node_at(holder, chain.get(..2)?);
             let timeout =
                 ["timeout", "timeoutSec", "timeout_ms"].iter().find_map(|key| leaf.get(key));
             Some(HookEntry {
-                event: holder.items()[*chain.first()?].key.clone(),
+                event: event.clone(),
                 command: command.to_owned(),
                 program,
                 timeout: timeout.and_then(|node| node.to_value().as_u64()),
                 matcher: group.get("matcher").and_then(JsonNode::text).map(str::to_owned),
-                changed: events(&wanted, self.holder)
-                    .get(&holder.items()[*chain.first()?].key)
-                    .and_then(|groups| changed_key(&group.to_value(), &leaf.to_value(), groups)),
+                changed: self.other_command(leaf, ours).or_else(|| {
+                    let groups = events(&wanted, self.holder).get(event)?;
+                    changed_key(&group.to_value(), &leaf.to_value(), groups)
+                }),
                 place: (chain[1], chain.get(3).copied().unwrap_or(0)),
             })
         };
         leaves(holder, self.agent, ours).into_iter().filter_map(entry).collect()
+    }
+
+    /// The key of a command that is not ours in an entry that has one of ours: which of them the agent
+    /// runs depends on the system.
+    fn other_command(&self, leaf: &JsonNode, ours: &OurPrograms) -> Option<String> {
+        let is_other = |key: &&&str| {
+            let text = leaf.get(key).and_then(JsonNode::text);
+            text.is_some_and(|text| line::program_in(text, self.agent, ours).is_none())
+        };
+        COMMAND_KEYS.iter().find(is_other).map(|key| (*key).to_owned())
     }
 
     /// Whether nothing is left but what we would write around our entries.
@@ -387,16 +399,20 @@ const KEYS_ASIDE: &[&str] = &[
 ];
 
 /// The first key by which an entry, or the group around it, differs from the template's. A matcher that
-/// matches everything is as good as none.
-fn changed_key(group: &Value, leaf: &Value, template: &Value) -> Option<String> {
+/// matches everything is as good as none, and so is a switch that is on.
+pub(super) fn changed_key(group: &Value, leaf: &Value, template: &Value) -> Option<String> {
     let wanted_group = template.get(0).unwrap_or(template);
     let wanted_leaf =
         wanted_group.get("hooks").and_then(|hooks| hooks.get(0)).unwrap_or(wanted_group);
     for (found, wanted) in [(group, wanted_group), (leaf, wanted_leaf)] {
         for (key, value) in found.as_object().into_iter().flatten() {
-            let matches_all = key == "matcher" && matches!(value.as_str(), Some("" | "*" | ".*"));
-            if !KEYS_ASIDE.contains(&key.as_str()) && !matches_all && wanted.get(key) != Some(value)
-            {
+            let changes_nothing = match key.as_str() {
+                "matcher" | "match" => matches!(value.as_str(), Some("" | "*" | ".*")),
+                "enabled" => value == true,
+                "disabled" => value == false,
+                other => KEYS_ASIDE.contains(&other),
+            };
+            if !changes_nothing && wanted.get(key) != Some(value) {
                 return Some(key.clone());
             }
         }

@@ -480,10 +480,10 @@ pub fn look(site: &Site, ours: &OurPrograms) -> Result<HookStatus> {
             let is_set = setting.is_set(&text).map_err(fault(&site.path))?;
             Ok(if is_set { HookStatus::HookDir } else { HookStatus::Nothing })
         }
-        Edit::Lines(block) => match block.look(&text, ours).map_err(fault(&site.path))? {
-            Some(found) => Ok(hook_status(found, block.events())),
-            None => Ok(block.program(&text, ours).map_or(HookStatus::Nothing, HookStatus::Whole)),
-        },
+        Edit::Lines(block) => {
+            let found = block.look(&text, ours).map_err(fault(&site.path))?;
+            Ok(hook_status(found, block.events()))
+        }
         Edit::Whole(_) | Edit::Script(_) => {
             let program = program_of_file(site.edit, &text, ours);
             Ok(program.map_or(HookStatus::Nothing, HookStatus::Whole))

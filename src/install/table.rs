@@ -77,11 +77,12 @@ macro_rules! plugin {
 }
 
 macro_rules! toml_list {
-    ($path:literal, $agent:literal) => {
+    ($path:literal, $agent:literal, $event_key:literal) => {
         InstallFile {
             path: $path,
             edit: Edit::Lines(BlockFormat::TomlList {
                 agent: $agent,
+                event_key: $event_key,
                 template: include_str!(concat!("../../hooks/", $agent, ".toml")),
             }),
         }
@@ -446,7 +447,7 @@ pub const ROWS: &[InstallRow] = &[
         agent: "vibe",
         base: home_or(".vibe", "VIBE_HOME", ""),
         programs: &["vibe"],
-        user: &[toml_list!("hooks.toml", "vibe")],
+        user: &[toml_list!("hooks.toml", "vibe", "type")],
         watched_project: &[".vibe/hooks.toml"],
         ..PLAIN
     },
@@ -472,7 +473,7 @@ pub const ROWS: &[InstallRow] = &[
         agent: "kimi",
         base: home_or(".kimi-code", "KIMI_CODE_HOME", ""),
         programs: &["kimi"],
-        user: &[toml_list!("config.toml", "kimi")],
+        user: &[toml_list!("config.toml", "kimi", "event")],
         ..PLAIN
     },
     InstallRow {
