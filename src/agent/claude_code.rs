@@ -8,7 +8,9 @@
 //! opinion stops the line. The user's own `!` commands reach no hook.
 
 use super::reply::{self, AnswerForm, RefusalForm};
-use super::{CLAUDE, Dialect, Tool, edit, run, run_in, vscode_agent, write};
+use super::{
+    CLAUDE, ConversationLog, Dialect, Tool, calls, edit, run, run_in, vscode_agent, write,
+};
 use crate::model::{Agent, Language};
 
 /// The row of Claude Code. VS Code's agent loads its hooks too and has no marker, so its tools count
@@ -27,6 +29,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         tells_model_at: Some("UserPromptSubmit"),
         ..reply::CLAUDE
     },
+    conversations: Some(ConversationLog { dir: "projects", read: calls::claude_code }),
     ..CLAUDE
 };
 

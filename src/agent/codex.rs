@@ -8,7 +8,7 @@
 //! shell command is reported as that command. Shell tools of every name are reported as `Bash`.
 
 use super::reply::{self, AnswerForm};
-use super::{CLAUDE, Dialect, patch, run};
+use super::{CLAUDE, ConversationLog, Dialect, calls, patch, run};
 use crate::model::Agent;
 
 /// The row of Codex.
@@ -30,5 +30,6 @@ pub(super) const DIALECT: Dialect = Dialect {
     ]],
     tools: &[&[run("Bash", &["command"]), patch("apply_patch", &["command", "input", "patch"])]],
     answer: AnswerForm { tells_model_at: Some("UserPromptSubmit"), ..reply::CLAUDE },
+    conversations: Some(ConversationLog { dir: "sessions", read: calls::codex }),
     ..CLAUDE
 };

@@ -14,7 +14,8 @@
 use super::payload::{FIELDS, Fields};
 use super::reply::{self, AnswerForm, NoteForm, RefusalForm};
 use super::{
-    CLAUDE, Dialect, SubagentSessions, edit, patch, run, run_in, trial, vscode_agent, write,
+    CLAUDE, ConversationLog, Dialect, SubagentSessions, calls, edit, patch, run, run_in, trial,
+    vscode_agent, write,
 };
 use crate::model::{Agent, Language};
 
@@ -64,5 +65,6 @@ pub(super) const DIALECT: Dialect = Dialect {
         r#"{"sessionId":"doctor","timestamp":1795175038773,"cwd":"DIR","toolName":"bash",
         "toolArgs":{"command":"COMMAND"}}"#,
     ),
+    conversations: Some(ConversationLog { dir: "session-state", read: calls::copilot_cli }),
     ..CLAUDE
 };

@@ -7,7 +7,7 @@
 use serde_json::json;
 
 use super::reply::{self, AnswerForm, RefusalForm};
-use super::{CLAUDE, Dialect, edit, run, trial, write};
+use super::{CLAUDE, ConversationLog, Dialect, calls, edit, run, trial, write};
 use crate::model::Agent;
 
 /// The row of Gemini CLI.
@@ -41,5 +41,6 @@ pub(super) const DIALECT: Dialect = Dialect {
         r#"{"session_id":"doctor","cwd":"DIR","hook_event_name":"BeforeTool","tool_name":"TOOL",
         "tool_input":{"ARGUMENT":"COMMAND"}}"#,
     ),
+    conversations: Some(ConversationLog { dir: "tmp", read: calls::gemini_cli }),
     ..CLAUDE
 };

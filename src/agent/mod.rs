@@ -61,6 +61,7 @@ use crate::model::{Agent, Decision, Event, Language, ToolCall};
 use json::Object;
 use payload::{FIELDS, Fields};
 use reply::AnswerForm;
+use transcript::{ConversationLog, calls};
 use trial::{trial, trial_of_plugin};
 
 /// Every agent that has hooks, in the order in which `beforehand install` offers them.
@@ -121,6 +122,8 @@ pub struct Dialect {
     pub subagents: SubagentSessions,
     /// The call that `doctor --prove` plays.
     pub trial: TrialCall,
+    /// Its conversations, if the calls in them can be compared with those that arrived.
+    pub conversations: Option<ConversationLog>,
     /// Events that [`payload`] does not list for all agents, or that mean something else to this one.
     events: &'static [EventName],
     /// The fields of its payloads.
@@ -232,6 +235,7 @@ const CLAUDE: Dialect = Dialect {
     keeps_shell: true,
     subagents: SubagentSessions::Shared,
     trial: trial::CLAUDE,
+    conversations: None,
     events: &[],
     fields: &FIELDS,
     child_session: &[],

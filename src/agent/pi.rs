@@ -4,7 +4,10 @@
 //! the working directory. A pi that was started in a tool of another reports its calls as a sub-agent
 //! of that one's session.
 
-use super::{CLAUDE, Dialect, EventKind, edit, event, reply, run, run_in, trial_of_plugin, write};
+use super::{
+    CLAUDE, ConversationLog, Dialect, EventKind, calls, edit, event, reply, run, run_in,
+    trial_of_plugin, write,
+};
 use crate::model::{Agent, Language};
 
 /// The row of our extension.
@@ -43,5 +46,6 @@ pub(super) const DIALECT: Dialect = Dialect {
         const sessionManager = { getSessionId: () => "doctor" }
         await handlers.tool_call(event, { cwd: dir, mode: "print", sessionManager })"#,
     ),
+    conversations: Some(ConversationLog { dir: "sessions", read: calls::pi }),
     ..CLAUDE
 };

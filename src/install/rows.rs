@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{
     block::{BlockFormat, hooks_are_there},
     merge::{Entries, HookDirSetting},
+    packages::PackageNote,
     program::{Quoting, Template},
     version::NewerEvents,
 };
@@ -42,6 +43,8 @@ pub struct InstallRow {
     pub second: u64,
     /// Events that only newer versions of it know.
     pub(super) newer: Option<NewerEvents>,
+    /// How it notes that it has our package, if there is one for it.
+    pub(super) package: Option<PackageNote>,
 }
 
 /// A directory below the user's home.

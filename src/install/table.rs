@@ -3,6 +3,7 @@
 use super::{
     block::BlockFormat,
     merge::{Entries, HookDirSetting},
+    packages::PackageNote,
     program::{Quoting, Template},
     rows::{Edit, InstallFile, InstallRow, SettingsBase},
     version::NewerEvents,
@@ -106,6 +107,7 @@ const PLAIN: InstallRow = InstallRow {
     by_hand: None,
     second: 1,
     newer: None,
+    package: None,
 };
 
 const CLAUDE_CODE: &[InstallFile] = &[
@@ -181,6 +183,7 @@ pub const ROWS: &[InstallRow] = &[
         newer: Some(NewerEvents { since: [2, 1, 332], events: &["PreSkillShellCommand"] }),
         watched: &["settings.local.json"],
         watched_project: &[".claude/settings.local.json"],
+        package: Some(PackageNote::Member("settings.json", &["enabledPlugins"])),
         ..PLAIN
     },
     InstallRow {
@@ -202,6 +205,7 @@ pub const ROWS: &[InstallRow] = &[
         ],
         project: &[merge!(".codex/hooks.json", "codex", HOOKS)],
         watched_project: &[".codex/config.toml"],
+        package: Some(PackageNote::Member("config.toml", &["plugins"])),
         ..PLAIN
     },
     InstallRow {
@@ -212,6 +216,7 @@ pub const ROWS: &[InstallRow] = &[
         project_dir: ".gemini",
         project: GEMINI_CLI,
         second: 1000,
+        package: Some(PackageNote::File("extensions/beforehand/gemini-extension.json")),
         ..PLAIN
     },
     InstallRow {
@@ -221,6 +226,7 @@ pub const ROWS: &[InstallRow] = &[
         user: QWEN_CODE,
         project_dir: ".qwen",
         project: QWEN_CODE,
+        package: Some(PackageNote::File("extensions/beforehand/qwen-extension.json")),
         ..PLAIN
     },
     InstallRow {
@@ -250,6 +256,7 @@ pub const ROWS: &[InstallRow] = &[
             ".opencode/plugins/beforehand.ts",
             "opencode.json",
         ],
+        package: Some(PackageNote::Item("opencode.json", "plugin")),
         ..PLAIN
     },
     InstallRow {
