@@ -295,6 +295,8 @@ pub enum EventKind {
     ToolCall,
     /// [`Event::CommandLine`].
     CommandLine,
+    /// [`Event::CommandLineDone`].
+    CommandLineDone,
     /// [`Event::ToolDone`].
     ToolDone,
     /// [`Event::TurnEnds`].
@@ -313,6 +315,7 @@ impl From<&Event> for EventKind {
             Event::SubagentBegins { .. } => Self::SubagentBegins,
             Event::ToolCall(_) => Self::ToolCall,
             Event::CommandLine(_) => Self::CommandLine,
+            Event::CommandLineDone(_) => Self::CommandLineDone,
             Event::ToolDone(_) | Event::ToolInBackground(_) => Self::ToolDone,
             Event::TurnEnds(_) | Event::TurnEndsIdle(_) => Self::TurnEnds,
             Event::SessionEnds(_) => Self::SessionEnds,

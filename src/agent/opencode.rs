@@ -36,6 +36,7 @@ pub(super) const EVENTS: &[EventName] = &[
     event("tool.execute.before", EventKind::ToolCall),
     event("tool.execute.after", EventKind::ToolDone),
     event("command.execute.before", EventKind::CommandLine),
+    event("command.executed", EventKind::CommandLineDone),
     event("chat.message", EventKind::TurnBegins),
     event("session.idle", EventKind::TurnEnds),
     event("session.created", EventKind::SessionBegins),

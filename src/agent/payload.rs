@@ -189,6 +189,7 @@ pub(super) fn event(dialect: &Dialect, object: &Object<'_>, markers: &Markers) -
         EventKind::TurnBegins => payload.turn(),
         EventKind::ToolCall => Event::ToolCall(payload.call()),
         EventKind::CommandLine => Event::CommandLine(payload.call()),
+        EventKind::CommandLineDone => Event::CommandLineDone(payload.call()),
         EventKind::ToolDone if payload.is_in_background() => {
             Event::ToolInBackground(payload.call())
         }

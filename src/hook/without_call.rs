@@ -3,11 +3,12 @@
 //! and answers with a note at most.
 
 use super::{
-    answer::Answer, hold_call, judged::JudgedCall, protection::Protection, site::EventSite,
-    targets::CallTargets,
+    after_call, answer::Answer, hold_call, judged::JudgedCall, protection::Protection,
+    site::EventSite, targets::CallTargets,
 };
 use crate::{
     agent::Dialect,
+    attribution,
     journal::LineKind,
     model::{CallContext, Decision, Effect, Intent, ToolCall, UnknownTool, Verdict},
     process::Process,
@@ -29,6 +30,23 @@ pub(super) fn on_command_line(
         return Decision::NEUTRAL;
     }
     hold(&EventSite::of_call(process, dialect, call), call)
+}
+
+/// After the command lines of a custom command. The turn of the next prompt takes over the checkpoint
+/// that was taken before them.
+pub(super) fn on_command_done(
+    process: &Process<'_>,
+    dialect: &'static Dialect,
+    call: &ToolCall,
+) -> Decision {
+    if is_own(call) {
+        return Decision::NEUTRAL;
+    }
+    let site = EventSite::of_call(process, dialect, call);
+    let key = attribution::call_key(call);
+    let noted = site.with_ledger(|ledger| ledger.begins_next_turn(&key));
+    let quiet = site.quiet(noted);
+    both(quiet, after_call::on_done(process, dialect, call, None))
 }
 
 /// Before a prompt whose text may run command lines without a call: one that begins with the name of
