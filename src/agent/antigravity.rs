@@ -6,6 +6,8 @@
 
 use serde_json::json;
 
+use super::files::{self, AgentFiles, entries, home};
+use super::hooks::{self, HookTemplate};
 use super::json::{self as read, Object};
 use super::payload::{FIELDS, Fields};
 use super::{CLAUDE, Dialect, EventKind, edit, reply, run, trial, write};
@@ -33,6 +35,21 @@ pub(super) const DIALECT: Dialect = Dialect {
         r#"{"toolCall":{"name":"run_command","args":{"CommandLine":"COMMAND",
         "Cwd":"DIR"}},"stepIdx":1,"conversationId":"doctor","workspacePaths":["DIR"]}"#,
     ),
+    files: AgentFiles {
+        base: home(".antigravity"),
+        hooks_base: Some(home(".gemini/config")),
+        programs: &["agy"],
+        user: &[entries("hooks.json")],
+        project: &[entries(".agents/hooks.json")],
+        watched: &["hooks.json"],
+        ..files::PLAIN
+    },
+    hooks: HookTemplate {
+        events: &["PreToolUse", "PreInvocation", "Stop"],
+        hook: r#"{"type":"command","command":"LINE"}"#,
+        holder: Some("beforehand"),
+        ..hooks::CLAUDE
+    },
     ..CLAUDE
 };
 

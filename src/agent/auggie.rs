@@ -2,6 +2,8 @@
 //!
 //! Paths may be relative to the workspace.
 
+use super::files::{self, AgentFiles, entries, home};
+use super::hooks::{self, HookTemplate};
 use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, trial, write};
 use crate::model::Agent;
 
@@ -26,5 +28,22 @@ pub(super) const DIALECT: Dialect = Dialect {
         r#"{"hook_event_name":"PreToolUse","conversation_id":"doctor",
         "workspace_roots":["DIR"],"tool_name":"TOOL","tool_input":{"ARGUMENT":"COMMAND"}}"#,
     ),
+    files: AgentFiles {
+        base: home(".augment"),
+        programs: &["auggie"],
+        user: &[entries("settings.json")],
+        project: &[entries(".augment/settings.json")],
+        watched_project: &[".augment/settings.local.json"],
+        second: 1000,
+        ..files::PLAIN
+    },
+    hooks: HookTemplate {
+        events: &[
+            "SessionStart", "PromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd",
+        ],
+        hook: hooks::HOOK_MS,
+        matcher: Some(".*"),
+        ..hooks::CLAUDE
+    },
     ..CLAUDE
 };

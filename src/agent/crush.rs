@@ -5,6 +5,8 @@
 
 use serde_json::json;
 
+use super::files::{self, AgentFiles, entries, home_or};
+use super::hooks::{self, HookTemplate};
 use super::{CLAUDE, Dialect, edit, reply, run, trial, write};
 use crate::model::Agent;
 
@@ -28,5 +30,14 @@ pub(super) const DIALECT: Dialect = Dialect {
         r#"{"event":"PreToolUse","session_id":"doctor","cwd":"DIR","tool_name":"TOOL",
         "tool_input":{"ARGUMENT":"COMMAND"}}"#,
     ),
+    files: AgentFiles {
+        base: home_or(".config/crush", "XDG_CONFIG_HOME", "crush"),
+        programs: &["crush"],
+        user: &[entries("crush.json")],
+        project: &[entries("crush.json")],
+        watched_project: &[".crush.json"],
+        ..files::PLAIN
+    },
+    hooks: HookTemplate { events: &["PreToolUse"], ..hooks::FLAT },
     ..CLAUDE
 };

@@ -7,6 +7,8 @@
 
 use serde_json::json;
 
+use super::files::{self, AgentFiles, LineRunner, advice, entries, home};
+use super::hooks::{self, HookTemplate};
 use super::{CLAUDE, Dialect, EventKind, edit, event, event_of, patch, reply, run, trial, write};
 use crate::model::Agent;
 
@@ -46,5 +48,21 @@ pub(super) const DIALECT: Dialect = Dialect {
         "hook_event_name":"preToolUse","tool_name":"TOOL","tool_input":{"ARGUMENT":"COMMAND",
         "working_directory":"DIR"},"tool_use_id":"1","cwd":"DIR"}"#,
     ),
+    files: AgentFiles {
+        base: home(".cursor"),
+        programs: &["cursor-agent", "cursor"],
+        user: &[entries("hooks.json"), advice!("commands/beforehand.md", "prompts/beforehand.md")],
+        project: &[entries(".cursor/hooks.json")],
+        runner: LineRunner::Words,
+        ..files::PLAIN
+    },
+    hooks: HookTemplate {
+        events: &[
+            "sessionStart", "beforeSubmitPrompt", "preToolUse", "beforeShellExecution",
+            "postToolUse", "afterFileEdit", "stop", "sessionEnd",
+        ],
+        top: r#"{"version":1}"#,
+        ..hooks::FLAT
+    },
     ..CLAUDE
 };

@@ -4,6 +4,8 @@
 //! the hooks of Claude Code and Cursor, and waits 5 seconds for a hook. The parent reports the start of
 //! a sub-agent. Exit code 2 denies, with the reason on standard error.
 
+use super::files::{self, AgentFiles, entries, home};
+use super::hooks::{self, HookTemplate};
 use super::{
     CLAUDE, Dialect, SubagentSessions, claude_code, edit, reply, run, trial, vscode_agent, write,
 };
@@ -36,5 +38,20 @@ pub(super) const DIALECT: Dialect = Dialect {
         "toolName":"run_terminal_command","toolInput":{"command":"COMMAND"},"toolUseId":"1",
         "toolInputTruncated":false}"#,
     ),
+    files: AgentFiles {
+        base: home(".grok"),
+        programs: &["grok"],
+        user: &[entries("hooks/beforehand.json")],
+        watched: &["settings.json", "hooks.json"],
+        ..files::PLAIN
+    },
+    hooks: HookTemplate {
+        events: &[
+            "SessionStart", "UserPromptSubmit", "SubagentStart", "PreToolUse", "PostToolUse",
+            "Stop", "SessionEnd",
+        ],
+        timeouts: &[("SessionEnd", 5)],
+        ..hooks::CLAUDE
+    },
     ..CLAUDE
 };

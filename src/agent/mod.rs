@@ -22,12 +22,14 @@ mod crush;
 mod cursor;
 mod devin;
 mod factory_droid;
+mod files;
 mod gemini_cli;
 mod goose;
 mod grok_build;
 mod hermes;
+mod hooks;
 #[cfg(test)]
-mod hooks_tests;
+pub(crate) mod hooks_tests;
 mod json;
 mod kilo;
 mod kimi;
@@ -51,6 +53,11 @@ mod vibe;
 mod vscode_agent;
 mod windsurf;
 
+pub use files::{
+    AgentFiles, AgentVersion, FileKind, InstallFile, LineRunner, NewerEvents, PackageNote,
+    SettingsBase,
+};
+pub use hooks::HookTemplate;
 pub use markers::{Markers, corrected};
 pub use trial::TrialCall;
 
@@ -122,6 +129,10 @@ pub struct Dialect {
     pub subagents: SubagentSessions,
     /// The call that `doctor --prove` plays.
     pub trial: TrialCall,
+    /// Where it keeps its hooks.
+    pub files: AgentFiles,
+    /// Its hooks.
+    pub hooks: HookTemplate,
     /// Its conversations, if the calls in them can be compared with those that arrived.
     pub conversations: Option<ConversationLog>,
     /// Events that [`payload`] does not list for all agents, or that mean something else to this one.
@@ -235,6 +246,8 @@ const CLAUDE: Dialect = Dialect {
     keeps_shell: true,
     subagents: SubagentSessions::Shared,
     trial: trial::CLAUDE,
+    files: files::PLAIN,
+    hooks: hooks::CLAUDE,
     conversations: None,
     events: &[],
     fields: &FIELDS,

@@ -228,7 +228,7 @@ fn kind(dialect: &Dialect, object: &Object<'_>) -> EventKind {
     found.unwrap_or_else(|| kind_by_fields(dialect, object))
 }
 
-fn named_kind(dialect: &Dialect, name: &str) -> Option<EventKind> {
+pub(super) fn named_kind(dialect: &Dialect, name: &str) -> Option<EventKind> {
     let own = dialect.events.iter().find(|event| is_same_name(event.name, name));
     let own = own.map(|event| event.kind);
     own.or_else(|| {

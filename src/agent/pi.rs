@@ -4,6 +4,8 @@
 //! the working directory. A pi that was started in a tool of another reports its calls as a sub-agent
 //! of that one's session.
 
+use super::files::{self, AgentFiles, home_or, plugin};
+use super::hooks;
 use super::{
     CLAUDE, ConversationLog, Dialect, EventKind, calls, edit, event, reply, run, run_in,
     trial_of_plugin, write,
@@ -47,5 +49,15 @@ pub(super) const DIALECT: Dialect = Dialect {
         await handlers.tool_call(event, { cwd: dir, mode: "print", sessionManager })"#,
     ),
     conversations: Some(ConversationLog { dir: "sessions", read: calls::pi }),
+    files: AgentFiles {
+        base: home_or(".pi/agent", "PI_CODING_AGENT_DIR", ""),
+        programs: &["pi"],
+        user: &[plugin!("extensions/beforehand.js", "pi/beforehand.js")],
+        project: &[plugin!(".pi/extensions/beforehand.js", "pi/beforehand.js")],
+        watched: &["extensions/beforehand.ts", "settings.json"],
+        watched_project: &[".pi/extensions/beforehand.ts", ".pi/settings.json"],
+        ..files::PLAIN
+    },
+    hooks: hooks::NONE,
     ..CLAUDE
 };

@@ -16,7 +16,7 @@ pub struct TrialCall {
     pub event: &'static str,
     /// The payload. `DIR` stands for the project and `COMMAND` for the command line, `TOOL` and
     /// `ARGUMENT` for the names of the row's first tool that runs command lines.
-    payload: &'static str,
+    pub(super) payload: &'static str,
     /// The variable in which the agent names the project, if its payload does not.
     pub dir_variable: Option<&'static str>,
     /// For a plugin: JavaScript that calls the hook of the module `plugin` for the command `command`

@@ -3,8 +3,8 @@
 //! and answers with a note at most.
 
 use super::{
-    after_call, answer::Answer, hold_call, judged::JudgedCall, protection::Protection,
-    site::EventSite, targets::CallTargets,
+    answer::Answer, hold_call, judged::JudgedCall, protection::Protection, site::EventSite,
+    targets::CallTargets,
 };
 use crate::{
     agent::Dialect,
@@ -32,21 +32,21 @@ pub(super) fn on_command_line(
     hold(&EventSite::of_call(process, dialect, call), call)
 }
 
-/// After the command lines of a custom command. The turn of the next prompt takes over the checkpoint
-/// that was taken before them.
-pub(super) fn on_command_done(
+/// Gives the checkpoint before the command lines of a custom command to the turn that begins with the next
+/// prompt. Returns false for one of our own commands, for which there is none.
+pub(super) fn begins_next_turn(
     process: &Process<'_>,
     dialect: &'static Dialect,
     call: &ToolCall,
-) -> Decision {
+) -> bool {
     if is_own(call) {
-        return Decision::NEUTRAL;
+        return false;
     }
     let site = EventSite::of_call(process, dialect, call);
     let key = attribution::call_key(call);
     let noted = site.with_ledger(|ledger| ledger.begins_next_turn(&key));
-    let quiet = site.quiet(noted);
-    both(quiet, after_call::on_done(process, dialect, call, None))
+    site.quiet(noted);
+    true
 }
 
 /// Before a prompt whose text may run command lines without a call: one that begins with the name of

@@ -11,6 +11,7 @@ use super::{
     line,
     program::{OurPrograms, ProgramPath},
 };
+use crate::agent::HookTemplate;
 
 /// Where a command stands in an entry.
 const COMMAND_KEYS: &[&str] = &["command", "bash", "powershell"];
@@ -20,11 +21,11 @@ const COMMAND_KEYS: &[&str] = &["command", "bash", "powershell"];
 pub(super) struct Entries<'a> {
     /// As in `--agent NAME`.
     pub(super) agent: &'a str,
-    /// The file of `hooks/`.
-    pub(super) template: &'a str,
+    /// The hooks of the agent.
+    pub(super) hooks: &'a HookTemplate,
     /// The key that holds the events; `None` if they are at the top.
     pub(super) holder: Option<&'a str>,
-    /// Events of the template that the agent here does not know yet.
+    /// Events that the agent here does not know yet.
     pub(super) left_out: &'a [&'a str],
 }
 
@@ -58,25 +59,16 @@ pub struct HookEntry {
 }
 
 impl Entries<'_> {
-    /// The template with the program in it.
+    /// The settings with the program in them.
     pub(super) fn wanted(&self, program: &ProgramPath) -> Value {
         let mut value = self.parsed();
         fill(&mut value, "", self.agent, program);
         value
     }
 
-    /// The template, without the events that are left out.
+    /// The settings without the program, and without the events that are left out.
     fn parsed(&self) -> Value {
-        let mut value: Value =
-            serde_json::from_str(self.template).expect("a test reads every template");
-        let holder = match self.holder {
-            Some(key) => value.get_mut(key),
-            None => Some(&mut value),
-        };
-        if let Some(events) = holder.and_then(Value::as_object_mut) {
-            events.retain(|event, _| !self.left_out.contains(&event.as_str()));
-        }
-        value
+        self.hooks.settings(self.holder, self.left_out)
     }
 
     fn holder_of<'a>(&self, root: &'a JsonNode) -> Option<&'a JsonNode> {
@@ -263,11 +255,11 @@ impl Entries<'_> {
     /// The key of a command that is not ours in an entry that has one of ours: which of them the agent
     /// runs depends on the system.
     fn other_command(&self, leaf: &JsonNode, ours: &OurPrograms) -> Option<String> {
-        let is_other = |key: &&&str| {
+        let mut keys = COMMAND_KEYS.iter().filter(|key| {
             let text = leaf.get(key).and_then(JsonNode::text);
             text.is_some_and(|text| line::program_in(text, self.agent, ours).is_none())
-        };
-        COMMAND_KEYS.iter().find(is_other).map(|key| (*key).to_owned())
+        });
+        keys.next().map(|key| (*key).to_owned())
     }
 
     /// Whether nothing is left but what we would write around our entries.
@@ -388,7 +380,7 @@ fn single(text: &str, node: &JsonNode, key: &str) -> Result<(), JsonError> {
 
 fn events<'a>(wanted: &'a Value, holder: Option<&str>) -> &'a serde_json::Map<String, Value> {
     let events = holder.map_or(Some(wanted), |key| wanted.get(key)).and_then(Value::as_object);
-    events.expect("a test reads every template")
+    events.expect("events are an object")
 }
 
 /// Keys of an entry that change nothing of when it runs: its command and timeout are judged by themselves,
@@ -420,7 +412,8 @@ pub(super) fn changed_key(group: &Value, leaf: &Value, template: &Value) -> Opti
     None
 }
 
-fn fill(value: &mut Value, key: &str, agent: &str, program: &ProgramPath) {
+/// Puts the lines that run a program into hooks.
+pub(super) fn fill(value: &mut Value, key: &str, agent: &str, program: &ProgramPath) {
     match value {
         Value::Object(map) => {
             for (key, value) in map {
@@ -432,7 +425,7 @@ fn fill(value: &mut Value, key: &str, agent: &str, program: &ProgramPath) {
                 fill(value, key, agent, program);
             }
         }
-        Value::String(text) if line::program_in(text, agent, &OurPrograms::default()).is_some() => {
+        Value::String(text) if text == HookTemplate::LINE => {
             *text = line::line(program, agent, key);
         }
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => (),

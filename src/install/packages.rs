@@ -10,18 +10,7 @@ use super::{
     rows::InstallRow,
     switches::{read, value_at},
 };
-use crate::process::Process;
-
-/// How an agent notes that it has the package.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum PackageNote {
-    /// A file of the package itself, below the agent's directory.
-    File(&'static str),
-    /// Settings below the agent's directory, and the table in them with a member for each package.
-    Member(&'static str, &'static [&'static str]),
-    /// Settings below the agent's directory, and the list in them with each package.
-    Item(&'static str, &'static str),
-}
+use crate::{agent::PackageNote, process::Process};
 
 /// The file by which the agent of `row` has our package, if it has it and has not switched it off.
 pub fn package(row: &InstallRow, process: &Process<'_>) -> Option<PathBuf> {

@@ -11,7 +11,7 @@ use super::{
     trial::said,
 };
 use crate::{
-    agent::{self, Dialect},
+    agent::Dialect,
     error::{Error, Result},
     health::{self, AgentHealth, AgentVerdict, Evidence, HealthQuery, Severity},
     install::{self, HookStart},
@@ -75,7 +75,7 @@ fn prove(
     if is_off {
         return Err(agent.message.clone());
     }
-    let dialect = agent::by_name(agent.row.agent).expect("a test finds a dialect for every row");
+    let dialect = agent.row.dialect();
     let ours = health::ours(process, state);
     let mut count = 0;
     let mut proof = TrialProof::Hook;
