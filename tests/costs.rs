@@ -375,30 +375,6 @@ fn a_list_opens_everything_once() {
 }
 
 #[test]
-fn a_list_and_status_read_one_file_of_records_once() {
-    let world = settled();
-    let run = |args: &[&str]| beforehand(&world, &world.root(), args).output().unwrap();
-    for number in 0..12 {
-        world.write("src/0/0", format!("{number}"));
-        assert!(run(&["create"]).status.success());
-    }
-    std::thread::sleep(std::time::Duration::from_millis(50));
-    // Whether a save has made one meanwhile, and without the newest, is a matter of time.
-    let own = beforehand::state::StateDir::new(world.state()).root_at(&world.root());
-    let place = own.records();
-    let _none = fs::remove_file(&place);
-    run(&["list"]);
-    let size = fs::metadata(&place).unwrap().len();
-    for command in ["list", "status"] {
-        let Some(reads) = reads_of(&world, &[command]) else { return };
-        let records = reads.iter().filter(|(path, _)| path.starts_with(own.checkpoints()));
-        assert_eq!(records.count(), 0, "{command}: {reads:#?}");
-
-        assert_eq!(reads.get(&place), Some(&(size, 1)), "{command}: {reads:#?}");
-    }
-}
-
-#[test]
 fn ten_changed_files_cost_three_files_and_an_object_for_each_change() {
     let world = settled();
     let change = |round: u64| {
@@ -533,7 +509,7 @@ fn a_ref_that_was_written_in_place_is_held_whichever_thread_looks_at_it() {
         let created = beforehand(&world, &world.root(), &args).output().unwrap();
         let id = String::from_utf8(created.stdout).unwrap();
         let line =
-            format!("git show refs/checkpoints/main/{}:repository/refs/many/{name}", id.trim());
+            format!("git show refs/private/main/{}:private/repository/refs/many/{name}", id.trim());
         assert_eq!(git(&world, &world.private(), &line), new, "{name}");
     }
 }

@@ -367,7 +367,6 @@ fn what_is_no_file_in_the_place_of_one_is_named_and_cleared_away() {
         "anchor",
         "cache",
         "lock",
-        "records",
         "restore-lock",
         "restore-log",
         "root.json",

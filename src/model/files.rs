@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use super::RelPath;
+use serde::{Deserialize, Serialize};
+
+use super::{RelPath, escape::escaped, octal};
 
 /// What the system says about one file without opening it.
 ///
@@ -174,6 +176,8 @@ impl fmt::Debug for ContentId {
     }
 }
 
+text_form!(ContentId: to_string, parse);
+
 /// Where a file's bytes are kept, and so how they are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Storage {
@@ -247,13 +251,16 @@ pub struct Tree {
 }
 
 /// The permissions that most files of a root have. A checkpoint lists only files with others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DefaultModes {
     /// Of a file that its owner cannot execute.
+    #[serde(with = "octal")]
     pub file: u32,
     /// Of a file that its owner can execute.
+    #[serde(with = "octal")]
     pub executable: u32,
     /// Of a directory.
+    #[serde(with = "octal")]
     pub directory: u32,
 }
 
@@ -267,9 +274,11 @@ impl Default for DefaultModes {
 pub type Manifest = BTreeMap<RelPath, Entry>;
 
 /// Something left out of a checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Skipped {
     /// Which file or directory: below the root, or absolute when it lies outside.
+    #[serde(with = "escaped")]
     pub path: Vec<u8>,
     /// Why.
     pub reason: SkipReason,
@@ -307,6 +316,8 @@ pub enum SkipReason {
     /// It does not fit in the budget for ignored files, and a build very probably makes it again.
     Output = 13,
 }
+
+text_form!(SkipReason: name, from_name);
 
 impl SkipReason {
     const ALL: [Self; 13] = [

@@ -7,9 +7,11 @@ use std::fmt::Write as _;
 
 use crate::{
     error::{Error, Result},
-    model::{Content, ContentId, Directory, Entry, Kind, ScanEntry, Storage},
-    store::{
+    model::{
+        Content, ContentId, Directory, Entry, Kind, ScanEntry, Storage,
         escape::{escape_into, unescape},
+    },
+    store::{
         listing::{ListingLine, parse_content},
         objects::{Objects, object},
     },

@@ -23,7 +23,7 @@ use crate::{
     crash,
     error::{Error, Result},
     fs::remove_if_there,
-    model::{CheckpointId, ContentId, Kind},
+    model::{CheckpointId, ContentId, Kind, Storage},
     state::StateDir,
 };
 
@@ -243,7 +243,7 @@ pub(super) fn mark(
     for id in needs.listings.iter().copied() {
         if is_new(id) {
             let text = unless_damaged(objects.read(&id))?;
-            let lines = listing::parse(&id, &text).unwrap_or_default();
+            let lines = listing::parse(&id, &text, Storage::Private).unwrap_or_default();
             for content in lines.values().filter_map(|line| line.entry.content) {
                 is_new(content.id);
             }

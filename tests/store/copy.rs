@@ -87,7 +87,7 @@ impl OnDisk for CopyFixture {
     fn make_newer(&self, id: CheckpointId) {
         let path = record::path_of(&self.root_state(), id);
         let text = fs::read_to_string(&path).unwrap();
-        write(&path, text.replace("\"version\": 1", "\"version\": 2"));
+        write(&path, text.replace("\"version\": 2", "\"version\": 3"));
     }
 }
 
@@ -294,7 +294,7 @@ fn where_a_root_was_is_written_down() {
     let roots = record::all_roots(&fixture.state()).unwrap();
     assert_eq!(roots, [fixture.root_state()]);
     let path = fixture.root_state().location();
-    let newer = fs::read_to_string(&path).unwrap().replace("\"version\": 1", "\"version\": 9");
+    let newer = fs::read_to_string(&path).unwrap().replace("\"version\": 2", "\"version\": 9");
     write(&path, &newer);
     write(&fixture.root.path().join("a"), "a");
     save_new(&fixture);

@@ -234,7 +234,7 @@ impl OnDisk for GitFixture {
     fn make_newer(&self, id: CheckpointId) {
         let record = self.root_state().checkpoints().join(format!("{id}.json"));
         let text = fs::read_to_string(&record).unwrap();
-        write(&record, text.replace("\"version\": 1", "\"version\": 2"));
+        write(&record, text.replace("\"version\": 2", "\"version\": 3"));
         let repo = self.repo();
         let suffix = format!("/{id}");
         let lines = self.packed_refs();
@@ -244,7 +244,7 @@ impl OnDisk for GitFixture {
         for entry in tree.entries.iter_mut().filter(|entry| entry.filename == "meta") {
             let meta = repo.find_blob(entry.oid).unwrap().take_data();
             let meta = String::from_utf8(meta).unwrap();
-            let meta = meta.replace("\"version\": 1", "\"version\": 2");
+            let meta = meta.replace("\"version\": 2", "\"version\": 3");
             entry.oid = repo.write_blob(meta).unwrap().detach();
         }
         let new = repo.write_object(&tree).unwrap();

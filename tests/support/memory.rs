@@ -53,16 +53,16 @@ struct Named {
 }
 
 impl Sink for Named {
-    fn file(&mut self, mut file: &File, _: u64, _: bool) -> Result<Taken> {
+    fn file(&mut self, mut file: &File, _: u64) -> Result<Taken> {
         let mut bytes = Vec::new();
         let size = match file.read_to_end(&mut bytes) {
             Ok(size) => size as u64,
             Err(err) => return Ok(Err(err)),
         };
-        Ok(Ok((self.link(&bytes, false)?, size)))
+        Ok(Ok((self.link(&bytes)?, size)))
     }
 
-    fn link(&mut self, text: &[u8], _: bool) -> Result<ContentId> {
+    fn link(&mut self, text: &[u8]) -> Result<ContentId> {
         let id = ContentId::new(&Sha256::digest(text));
         self.objects.insert(id, text.to_vec());
         Ok(id)

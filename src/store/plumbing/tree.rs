@@ -1,5 +1,7 @@
 //! Converts directories of a scan to git tree objects, and back.
 
+use std::collections::BTreeMap;
+
 use gix::{
     ObjectId,
     hash::{Kind as HashKind, oid},
@@ -207,6 +209,54 @@ pub(in crate::store) fn parse(
         .collect()
 }
 
+/// A tree of paths that no directory of a scan has as such.
+#[derive(Default)]
+pub(in crate::store) struct PathTree {
+    files: Vec<(Vec<u8>, EntryKind, ObjectId)>,
+    directories: BTreeMap<Vec<u8>, PathTree>,
+}
+
+impl PathTree {
+    /// Adds the content of a file or symlink at a path with slashes between its names.
+    pub(in crate::store) fn add(&mut self, path: &[u8], kind: EntryKind, id: ObjectId) {
+        let mut names: Vec<&[u8]> = path.split(|&byte| byte == b'/').collect();
+        let name = names.pop().unwrap_or_default();
+        let mut directory = self;
+        for name in names {
+            directory = directory.directories.entry(name.to_vec()).or_default();
+        }
+        directory.files.push((name.to_vec(), kind, id));
+    }
+
+    /// Whether nothing was added.
+    pub(in crate::store) fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.directories.is_empty()
+    }
+
+    /// Passes the bytes of every tree to `each`, which returns its id, and returns the top one.
+    ///
+    /// # Errors
+    ///
+    /// As `each`.
+    pub(in crate::store) fn store(
+        self,
+        each: &mut dyn FnMut(Vec<u8>) -> Result<ObjectId>,
+    ) -> Result<ObjectId> {
+        let mut tree = TreeBuilder::default();
+        for (name, directory) in self.directories {
+            let id = directory.store(each)?;
+            let bearer = Bearer { link: false, large: false };
+            tree.add(&escape(&name, bearer), EntryKind::Tree, id);
+        }
+        for (name, kind, id) in self.files {
+            // Nobody reads these as attributes, so a large file of that name needs no other.
+            let bearer = Bearer { link: kind == EntryKind::Link, large: true };
+            tree.add(&escape(&name, bearer), kind, id);
+        }
+        each(tree.finish())
+    }
+}
+
 /// The entries of a checkpoint's tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::store) struct Parts {
@@ -214,6 +264,20 @@ pub(in crate::store) struct Parts {
     pub(in crate::store) modes: Option<ObjectId>,
     pub(in crate::store) index: Option<ObjectId>,
     pub(in crate::store) extra: Option<ObjectId>,
+}
+
+/// The record in the private part of a checkpoint.
+///
+/// # Errors
+///
+/// [`Error::Damaged`] if it has none.
+pub(in crate::store) fn private_record(repo: &Repo, private: ObjectId) -> Result<Vec<u8>> {
+    for (name, kind, id) in entries(repo, &private)? {
+        if name == b"record" && kind == EntryKind::Blob {
+            return repo.read_checked(&id, ObjectKind::Blob);
+        }
+    }
+    Err(Error::damaged(format!("tree {private}"), "it has no `record`"))
 }
 
 /// Reads the top tree of a checkpoint: its entries, and the id of its `meta`.
