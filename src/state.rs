@@ -59,9 +59,9 @@ impl StateDir {
         self.dir.join("objects")
     }
 
-    /// A link to the version of the format in this directory.
-    pub fn format(&self) -> PathBuf {
-        self.dir.join("format")
+    /// An empty file: it says that everything in this directory has that version of the format.
+    pub fn format(&self, version: u32) -> PathBuf {
+        self.dir.join(format!("format-{version}"))
     }
 
     /// A directory for the state of an older build, of that format version.

@@ -103,6 +103,29 @@ impl GitFixture {
         write(&self.private_dir().join("packed-refs"), kept.join("\n") + "\n");
     }
 
+    /// Every object that refs with a prefix reach, trees with the names in them.
+    fn reachable(&self, prefix: &str) -> Vec<Vec<u8>> {
+        let repo = self.repo();
+        let names = self.packed_refs();
+        let names = names.iter().filter_map(|line| line.split_once(' '));
+        let names = names.filter(|(_, name)| name.starts_with(prefix));
+        let mut open: Vec<gix::ObjectId> =
+            names.map(|(id, _)| gix::ObjectId::from_hex(id.as_bytes()).unwrap()).collect();
+        assert!(!open.is_empty(), "{prefix}");
+        let mut objects = Vec::new();
+        while let Some(id) = open.pop() {
+            let object = repo.find_object(id).unwrap();
+            if object.kind == gix::objs::Kind::Tree {
+                let tree = object.clone().into_tree();
+                open.extend(
+                    tree.decode().unwrap().entries.iter().map(|entry| entry.oid.to_owned()),
+                );
+            }
+            objects.push(object.data.clone());
+        }
+        objects
+    }
+
     fn repo(&self) -> gix::Repository {
         gix::open_opts(self.private_dir(), gix::open::Options::isolated()).unwrap()
     }
@@ -438,6 +461,7 @@ fn a_cache_without_its_objects_is_not_trusted() {
     let first = save_new(&fixture);
     let scan = fixture.unchanged();
     fixture.drop_ref(&format!("refs/checkpoints/main/{first}"));
+    fixture.drop_ref(&format!("refs/private/main/{first}"));
     for name in ["main", "administration"] {
         fixture.drop_ref(&format!("refs/anchors/{name}"));
     }
@@ -452,7 +476,7 @@ fn a_cache_without_its_objects_is_not_trusted() {
 }
 
 #[test]
-fn private_files_and_victims_never_enter_a_repository() {
+fn nothing_private_is_reachable_from_the_refs_of_checkpoints() {
     let fixture = GitFixture::new();
     let root = fixture.root().path();
     write(&root.join("a"), "plain");
@@ -466,13 +490,17 @@ fn private_files_and_victims_never_enter_a_repository() {
     cause.tool = Some("Bash".to_owned());
     let id = fixture.open().save(Draft { cause, ..draft(scan) }).unwrap().checkpoint.id;
     assert_eq!(held(&*fixture.open(), id), on_disk(root));
-    let repo = fixture.repo();
-    for object in repo.objects.iter().unwrap() {
-        let object = repo.find_object(object.unwrap()).unwrap();
-        for secret in ["TOKEN", "KEY", "a secret message", "id_rsa"] {
-            assert!(!String::from_utf8_lossy(&object.data).contains(secret), "{secret}");
+    let is_public = |fixture: &GitFixture| {
+        for object in fixture.reachable("refs/checkpoints") {
+            for secret in ["TOKEN", "KEY", "a secret message", "id_rsa", ".env"] {
+                assert!(!String::from_utf8_lossy(&object).contains(secret), "{secret}");
+            }
         }
-    }
+    };
+    is_public(&fixture);
+    let private = fixture.reachable("refs/private");
+    assert!(private.iter().any(|object| object == b"TOKEN"), "git keeps it");
+    fixture.fsck();
     // What was read before is believed, and held again.
     write(&root.join("a"), "changed");
     let mut scan = fixture.unchanged();
@@ -502,7 +530,14 @@ fn a_checkpoint_without_its_private_record_is_still_one() {
     fs::remove_dir_all(fixture.root_state().dir()).unwrap();
     let listed = fixture.open().list().unwrap();
     assert_eq!((listed[0].id, listed[0].sequence, listed[0].top), (saved.id, 1, saved.top));
-    assert_eq!(listed[0].cause.summary, None);
+    assert_eq!(listed, [saved.clone()], "the copy says everything");
+    assert_eq!(held(&*fixture.open(), saved.id), on_disk(fixture.root().path()));
+    fixture.drop_ref(&format!("refs/private/main/{}", saved.id));
+    #[expect(clippy::disallowed_methods, reason = "the test's own state directory")]
+    let _if_it_was_made_again = fs::remove_dir_all(fixture.root_state().dir());
+    let listed = fixture.open().list().unwrap();
+    assert_eq!((listed[0].id, listed[0].sequence, listed[0].top), (saved.id, 1, saved.top));
+    assert_eq!(listed[0].cause.summary, None, "what is public has no message");
     assert_eq!(held(&*fixture.open(), saved.id), on_disk(fixture.root().path()));
     write(&fixture.root().path().join("d/a"), "b");
     assert_eq!(save(&fixture).checkpoint.sequence, 2);

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     SIZE_MAX_BYTES,
     held::is_store_name,
-    older,
     identity::{Identity, IdentityMatch, Registry},
+    older,
     version::{FormatVersion, from_json, to_json},
 };
 use crate::{
@@ -109,7 +109,8 @@ pub fn write_location(
 /// long. The root then counts as new.
 pub fn settle(state: &StateDir, path: &Path, now: DateTime<Utc>) -> Result<IdentityMatch> {
     if let Some(older) = older::set_aside(state)? {
-        let text = format!("the checkpoints of an older build are set aside in {}", escape_path(&older));
+        let text =
+            format!("the checkpoints of an older build are set aside in {}", escape_path(&older));
         journal::write(state, now, LineKind::Deed, None, &text);
     }
     let found = Registry::roots(state).resolve(path)?;

@@ -23,11 +23,11 @@ use sha2::{Digest, Sha256};
 pub use held::Held;
 pub(super) use held::are_same as are_same_repositories;
 pub use location::{RootLocation, known_location, read_location, settle, write_location};
-pub(super) use unreadable::{is_lost, salvage_all};
 pub use unreadable::{
     Needs, Unreadable, gc_blocker, gc_blocker_among, give_up, is_newer, needs, quarantine_damage,
     quarantined, unreadable,
 };
+pub(super) use unreadable::{is_lost, salvage_all};
 pub use version::FormatVersion;
 
 use self::{

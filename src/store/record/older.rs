@@ -1,16 +1,12 @@
 //! Sets the state of an older build aside: this one could read only a part of it.
 
-use std::{
-    fs, io,
-    os::unix::{ffi::OsStrExt, fs::symlink},
-    path::PathBuf,
-};
+use std::{fs, io, path::PathBuf};
 
 use super::version::VERSION;
 use crate::{
     crash,
     error::{Error, Result},
-    fs::{create_private_dirs, list_names, read_small, sync_dir},
+    fs::{create_private_dirs, list_names, read_small, replace, sync_dir},
     state::{StateDir, version_of},
 };
 
@@ -24,19 +20,15 @@ const ROOT_FILE_MAX_BYTES: u64 = 1 << 20;
 /// Moves everything that an older build has stored to a directory of its own, and returns that. `None` if there
 /// is nothing of an older build.
 ///
-/// The link `format` says that there is nothing, so that this is one system call nearly always. If it is missing,
-/// the files of the roots decide.
+/// A file says that there is nothing, so that this is one system call nearly always. If it is missing, the files of
+/// the roots decide.
 ///
 /// # Errors
 ///
 /// Fails if something cannot be moved. The next call does the rest.
 pub(super) fn set_aside(state: &StateDir) -> Result<Option<PathBuf>> {
-    let (mark, current) = (state.format(), VERSION.to_string());
-    match fs::read_link(&mark) {
-        Ok(version) if version.as_os_str().as_bytes() == current.as_bytes() => return Ok(None),
-        Ok(_) | Err(_) => (),
-    }
-    if !state.dir().is_dir() {
+    let mark = state.format(VERSION);
+    if mark.symlink_metadata().is_ok() || !state.dir().is_dir() {
         return Ok(None);
     }
     let aside = match older_version(state)? {
@@ -44,7 +36,7 @@ pub(super) fn set_aside(state: &StateDir) -> Result<Option<PathBuf>> {
         None => None,
     };
     // It only saves the look at the roots.
-    let _again_next_time = symlink(&current, &mark);
+    let _again_next_time = replace(&mark, b"");
     Ok(aside)
 }
 
@@ -79,6 +71,8 @@ fn move_away(state: &StateDir, version: u32) -> Result<PathBuf> {
             Err(err) => return Err(Error::io("set aside", &from)(err)),
         }
     }
+    // The hook that calls this has the ledger of its session open, and writes it again.
+    create_private_dirs(&state.sessions())?;
     sync_dir(&aside)?;
     sync_dir(state.dir())?;
     Ok(aside)
