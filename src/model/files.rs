@@ -1,6 +1,9 @@
 //! Files as the system shows them, and as a checkpoint keeps them.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -239,8 +242,10 @@ pub struct Tree {
     /// The top directory; `None` if nothing below the root is held by the tree itself.
     pub top: Option<ContentId>,
     /// Entries that replace or add to those of the directories: files with other permissions, special
-    /// files, and victims, which the private store holds.
+    /// files, private files and victims.
     pub overlay: BTreeMap<RelPath, Entry>,
+    /// The paths in `overlay` that no directory has: a walk alone may not see them.
+    pub listed: BTreeSet<RelPath>,
     /// Paths outside the root, absolute, that are held as well.
     pub outside: BTreeMap<std::path::PathBuf, Entry>,
     /// Directories that have an id but were never stored, because the tree was only looked at.
@@ -248,6 +253,15 @@ pub struct Tree {
     /// The permissions of everything that `overlay` does not mention. Only trees with equal ones can be
     /// compared by id alone.
     pub default_modes: DefaultModes,
+}
+
+impl Tree {
+    /// The paths below the root that are held for their own sake, and so must be looked at for their own sake.
+    pub fn held_by_name(&self) -> impl Iterator<Item = &RelPath> {
+        let is_named =
+            |path: &RelPath, entry: &Entry| entry.content.is_none() || self.listed.contains(path);
+        self.overlay.iter().filter(move |(path, entry)| is_named(path, entry)).map(|(path, _)| path)
+    }
 }
 
 /// The permissions that most files of a root have. A checkpoint lists only files with others.

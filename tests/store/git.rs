@@ -521,6 +521,35 @@ fn nothing_private_is_reachable_from_the_refs_of_checkpoints() {
 }
 
 #[test]
+fn a_file_that_becomes_private_is_not_reachable_from_earlier_checkpoints_either() {
+    let fixture = GitFixture::new();
+    let root = fixture.root().path();
+    write(&root.join("a"), "plain");
+    let before = save_new(&fixture);
+    write(&root.join("d/key"), "SECRET");
+    let public = save_new(&fixture);
+    let mut scan = walk(fixture.root());
+    for found in scan.fresh.values_mut().flat_map(|fresh| &mut fresh.found) {
+        found.marks.private = found.name == b"key";
+    }
+    let private = fixture.open().save(draft(scan)).unwrap().checkpoint.id;
+    let secret = |object: &Vec<u8>| String::from_utf8_lossy(object).contains("SECRET");
+    assert!(!fixture.reachable("refs/checkpoints").iter().any(secret));
+    assert!(fixture.reachable("refs/private").iter().any(secret));
+    for id in [public, private] {
+        assert_eq!(held(&*fixture.open(), id), on_disk(root), "it is held all the same");
+    }
+    fixture.open().repair().unwrap();
+    assert!(!fixture.reachable("refs/checkpoints").iter().any(secret), "nor after a repair");
+    assert_eq!(fixture.open().check(true).unwrap(), []);
+    let names = fixture.packed_refs().join("\n");
+    assert!(names.contains(&format!("refs/checkpoints/main/{before}")), "{names}");
+    fixture.fsck();
+    fixture.open().remove(&[public]).unwrap();
+    assert_eq!(held(&*fixture.open(), private), on_disk(root));
+}
+
+#[test]
 fn a_checkpoint_without_its_private_record_is_still_one() {
     let fixture = GitFixture::new();
     write(&fixture.root().path().join("d/a"), "a");

@@ -93,7 +93,10 @@ impl Named {
         for victim in draft.victims.iter().filter(|victim| victim.found.is_held()) {
             let entry = entry_of(&victim.found, Storage::Private);
             match victim.path.clone() {
-                VictimPath::Below(path) => drop(read.tree.overlay.insert(path, entry)),
+                VictimPath::Below(path) => {
+                    read.tree.listed.insert(path.clone());
+                    read.tree.overlay.insert(path, entry);
+                }
                 VictimPath::Outside(path) => drop(read.tree.outside.insert(path, entry)),
             }
         }

@@ -237,9 +237,11 @@ impl Store for CopyStore {
 
     fn tree(&self, id: CheckpointId) -> Result<Tree> {
         let record = self.record(id)?;
+        let overlay = self.overlay(&record)?;
         Ok(Tree {
             top: record.checkpoint.top,
-            overlay: self.overlay(&record)?,
+            listed: overlay.keys().cloned().collect(),
+            overlay,
             outside: self.outside(&record)?,
             unsaved: BTreeMap::new(),
             default_modes: DefaultModes::default(),
@@ -264,6 +266,7 @@ impl Store for CopyStore {
         let outside = listing::outside(&unstored, &outside)?;
         Ok(Tree {
             top: scan.top(),
+            listed: overlay.keys().cloned().collect(),
             overlay,
             outside,
             unsaved,

@@ -99,7 +99,7 @@ impl Checker<'_> {
                 return;
             }
         };
-        if known.tree.is_none() {
+        if known.tree.is_none() && !self.store.is_retracted(self.repo, id) {
             let why = "the ref is gone; the checkpoint restores all the same, and `--repair` makes \
                        the ref again";
             self.found.push(Damage::note(Some(id), self.store.refs.name(id), why.to_owned()));
@@ -161,7 +161,7 @@ impl Checker<'_> {
         }
         match self.store.refs.private(self.repo, id) {
             Ok(Some(private)) => {
-                if let Err(err) = tree::private_record(self.repo, private) {
+                if let Err(err) = tree::private_part(self.repo, private) {
                     self.note(id, self.store.refs.private_name(id), err.to_string());
                 }
             }

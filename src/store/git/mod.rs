@@ -193,13 +193,22 @@ impl GitStore {
     fn copy_of(&self, repo: &Repo, id: CheckpointId) -> Result<Record> {
         let missing = || Error::damaged(self.refs.private_name(id), "the ref is gone");
         let private = self.refs.private(repo, id)?.ok_or_else(missing)?;
-        let record = Record::from_json("record", &tree::private_record(repo, private)?)?;
+        let part = tree::private_part(repo, private)?;
+        let record =
+            Record::from_json("record", &repo.read_checked(&part.record, ObjectKind::Blob)?)?;
         let is_it = record.checkpoint.id == id;
         if is_it {
             Ok(record)
         } else {
             Err(Error::damaged("record", "it names another checkpoint"))
         }
+    }
+
+    /// Whether a checkpoint has no ref of its own because it holds as public what became private later.
+    fn is_retracted(&self, repo: &Repo, id: CheckpointId) -> bool {
+        let private = self.refs.private(repo, id).ok().flatten();
+        let part = private.and_then(|private| tree::private_part(repo, private).ok());
+        part.is_some_and(|part| part.public.is_some())
     }
 
     /// Writes lost records again from their copies, unless another process has the root's lock: then the next
@@ -253,7 +262,7 @@ impl GitStore {
             let Some(record) = there.record else { continue };
             let tree = record.tree.map(|tree| repo.object_id(&tree)).filter(|id| repo.has(id));
             let has_ref = self.refs.checkpoint(&repo, there.id)?.is_some();
-            if let Some(tree) = tree.filter(|_| !has_ref) {
+            if let Some(tree) = tree.filter(|_| !has_ref && !self.is_retracted(&repo, there.id)) {
                 refs::set(&repo, &self.refs.name(there.id), tree)?;
                 made += 1;
             }
@@ -500,7 +509,9 @@ impl Store for GitStore {
             ..Tree::default()
         };
         if let Some(id) = record.overlay {
-            tree.overlay.extend(listing::below(&id, &self.listing(repo, &id)?)?);
+            let listed = listing::below(&id, &self.listing(repo, &id)?)?;
+            tree.listed.extend(listed.keys().cloned());
+            tree.overlay.extend(listed);
         }
         if let Some(id) = record.outside {
             tree.outside = listing::outside(&id, &self.listing(repo, &id)?)?;
@@ -526,9 +537,12 @@ impl Store for GitStore {
         let (below, outside) = save::listings(scan, &summary);
         let unstored = ContentId::new(&[]);
         let mut overlay = odd_found(&summary.odd)?;
-        overlay.extend(listing::below(&unstored, &below)?);
+        let below = listing::below(&unstored, &below)?;
+        let listed = below.keys().cloned().collect();
+        overlay.extend(below);
         let outside = listing::outside(&unstored, &outside)?;
-        Ok(Tree { top: scan.top(), overlay, outside, unsaved, default_modes: scan.default_modes })
+        let default_modes = scan.default_modes;
+        Ok(Tree { top: scan.top(), overlay, listed, outside, unsaved, default_modes })
     }
 
     fn directory(&self, id: &ContentId) -> Result<Directory> {

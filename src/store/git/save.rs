@@ -6,6 +6,7 @@
 //! scan. A save that does not get the root's lock in time proceeds without it and leaves anchor and
 //! cache alone.
 
+mod retract;
 mod unchanged;
 
 use std::{path::PathBuf, time::Instant};
@@ -38,7 +39,7 @@ use crate::{
             objects::ObjectWriter,
             refs::{NewRefs, own},
             repo::{Odb, Repo, content_id},
-            tree::{self, Parts, PathTree, TreeBuilder},
+            tree::{self, Parts, PathTree, PrivatePart, TreeBuilder},
         },
         reading::{self, victims},
         record::{self, Held, Record, RecordEntry, StoreKind},
@@ -50,6 +51,8 @@ use crate::{
 /// Everything that a save has stored so far, except the checkpoint itself.
 struct StoredParts {
     parts: Parts,
+    /// Private files and special files below the root.
+    below: Listing,
     contents: CheckpointContents,
     /// The root's own repository.
     own: Option<Own>,
@@ -171,6 +174,7 @@ impl<'a> Save<'a> {
         if let Some(first) = save::overtaken(self.store, draft)? {
             return Ok(first);
         }
+        self.retract(&made.below)?;
         self.publish(&record, tree, private, &made, &names)?;
         self.write_cache(&draft.scan, &record.checkpoint, &made);
         Ok(Saved { checkpoint: record.checkpoint, is_new: true })
@@ -266,9 +270,10 @@ impl<'a> Save<'a> {
         let modes = add_blob(writer, &summary.modes(), odb)?;
         let (below, outside) = listings(scan, &summary);
         let outside_paths = reading::outside(&outside, scan);
-        let below = self.add_listing(writer, &below)?;
-        let outside = self.add_listing(writer, &outside)?;
-        let private = self.add_private_tree(writer, own.as_ref(), &below, &outside)?;
+        let stored_below = self.add_listing(writer, &below)?;
+        let stored_outside = self.add_listing(writer, &outside)?;
+        let private =
+            self.add_private_tree(writer, own.as_ref(), &stored_below, &stored_outside)?;
         let known = own.as_ref().map(|own| own.place.common_dir.clone());
         let (state, dot_gits) = (self.store.state.state(), &scan.repositories);
         let (known, deadline) = (known.as_deref(), draft.deadline);
@@ -285,8 +290,8 @@ impl<'a> Save<'a> {
             keeper: StoreKind::Git,
             top: scan.top(),
             default_modes: scan.default_modes,
-            overlay: below.text.map(|id| content_id(&id)),
-            outside: outside.text.map(|id| content_id(&id)),
+            overlay: stored_below.text.map(|id| content_id(&id)),
+            outside: stored_outside.text.map(|id| content_id(&id)),
             private,
             outside_paths,
             partial: scan.partial,
@@ -296,7 +301,7 @@ impl<'a> Save<'a> {
             repositories: described.chain(others.held).collect(),
             dangling: others.dangling,
         };
-        Ok(StoredParts { parts, contents, own, _locks: others.locks, proven })
+        Ok(StoredParts { parts, below, contents, own, _locks: others.locks, proven })
     }
 
     /// The index tree of the newest checkpoint.
@@ -582,8 +587,7 @@ fn copy_staged(user: &Repo, repo: &Repo, index: &GitIndex, writer: &ObjectWriter
 pub(super) fn add_private(repo: &Repo, writer: &ObjectWriter, record: &Record) -> Result<ObjectId> {
     let private = record.private.map(|id| repo.object_id(&id));
     let record = writer.add(ObjectKind::Blob, &record.to_json(), repo.odb()?)?;
-    let parts = [("private", EntryKind::Tree, private), ("record", EntryKind::Blob, Some(record))];
-    add_tree(repo, writer, parts)
+    add_tree(repo, writer, PrivatePart { record, private, public: None }.entries())
 }
 
 fn add_tree<const N: usize>(

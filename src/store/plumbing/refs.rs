@@ -242,6 +242,20 @@ impl Refs {
     }
 }
 
+/// The full names of the refs of all checkpoints that may leave this machine.
+///
+/// # Errors
+///
+/// Fails if they cannot be read.
+pub(in crate::store) fn public(repo: &Repo) -> Result<Vec<String>> {
+    Ok(all(repo)?.into_iter().filter(|name| name.starts_with(CHECKPOINTS)).collect())
+}
+
+/// The name of the ref of the private part, from that of the checkpoint's ref.
+pub(in crate::store) fn private_of(name: &str) -> String {
+    name.replacen(CHECKPOINTS, PRIVATE, 1)
+}
+
 /// Whether a ref keeps a checkpoint.
 pub(in crate::store) fn is_of_checkpoint(name: &str) -> bool {
     name.starts_with(CHECKPOINTS) || name.starts_with(PRIVATE)

@@ -266,18 +266,48 @@ pub(in crate::store) struct Parts {
     pub(in crate::store) extra: Option<ObjectId>,
 }
 
-/// The record in the private part of a checkpoint.
+/// The entries of the private part of a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct PrivatePart {
+    /// The record.
+    pub(in crate::store) record: ObjectId,
+    /// Everything private that it names.
+    pub(in crate::store) private: Option<ObjectId>,
+    /// The checkpoint's tree, if it holds as public what became private later: it has no other ref then.
+    pub(in crate::store) public: Option<ObjectId>,
+}
+
+impl PrivatePart {
+    /// The entries of its tree.
+    pub(in crate::store) fn entries(self) -> [(&'static str, EntryKind, Option<ObjectId>); 3] {
+        [
+            ("private", EntryKind::Tree, self.private),
+            ("public", EntryKind::Tree, self.public),
+            ("record", EntryKind::Blob, Some(self.record)),
+        ]
+    }
+}
+
+/// Reads the private part of a checkpoint.
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`] if it has none.
-pub(in crate::store) fn private_record(repo: &Repo, private: ObjectId) -> Result<Vec<u8>> {
-    for (name, kind, id) in entries(repo, &private)? {
-        if name == b"record" && kind == EntryKind::Blob {
-            return repo.read_checked(&id, ObjectKind::Blob);
+/// [`Error::Damaged`] if it has no record.
+pub(in crate::store) fn private_part(repo: &Repo, tree: ObjectId) -> Result<PrivatePart> {
+    let mut record = None;
+    let mut private = None;
+    let mut public = None;
+    for (name, kind, id) in entries(repo, &tree)? {
+        match (&name[..], kind) {
+            (b"record", EntryKind::Blob) => record = Some(id),
+            (b"private", EntryKind::Tree) => private = Some(id),
+            (b"public", EntryKind::Tree) => public = Some(id),
+            _ => (),
         }
     }
-    Err(Error::damaged(format!("tree {private}"), "it has no `record`"))
+    let record =
+        record.ok_or_else(|| Error::damaged(format!("tree {tree}"), "it has no `record`"))?;
+    Ok(PrivatePart { record, private, public })
 }
 
 /// Reads the top tree of a checkpoint: its entries, and the id of its `meta`.
