@@ -54,7 +54,7 @@ impl StateDir {
         &self.dir
     }
 
-    /// The private store's objects, shared by every root.
+    /// The objects of the file store, shared by every root.
     pub fn objects(&self) -> PathBuf {
         self.dir.join("objects")
     }

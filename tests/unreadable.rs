@@ -95,77 +95,74 @@ fn is_named(world: &mut World, id: &str) {
 
 #[test]
 fn a_record_of_which_nothing_is_left_keeps_everything_until_its_time_is_up() {
-    for mut world in [World::new()] {
-        let all: Vec<String> = (0..4).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
-        damage(&world, &all[1], half);
-        is_named(&mut world, &all[1]);
-        let told = world.run(&["status"]).stdout;
-        assert!(told.contains("nothing can be freed"), "{told}");
-        let pruned = world.run(&["prune", "--keep", "1"]).stdout;
-        assert!(pruned.contains("it is damaged: beforehand check --repair"), "{pruned}");
-        let mut stay = vec![all[3].clone(), all[1].clone()];
-        assert_eq!(ids(&mut world), stay, "the limit holds for what can be read");
-        assert_eq!(sizes(&world), [5000, 6000, 7000, 8000], "it may need any of them");
-        let sized = world.run(&["prune", "--max-size", "1"]);
-        assert!(sized.stderr.contains("nothing can be freed"), "{}{}", sized.stdout, sized.stderr);
-        world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
-        stay.insert(0, save_private(&mut world, 9000));
-        live(&mut world, 13);
-        assert_eq!(ids(&mut world), stay, "what would gain no room is not dropped for it");
-        world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1 GB");
-        live(&mut world, 3);
-        assert!(!record(&world, &all[1]).exists());
-        // What a repository has of it is a checkpoint like any other, and too old.
-        live(&mut world, 1);
-        assert_eq!(ids(&mut world), [stay[0].clone()]);
-        assert!(!sizes(&world).contains(&6000), "{:?}", sizes(&world));
-        let told = world.run(&["status"]).stdout;
-        assert!(!told.contains("damaged"), "{told}");
-        assert_eq!(world.run(&["check", "--read-data"]).exit, Exit::Ok);
-    }
+    let mut world = World::new();
+    let all: Vec<String> = (0..4).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
+    damage(&world, &all[1], half);
+    is_named(&mut world, &all[1]);
+    let told = world.run(&["status"]).stdout;
+    assert!(told.contains("nothing can be freed"), "{told}");
+    let pruned = world.run(&["prune", "--keep", "1"]).stdout;
+    assert!(pruned.contains("it is damaged: beforehand check --repair"), "{pruned}");
+    let mut stay = vec![all[3].clone(), all[1].clone()];
+    assert_eq!(ids(&mut world), stay, "the limit holds for what can be read");
+    assert_eq!(sizes(&world), [5000, 6000, 7000, 8000], "it may need any of them");
+    let sized = world.run(&["prune", "--max-size", "1"]);
+    assert!(sized.stderr.contains("nothing can be freed"), "{}{}", sized.stdout, sized.stderr);
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
+    stay.insert(0, save_private(&mut world, 9000));
+    live(&mut world, 13);
+    assert_eq!(ids(&mut world), stay, "what would gain no room is not dropped for it");
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1 GB");
+    live(&mut world, 3);
+    assert!(!record(&world, &all[1]).exists());
+    // What a repository has of it is a checkpoint like any other, and too old.
+    live(&mut world, 1);
+    assert_eq!(ids(&mut world), [stay[0].clone()]);
+    assert!(!sizes(&world).contains(&6000), "{:?}", sizes(&world));
+    let told = world.run(&["status"]).stdout;
+    assert!(!told.contains("damaged"), "{told}");
+    assert_eq!(world.run(&["check", "--read-data"]).exit, Exit::Ok);
 }
 
 #[test]
 fn a_record_that_still_says_what_it_needs_blocks_nothing_and_can_be_salvaged() {
-    for mut world in [World::new()] {
-        let all: Vec<String> = (0..4).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
-        damage(&world, &all[1], odd);
-        is_named(&mut world, &all[1]);
-        let told = world.run(&["status"]).stdout;
-        assert!(!told.contains("nothing can be freed"), "{told}");
-        world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
-        run_maintenance(&world);
-        assert_eq!(ids(&mut world), [all[3].clone(), all[1].clone()]);
-        assert_eq!(sizes(&world), [6000, 8000], "its own stay, and others go");
-        let said = world.run(&["check", "--repair"]);
-        assert!(said.stderr.contains("from what was left of it"), "{}", said.stderr);
-        assert_eq!(world.run(&["check", "--read-data"]).exit, Exit::Ok);
-        let done = world.run(&["restore", &all[1], "--yes", "--force"]);
-        assert_eq!(done.exit, Exit::Ok, "{}", done.stderr);
-        assert_eq!(world.read(".env").len(), 6000);
-    }
+    let mut world = World::new();
+    let all: Vec<String> = (0..4).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
+    damage(&world, &all[1], odd);
+    is_named(&mut world, &all[1]);
+    let told = world.run(&["status"]).stdout;
+    assert!(!told.contains("nothing can be freed"), "{told}");
+    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
+    run_maintenance(&world);
+    assert_eq!(ids(&mut world), [all[3].clone(), all[1].clone()]);
+    assert_eq!(sizes(&world), [6000, 8000], "its own stay, and others go");
+    let said = world.run(&["check", "--repair"]);
+    assert!(said.stderr.contains("from what was left of it"), "{}", said.stderr);
+    assert_eq!(world.run(&["check", "--read-data"]).exit, Exit::Ok);
+    let done = world.run(&["restore", &all[1], "--yes", "--force"]);
+    assert_eq!(done.exit, Exit::Ok, "{}", done.stderr);
+    assert_eq!(world.read(".env").len(), 6000);
 }
 
 #[test]
 fn repair_puts_aside_what_nothing_is_left_of_and_frees_nothing() {
-    for mut world in [World::new()] {
-        world.write("a", "then");
-        let all: Vec<String> = (0..2).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
-        damage(&world, &all[0], half);
-        world.write("a", "now");
-        let said = world.run(&["check", "--repair"]);
-        assert!(said.stderr.contains("kept for a while"), "{}", said.stderr);
-        assert!(said.stdout.contains("damaged/"), "it is still named: {}", said.stdout);
-        assert!(aside(&world, &all[0]).exists() && !record(&world, &all[0]).exists());
-        let checked = world.run(&["check", "--read-data"]).stdout;
-        assert!(checked.contains("whole and restore in full"), "the other one is: {checked}");
-        world.run(&["prune", "--keep", "9"]);
-        run_maintenance(&world);
-        assert_eq!(sizes(&world), [5000, 6000]);
-        live(&mut world, 16);
-        assert!(!aside(&world, &all[0]).exists());
-        assert!(!sizes(&world).contains(&5000));
-    }
+    let mut world = World::new();
+    world.write("a", "then");
+    let all: Vec<String> = (0..2).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
+    damage(&world, &all[0], half);
+    world.write("a", "now");
+    let said = world.run(&["check", "--repair"]);
+    assert!(said.stderr.contains("kept for a while"), "{}", said.stderr);
+    assert!(said.stdout.contains("damaged/"), "it is still named: {}", said.stdout);
+    assert!(aside(&world, &all[0]).exists() && !record(&world, &all[0]).exists());
+    let checked = world.run(&["check", "--read-data"]).stdout;
+    assert!(checked.contains("whole and restore in full"), "the other one is: {checked}");
+    world.run(&["prune", "--keep", "9"]);
+    run_maintenance(&world);
+    assert_eq!(sizes(&world), [5000, 6000]);
+    live(&mut world, 16);
+    assert!(!aside(&world, &all[0]).exists());
+    assert!(!sizes(&world).contains(&5000));
 }
 
 /// A record in a private repository has a copy there, and nothing of it is lost with the file.

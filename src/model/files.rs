@@ -185,10 +185,9 @@ text_form!(ContentId: to_string, parse);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Storage {
     /// Among the objects of a private repository, by git's name.
-    Store,
-    /// Among beforehand's own objects, by the SHA-256 of the bytes: all that a copy store holds, and
-    /// what must never be in a repository's objects.
-    Private,
+    Git,
+    /// Among the objects of the file store, by the SHA-256 of the bytes.
+    Files,
 }
 
 impl Content {

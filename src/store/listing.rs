@@ -150,7 +150,7 @@ mod tests {
 
     fn line(kind: Kind) -> ListingLine {
         let id = ContentId::new(&[7; 32]);
-        let content = kind.has_content().then_some(Content { id, place: Storage::Private });
+        let content = kind.has_content().then_some(Content { id, place: Storage::Files });
         ListingLine { entry: Entry { kind, permissions: 0o600, content, device: 0 }, size: 3 }
     }
 
@@ -163,7 +163,7 @@ mod tests {
         ]);
         let text = to_text(&listing);
         let id = ContentId::new(&[1; 32]);
-        assert_eq!(parse(&id, text.as_bytes(), Storage::Private).unwrap(), listing);
+        assert_eq!(parse(&id, text.as_bytes(), Storage::Files).unwrap(), listing);
         assert_eq!(outside(&id, &listing).unwrap().len(), 3);
         assert!(below(&id, &listing).is_err());
     }
@@ -184,14 +184,14 @@ mod tests {
             &format!("040700 0 0 {hash} a\n"),
             "100600 3 0 - a b\n",
         ] {
-            let read = parse(&id, bad.as_bytes(), Storage::Private)
-                .and_then(|listing| below(&id, &listing));
+            let read =
+                parse(&id, bad.as_bytes(), Storage::Files).and_then(|listing| below(&id, &listing));
             assert!(matches!(read, Err(Error::Damaged { .. })), "{bad}");
         }
         for path in ["..", "/a/../b", "a//b", "/a/", "", "a\\0000b"] {
             let text = format!("100600 3 0 {hash} {path}\n");
             let read = |way: fn(&ContentId, &Listing) -> Result<usize>| {
-                parse(&id, text.as_bytes(), Storage::Private).and_then(|listing| way(&id, &listing))
+                parse(&id, text.as_bytes(), Storage::Files).and_then(|listing| way(&id, &listing))
             };
             assert!(read(|id, listing| Ok(below(id, listing)?.len())).is_err(), "{path}");
             assert!(read(|id, listing| Ok(outside(id, listing)?.len())).is_err(), "{path}");

@@ -559,7 +559,7 @@ fn a_checkpoint_without_its_private_record_is_still_one() {
     fs::remove_dir_all(fixture.root_state().dir()).unwrap();
     let listed = fixture.open().list().unwrap();
     assert_eq!((listed[0].id, listed[0].sequence, listed[0].top), (saved.id, 1, saved.top));
-    assert_eq!(listed, [saved.clone()], "the copy says everything");
+    assert_eq!(listed, std::slice::from_ref(&saved), "the copy says everything");
     assert_eq!(held(&*fixture.open(), saved.id), on_disk(fixture.root().path()));
     fixture.drop_ref(&format!("refs/private/main/{}", saved.id));
     #[expect(clippy::disallowed_methods, reason = "the test's own state directory")]

@@ -91,7 +91,7 @@ impl Named {
         }
         read.tree.top = draft.top();
         for victim in draft.victims.iter().filter(|victim| victim.found.is_held()) {
-            let entry = entry_of(&victim.found, Storage::Private);
+            let entry = entry_of(&victim.found, Storage::Files);
             match victim.path.clone() {
                 VictimPath::Below(path) => {
                     read.tree.listed.insert(path.clone());
@@ -106,7 +106,7 @@ impl Named {
 
 fn entries(found: &[ScanEntry]) -> Directory {
     let held = found.iter().filter(|found| found.is_held());
-    held.map(|found| (found.name.clone(), entry_of(found, Storage::Store))).collect()
+    held.map(|found| (found.name.clone(), entry_of(found, Storage::Git))).collect()
 }
 
 fn entry_of(found: &ScanEntry, place: Storage) -> Entry {

@@ -78,7 +78,7 @@ impl CopyStore {
     }
 
     fn listing(&self, id: &ContentId) -> Result<Listing> {
-        listing::parse(id, &self.objects.read(id)?, Storage::Private)
+        listing::parse(id, &self.objects.read(id)?, Storage::Files)
     }
 
     fn overlay(&self, record: &Record) -> Result<BTreeMap<RelPath, Entry>> {
@@ -108,7 +108,7 @@ impl CopyStore {
         let (state, root) = (self.state.state(), self.root.path());
         let others = hold_others(state, root, &scan.repositories, None, deadline, &mut left_out)?;
         scan.name_directories(|_, found| batch.put_bytes(directory::to_text(found).as_bytes()))?;
-        let (overlay, outside) = victims(&scan.victims, Storage::Private);
+        let (overlay, outside) = victims(&scan.victims, Storage::Files);
         for listing in [&overlay, &outside].into_iter().filter(|listing| !listing.is_empty()) {
             batch.put_bytes(listing::to_text(listing).as_bytes())?;
         }
@@ -260,7 +260,7 @@ impl Store for CopyStore {
             unsaved.insert(id, directory::entries(found));
             Ok(id)
         })?;
-        let (overlay, outside) = victims(&scan.victims, Storage::Private);
+        let (overlay, outside) = victims(&scan.victims, Storage::Files);
         let unstored = ContentId::new(&[]);
         let overlay = listing::below(&unstored, &overlay)?;
         let outside = listing::outside(&unstored, &outside)?;

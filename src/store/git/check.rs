@@ -172,7 +172,7 @@ impl Checker<'_> {
             Err(err) => self.note(id, self.store.refs.private_name(id), err.to_string()),
         }
         for list in [record.overlay, record.outside].into_iter().flatten() {
-            match self.store.listing(self.repo, &list) {
+            match super::read_listing(self.repo, &list) {
                 Ok(listing) => {
                     for (path, line) in listing {
                         if let Some(content) = line.entry.content {

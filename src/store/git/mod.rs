@@ -341,14 +341,15 @@ impl GitStore {
         self.user.as_ref().map(Repo::refreshed)
     }
 
-    fn listing(&self, repo: &Repo, id: &ContentId) -> Result<listing::Listing> {
-        let text = repo.read_checked(&repo.object_id(id), ObjectKind::Blob)?;
-        listing::parse(id, &text, Storage::Store)
-    }
-
     fn anchored(&self, scan: &Scan) -> bool {
         scan.anchor.is_some() && scan.anchor == self.anchor()
     }
+}
+
+/// A listing in the private part of a checkpoint.
+fn read_listing(repo: &Repo, id: &ContentId) -> Result<listing::Listing> {
+    let text = repo.read_checked(&repo.object_id(id), ObjectKind::Blob)?;
+    listing::parse(id, &text, Storage::Git)
 }
 
 /// Combines a checkpoint's record and tree.
@@ -428,7 +429,7 @@ impl EntryLookup<'_> {
 /// The entries of files with unusual modes, from a scan instead of a tree.
 fn odd_found(odd: &[(Vec<u8>, ScanEntry)]) -> Result<BTreeMap<RelPath, Entry>> {
     let entry = |(path, found): &(Vec<u8>, ScanEntry)| {
-        let entry = entry_of(found, Storage::Store)?.entry;
+        let entry = entry_of(found, Storage::Git)?.entry;
         let path = RelPath::from_bytes(path).map_err(|_| {
             Error::damaged(String::from_utf8_lossy(path).escape_debug().to_string(), "not a path")
         });
@@ -494,13 +495,12 @@ impl Store for GitStore {
         let earlier = self.earlier_repo_of(id);
         let repo = earlier.as_ref().unwrap_or(&self.repo);
         let (parts, meta) = read_parts(repo, self.tree_id(repo, id)?)?;
-        let record = match self.record_of(id) {
-            Some(record) => record,
+        let record = if let Some(record) = self.record_of(id) {
+            record
+        } else {
             // Only what is public is left.
-            None => {
-                let json = repo.read(&meta, ObjectKind::Blob)?;
-                Record::from_json(&format!("meta of {id}"), &json)?
-            }
+            let json = repo.read(&meta, ObjectKind::Blob)?;
+            Record::from_json(&format!("meta of {id}"), &json)?
         };
         let mut tree = Tree {
             top: parts.files.map(|id| content_id(&id)),
@@ -509,12 +509,12 @@ impl Store for GitStore {
             ..Tree::default()
         };
         if let Some(id) = record.overlay {
-            let listed = listing::below(&id, &self.listing(repo, &id)?)?;
+            let listed = listing::below(&id, &read_listing(repo, &id)?)?;
             tree.listed.extend(listed.keys().cloned());
             tree.overlay.extend(listed);
         }
         if let Some(id) = record.outside {
-            tree.outside = listing::outside(&id, &self.listing(repo, &id)?)?;
+            tree.outside = listing::outside(&id, &read_listing(repo, &id)?)?;
         }
         Ok(tree)
     }
@@ -554,8 +554,8 @@ impl Store for GitStore {
         let missing = || Error::damaged(id.to_string(), "it is missing");
         let found = |is_there: bool| is_there.then_some(()).ok_or_else(missing);
         match content.place {
-            Storage::Private => self.copies.has(content),
-            Storage::Store => {
+            Storage::Files => self.copies.has(content),
+            Storage::Git => {
                 let in_repo = |repo: &Repo| found(repo.has(&repo.object_id(id)));
                 self.read_from_any(id, in_repo, || found(self.copies.has(content))).is_ok()
             }
@@ -565,8 +565,8 @@ impl Store for GitStore {
     fn open(&self, content: &Content) -> Result<Box<dyn Read>> {
         let id = &content.id;
         match content.place {
-            Storage::Private => self.copies.open(content),
-            Storage::Store => {
+            Storage::Files => self.copies.open(content),
+            Storage::Git => {
                 self.read_from_any(id, |repo| stream::open(repo, id), || self.copies.open(content))
             }
         }

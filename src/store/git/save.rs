@@ -615,9 +615,9 @@ fn add_blob(writer: &ObjectWriter, bytes: &[u8], odb: &Odb) -> Result<Option<Obj
 
 /// The listings of what is private: below the root, and outside.
 pub(super) fn listings(scan: &Scan, summary: &Summary) -> (Listing, Listing) {
-    let (mut below, outside) = victims(&scan.victims, Storage::Store);
+    let (mut below, outside) = victims(&scan.victims, Storage::Git);
     for (path, found) in &summary.private {
-        below.extend(entry_of(found, Storage::Store).map(|line| (path.clone(), line)));
+        below.extend(entry_of(found, Storage::Git).map(|line| (path.clone(), line)));
     }
     (below, outside)
 }

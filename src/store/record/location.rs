@@ -97,6 +97,9 @@ pub fn write_location(
         return Ok(());
     }
     create_private_dirs(state.dir())?;
+    if known.is_none() {
+        older::mark_current(state.state());
+    }
     replace_synced(&state.location(), &to_json(&place))
 }
 

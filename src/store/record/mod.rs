@@ -156,7 +156,7 @@ impl Record {
 pub enum StoreKind {
     /// A private repository.
     Git,
-    /// The private objects.
+    /// The objects of the file store.
     Copy,
 }
 

@@ -35,9 +35,13 @@ pub(super) fn set_aside(state: &StateDir) -> Result<Option<PathBuf>> {
         Some(older) => Some(move_away(state, older)?),
         None => None,
     };
-    // It only saves the look at the roots.
-    let _again_next_time = replace(&mark, b"");
+    mark_current(state);
     Ok(aside)
+}
+
+/// Notes that everything has the format of this build. That only saves a look at the roots, so a failure is harmless.
+pub(super) fn mark_current(state: &StateDir) {
+    let _again_next_time = replace(&state.format(VERSION), b"");
 }
 
 /// The version that the file of a root has, if it is an older one.

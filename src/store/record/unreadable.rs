@@ -23,9 +23,9 @@ use crate::{
 /// The objects that a record names directly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// A directory among the private objects.
+    /// A directory of the file store.
     pub top: Option<ContentId>,
-    /// Listings among the private objects.
+    /// Listings of the file store.
     pub listings: Vec<ContentId>,
     /// Trees, each with the name of its private repository.
     pub trees: Vec<(String, ContentId)>,
@@ -159,19 +159,16 @@ pub(in crate::store) fn salvage_all(
             Some(copy) => (Some(copy), "its copy"),
             None => (salvage_record(state, id), "what was left of it"),
         };
-        done.push(match record {
-            Some(record) => {
-                super::rewrite(state, &record)?;
-                format!("made checkpoints/{id}.json again from {from}")
-            }
-            None => {
-                quarantine(state, id)?;
-                format!(
-                    "put checkpoints/{id}.json aside as damaged/{id}.json: nothing is left in it, and what it \
-                     may have named is kept for a while"
-                )
-            }
-        });
+        if let Some(record) = record {
+            super::rewrite(state, &record)?;
+            done.push(format!("made checkpoints/{id}.json again from {from}"));
+        } else {
+            quarantine(state, id)?;
+            done.push(format!(
+                "put checkpoints/{id}.json aside as damaged/{id}.json: nothing is left in it, and what it may have \
+                 named is kept for a while"
+            ));
+        }
     }
     Ok(done)
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use gix::ObjectId;
 
-use super::{Listing, ObjectWriter, Save, add_tree};
+use super::{super::read_listing, Listing, ObjectWriter, Save, add_tree};
 use crate::{
     error::Result,
     model::{Directory, Kind, RelPath},
@@ -23,7 +23,7 @@ impl Save<'_> {
     pub(super) fn retract(&self, below: &Listing) -> Result<()> {
         let newest = self.newest.as_ref().and_then(|newest| newest.record.as_ref());
         let known = match newest.and_then(|record| record.overlay) {
-            Some(id) => self.store.listing(&self.repo, &id).unwrap_or_default(),
+            Some(id) => read_listing(&self.repo, &id).unwrap_or_default(),
             None => Listing::new(),
         };
         let is_new = |path: &&Vec<u8>| !known.contains_key(*path);
