@@ -72,6 +72,11 @@ impl Refs {
         format!("{PRIVATE}{}/{id}", self.worktree)
     }
 
+    /// The full names of both.
+    fn names(&self, id: CheckpointId) -> [String; 2] {
+        [self.name(id), self.private_name(id)]
+    }
+
     fn anchor_name(&self) -> String {
         format!("{ANCHORS}{}", self.worktree)
     }
@@ -84,9 +89,8 @@ impl Refs {
     /// Whether a checkpoint of this worktree has both its refs.
     pub(in crate::store) fn has(&self, repo: &Repo, id: CheckpointId) -> bool {
         let packed = packed(repo).unwrap_or_default();
-        [self.name(id), self.private_name(id)].iter().all(|name| {
-            let in_file = || matches!(read_file(repo, name), Ok(Some(_)));
-            in_packed(&packed, name).is_some() || in_file()
+        self.names(id).iter().all(|name| {
+            in_packed(&packed, name).is_some() || matches!(read_file(repo, name), Ok(Some(_)))
         })
     }
 
@@ -217,8 +221,7 @@ impl Refs {
             // The anchor first, so that no cache trusts what is about to go.
             delete(repo, &[self.anchor_name()])?;
         }
-        let of_id = |id: &CheckpointId| [self.name(*id), self.private_name(*id)];
-        let mut names: Vec<String> = ids.iter().flat_map(of_id).collect();
+        let mut names: Vec<String> = ids.iter().flat_map(|id| self.names(*id)).collect();
         delete(repo, &names)?;
         names.clear();
         for id in ids {
@@ -231,8 +234,7 @@ impl Refs {
     /// Refs that are malformed, or that point at a missing object.
     pub(in crate::store) fn dangling(&self, repo: &Repo) -> Result<Vec<String>> {
         let ids = self.list(repo)?;
-        let of_id = |id: &CheckpointId| [self.name(*id), self.private_name(*id)];
-        let names = ids.iter().flat_map(of_id).chain([self.anchor_name()]);
+        let names = ids.iter().flat_map(|id| self.names(*id)).chain([self.anchor_name()]);
         let leads_nowhere = |name: &String| match read(repo, name) {
             Ok(Some(tree)) => !repo.has(&tree),
             Ok(None) => false,

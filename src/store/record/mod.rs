@@ -68,8 +68,8 @@ pub struct Record {
     /// The listing of entries outside the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<ContentId>,
-    /// The tree with everything private that its private repository has: what the two listings name, and the
-    /// root's own repository.
+    /// The tree with everything private that its private repository has: the contents of the two listings, and
+    /// the root's own repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub private: Option<ContentId>,
     /// The tree that its ref points at. The copy in that tree cannot name it.
@@ -97,15 +97,15 @@ impl Record {
         to_json(self)
     }
 
-    /// Reads its bytes; `what` names their place in messages.
+    /// Reads its bytes; `place` names theirs in messages.
     ///
     /// # Errors
     ///
     /// [`Error::FormatTooNew`] or [`Error::Damaged`].
-    pub(super) fn from_json(what: &str, bytes: &[u8]) -> Result<Self> {
-        let record: Self = from_json(what, bytes)?;
+    pub(super) fn from_json(place: &str, bytes: &[u8]) -> Result<Self> {
+        let record: Self = from_json(place, bytes)?;
         match record.leads_elsewhere() {
-            Some(why) => Err(Error::damaged(what, why)),
+            Some(why) => Err(Error::damaged(place, why)),
             None => Ok(record),
         }
     }

@@ -26,9 +26,8 @@ impl Save<'_> {
             Some(id) => read_listing(&self.repo, &id).unwrap_or_default(),
             None => Listing::new(),
         };
-        let is_new = |path: &&Vec<u8>| !known.contains_key(*path);
-        let paths = below.keys().filter(is_new).filter_map(|path| RelPath::from_bytes(path).ok());
-        let paths: Vec<RelPath> = paths.collect();
+        let new = below.keys().filter(|path| !known.contains_key(*path));
+        let paths: Vec<RelPath> = new.filter_map(|path| RelPath::from_bytes(path).ok()).collect();
         if paths.is_empty() || newest.is_none() {
             return Ok(());
         }
@@ -39,8 +38,7 @@ impl Save<'_> {
             let Some(tree) = refs::read(&self.repo, &name)? else { continue };
             let Ok((parts, _)) = tree::read_parts(&self.repo, tree) else { continue };
             let Some(files) = parts.files else { continue };
-            let mut has = |path| has_path(&self.repo, &mut directories, files, path);
-            if !paths.iter().any(&mut has) {
+            if !paths.iter().any(|path| has_path(&self.repo, &mut directories, files, path)) {
                 continue;
             }
             let private_name = refs::private_of(&name);
