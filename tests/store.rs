@@ -8,6 +8,7 @@ mod git;
 mod index;
 mod locked;
 mod packs;
+mod private;
 mod reading;
 
 use std::{

@@ -22,7 +22,7 @@ use beforehand::{
 use super::{Fixture, OnDisk, draft, held, save};
 use crate::support::{
     temp::{TempDir, chmod, count, link, noise, on_disk, write},
-    walk::{walk, walk_but},
+    walk::walk,
 };
 
 /// A worktree whose git directory lies elsewhere, so that it has only the user's files in it.
@@ -61,7 +61,7 @@ impl GitFixture {
         GitStore::open(&self.root, &self.state()).unwrap()
     }
 
-    fn unchanged(&self) -> Scan {
+    pub(super) fn unchanged(&self) -> Scan {
         let base = ScanTable::load(&self.root_state().cache()).unwrap();
         Scan { anchor: base.facts().anchor, base: Some(base), ..Scan::default() }
     }
@@ -87,7 +87,7 @@ impl GitFixture {
     }
 
     /// The lines of the list of refs.
-    fn packed_refs(&self) -> Vec<String> {
+    pub(crate) fn packed_refs(&self) -> Vec<String> {
         let list = fs::read_to_string(self.private_dir().join("packed-refs")).unwrap_or_default();
         list.lines().map(str::to_owned).collect()
     }
@@ -103,30 +103,7 @@ impl GitFixture {
         write(&self.private_dir().join("packed-refs"), kept.join("\n") + "\n");
     }
 
-    /// Every object that refs with a prefix reach, trees with the names in them.
-    fn reachable(&self, prefix: &str) -> Vec<Vec<u8>> {
-        let repo = self.repo();
-        let names = self.packed_refs();
-        let names = names.iter().filter_map(|line| line.split_once(' '));
-        let names = names.filter(|(_, name)| name.starts_with(prefix));
-        let mut open: Vec<gix::ObjectId> =
-            names.map(|(id, _)| gix::ObjectId::from_hex(id.as_bytes()).unwrap()).collect();
-        assert!(!open.is_empty(), "{prefix}");
-        let mut objects = Vec::new();
-        while let Some(id) = open.pop() {
-            let object = repo.find_object(id).unwrap();
-            if object.kind == gix::objs::Kind::Tree {
-                let tree = object.clone().into_tree();
-                open.extend(
-                    tree.decode().unwrap().entries.iter().map(|entry| entry.oid.to_owned()),
-                );
-            }
-            objects.push(object.data.clone());
-        }
-        objects
-    }
-
-    fn repo(&self) -> gix::Repository {
+    pub(crate) fn repo(&self) -> gix::Repository {
         gix::open_opts(self.private_dir(), gix::open::Options::isolated()).unwrap()
     }
 
@@ -473,80 +450,6 @@ fn a_cache_without_its_objects_is_not_trusted() {
     assert!(second.is_new);
     assert_eq!(held(&*fixture.open(), second.checkpoint.id), on_disk(root));
     fixture.fsck();
-}
-
-#[test]
-fn nothing_private_is_reachable_from_the_refs_of_checkpoints() {
-    let fixture = GitFixture::new();
-    let root = fixture.root().path();
-    write(&root.join("a"), "plain");
-    write(&root.join(".env"), "TOKEN");
-    write(&root.join("id_rsa"), "KEY");
-    let mut scan = walk_but(fixture.root(), &[".env"], &[root.join(".env")]);
-    for found in scan.fresh.values_mut().flat_map(|fresh| &mut fresh.found) {
-        found.marks.private = found.name == b"id_rsa";
-    }
-    let mut cause = beforehand::model::Cause::asked(Some("a secret message".to_owned()));
-    cause.tool = Some("Bash".to_owned());
-    let id = fixture.open().save(Draft { cause, ..draft(scan) }).unwrap().checkpoint.id;
-    assert_eq!(held(&*fixture.open(), id), on_disk(root));
-    let is_public = |fixture: &GitFixture| {
-        for object in fixture.reachable("refs/checkpoints") {
-            for secret in ["TOKEN", "KEY", "a secret message", "id_rsa", ".env"] {
-                assert!(!String::from_utf8_lossy(&object).contains(secret), "{secret}");
-            }
-        }
-    };
-    is_public(&fixture);
-    let private = fixture.reachable("refs/private");
-    assert!(private.iter().any(|object| object == b"TOKEN"), "git keeps it");
-    fixture.fsck();
-    // What was read before is believed, and held again.
-    write(&root.join("a"), "changed");
-    let mut scan = fixture.unchanged();
-    let top = walk(fixture.root()).fresh.remove(&beforehand::model::DirPath::default()).unwrap();
-    let base = scan.base.take().unwrap();
-    let mut top = top;
-    for found in &mut top.found {
-        let known = base.dir(0).row(&found.name).unwrap();
-        (found.marks, found.skipped) = (known.marks, known.skipped);
-        found.content = known.content.filter(|_| found.name != b"a");
-    }
-    scan.base = Some(base);
-    scan.fresh.insert(beforehand::model::DirPath::default(), top);
-    let second = fixture.open().save(draft(scan)).unwrap().checkpoint.id;
-    let mut expected = on_disk(root);
-    expected.remove(&b".env"[..]);
-    assert_eq!(held(&*fixture.open(), second), expected);
-}
-
-#[test]
-fn a_file_that_becomes_private_is_not_reachable_from_earlier_checkpoints_either() {
-    let fixture = GitFixture::new();
-    let root = fixture.root().path();
-    write(&root.join("a"), "plain");
-    let before = save_new(&fixture);
-    write(&root.join("d/key"), "SECRET");
-    let public = save_new(&fixture);
-    let mut scan = walk(fixture.root());
-    for found in scan.fresh.values_mut().flat_map(|fresh| &mut fresh.found) {
-        found.marks.private = found.name == b"key";
-    }
-    let private = fixture.open().save(draft(scan)).unwrap().checkpoint.id;
-    let secret = |object: &Vec<u8>| String::from_utf8_lossy(object).contains("SECRET");
-    assert!(!fixture.reachable("refs/checkpoints").iter().any(secret));
-    assert!(fixture.reachable("refs/private").iter().any(secret));
-    for id in [public, private] {
-        assert_eq!(held(&*fixture.open(), id), on_disk(root), "it is held all the same");
-    }
-    fixture.open().repair().unwrap();
-    assert!(!fixture.reachable("refs/checkpoints").iter().any(secret), "nor after a repair");
-    assert_eq!(fixture.open().check(true).unwrap(), []);
-    let names = fixture.packed_refs().join("\n");
-    assert!(names.contains(&format!("refs/checkpoints/main/{before}")), "{names}");
-    fixture.fsck();
-    fixture.open().remove(&[public]).unwrap();
-    assert_eq!(held(&*fixture.open(), private), on_disk(root));
 }
 
 #[test]
