@@ -33,7 +33,6 @@ fn files_of(own: &RootState) -> Vec<(String, PathBuf)> {
         own.lock(),
         own.anchor(),
         own.cache(),
-        own.records(),
         own.stats(),
         own.warming(),
         own.restore_log(),
