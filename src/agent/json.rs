@@ -16,7 +16,16 @@ use super::BadPayload;
 /// One JSON object. Duplicate fields are all kept.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Object<'p> {
-    fields: Vec<(Cow<'p, str>, &'p RawValue)>,
+    fields: Vec<Field<'p>>,
+}
+
+#[derive(Clone, Debug)]
+struct Field<'p> {
+    name: Cow<'p, str>,
+    /// The [`prefix`] of the name. A payload is searched for some 50 names, so the names themselves are
+    /// compared only if their prefixes are equal.
+    prefix: u64,
+    value: &'p RawValue,
 }
 
 impl<'p> Object<'p> {
@@ -43,42 +52,53 @@ impl<'p> Object<'p> {
 
     /// Every field, in order.
     pub(super) fn fields(&self) -> impl Iterator<Item = (&str, &'p RawValue)> {
-        self.fields.iter().map(|(name, value)| (&**name, *value))
+        self.fields.iter().map(|field| (&*field.name, field.value))
     }
 
     /// The values of a field in any spelling, without those that are null. A dot in `place` leads
     /// into an object, or into those of a list.
     pub(super) fn values(&self, place: &str) -> Vec<&'p RawValue> {
-        let (name, inner) = match place.split_once('.') {
-            Some((name, inner)) => (name, Some(inner)),
-            None => (place, None),
-        };
         let mut found = Vec::new();
-        for (key, value) in &self.fields {
-            if !is_same_name(key, name) || value.get() == "null" {
+        self.find(place, &mut |value| {
+            found.push(value);
+            None::<()>
+        });
+        found
+    }
+
+    /// The first of these values for which `read` finds something.
+    fn find<T>(&self, place: &str, read: &mut impl FnMut(&'p RawValue) -> Option<T>) -> Option<T> {
+        let prefix = prefix(place);
+        for field in self.fields.iter().filter(|field| field.prefix == prefix) {
+            let (name, inner) = match place.split_once('.') {
+                Some((name, inner)) => (name, Some(inner)),
+                None => (place, None),
+            };
+            if !is_same_name(&field.name, name) || field.value.get() == "null" {
                 continue;
             }
-            match inner {
-                None => found.push(*value),
+            let found = match inner {
+                None => read(field.value),
                 Some(inner) => {
-                    let objects = elements(value.get()).into_iter().filter_map(Object::parse);
-                    found.extend(objects.flat_map(|object| object.values(inner)));
+                    let objects = elements(field.value.get()).into_iter().filter_map(Object::parse);
+                    objects.into_iter().find_map(|object| object.find(inner, read))
                 }
+            };
+            if found.is_some() {
+                return found;
             }
         }
-        found
+        None
     }
 
     /// The first value at any of the places for which `read` finds something.
     pub(super) fn first<T>(&self, places: &[&str], read: impl Fn(&str) -> Option<T>) -> Option<T> {
-        places
-            .iter()
-            .find_map(|place| self.values(place).into_iter().find_map(|value| read(value.get())))
+        places.iter().find_map(|place| self.find(place, &mut |value| read(value.get())))
     }
 
     /// Whether there is a value at any of the places.
     pub(super) fn has(&self, places: &[&str]) -> bool {
-        places.iter().any(|place| !self.values(place).is_empty())
+        places.iter().any(|place| self.find(place, &mut |_| Some(())).is_some())
     }
 }
 
@@ -144,8 +164,24 @@ fn percent_decoded(uri: &str) -> Option<PathBuf> {
     (path.starts_with('/') && !path.contains('\0')).then(|| PathBuf::from(path))
 }
 
+/// The first eight letters of a name that all its spellings share, up to a dot. Names with different ones
+/// are not the same.
+fn prefix(name: &str) -> u64 {
+    let mut packed: u64 = 0;
+    for byte in name.bytes() {
+        match byte {
+            b'.' => break,
+            b'_' | b'-' => {}
+            _ => packed = packed << 8 | u64::from(byte.to_ascii_lowercase()),
+        }
+        if packed >> 56 != 0 {
+            break;
+        }
+    }
+    packed
+}
+
 /// Reports whether two names differ in nothing but case, `_` and `-`: `toolName`, `tool_name`, `ToolName`.
-/// A payload is searched for some 50 names, so the loop ends at the first difference.
 pub(super) fn is_same_name(one: &str, other: &str) -> bool {
     let mut one = one.bytes().filter(|byte| !matches!(byte, b'_' | b'-'));
     let mut other = other.bytes().filter(|byte| !matches!(byte, b'_' | b'-'));
@@ -208,7 +244,8 @@ impl<'de> Visitor<'de> for ObjectVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object<'de>, A::Error> {
         let mut fields = Vec::with_capacity(16);
         while let Some(FieldName(name)) = map.next_key()? {
-            fields.push((name, map.next_value()?));
+            let prefix = prefix(&name);
+            fields.push(Field { name, prefix, value: map.next_value()? });
         }
         Ok(Object { fields })
     }
@@ -253,6 +290,17 @@ mod tests {
         assert_eq!(raw("extra.call_id"), ["7"]);
         assert_eq!(object.first(&["none", "extra.call_id"], id), Some("7".to_owned()));
         assert!(object.has(&["ToolName"]) && !object.has(&["name"]));
+    }
+
+    #[test]
+    fn a_long_name_is_compared_to_its_end() {
+        let json = r#"{"session_ident":1,"SESSION-IDEA":2,"session_ide":3,"a.b":4,"a":{"b":5}}"#;
+        let object = Object::parse(json).unwrap();
+        let raw = |place| object.values(place).into_iter().map(RawValue::get).collect::<Vec<_>>();
+        assert_eq!(raw("sessionIdea"), ["2"]);
+        assert_eq!(raw("session_ide"), ["3"]);
+        assert_eq!(raw("a.b"), ["5"]);
+        assert!(!object.has(&["session", "a.b.c", ""]));
     }
 
     #[test]

@@ -77,7 +77,7 @@ fn is_unproved(site: &EventSite<'_, '_>) -> bool {
     // Without a state directory there is no ledger that could have recorded earlier lines.
     let Ok(state) = site.loaded.state() else { return keeps_shell || site.has_other_hooks() };
     let (agent, session) = site.session();
-    let doubts = Ledger::doubts(&site.real, &state, agent, session);
+    let doubts = Ledger::doubts(&state, agent, session);
     keeps_shell && doubts.shell_changed
         || doubts.may_be_rewritten.unwrap_or_else(|| site.has_other_hooks())
 }

@@ -259,8 +259,8 @@ impl Ledger {
 
     /// The reasons not to believe the judgement of a line. A ledger that cannot be read is no proof that
     /// no line has changed the shell.
-    pub fn doubts(real: &PathResolver, state: &StateDir, agent: &str, session: &str) -> Doubts {
-        match look_by(real, &file_of(state, agent, session)) {
+    pub fn doubts(state: &StateDir, agent: &str, session: &str) -> Doubts {
+        match look(&file_of(state, agent, session)) {
             LedgerFile::Ours(wire) => {
                 let may_be_rewritten = wire.may_be_rewritten();
                 Doubts { shell_changed: wire.shell_changed, may_be_rewritten }
