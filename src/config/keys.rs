@@ -61,16 +61,20 @@ impl SettingKey {
     }
 
     /// Parses a value given as plain text, in the environment or as a flag: a list is separated by
-    /// commas.
+    /// commas, and a switch may be given in words.
     pub(super) fn read_text(&self, text: &str) -> SettingValue {
+        let text = text.trim();
         match self.default() {
             SettingValue::List(_) => {
                 let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
                 SettingValue::List(items.map(str::to_owned).collect())
             }
-            SettingValue::Switch(_) | SettingValue::Number(_) | SettingValue::Text(_) => {
-                SettingValue::Text(text.trim().to_owned())
-            }
+            SettingValue::Switch(_) => match text.to_ascii_lowercase().as_str() {
+                "true" | "on" | "yes" | "1" => SettingValue::Switch(true),
+                "false" | "off" | "no" | "0" => SettingValue::Switch(false),
+                _ => SettingValue::Text(text.to_owned()),
+            },
+            SettingValue::Number(_) | SettingValue::Text(_) => SettingValue::Text(text.to_owned()),
         }
     }
 }

@@ -273,6 +273,24 @@ fn a_bad_value_never_disables() {
 }
 
 #[test]
+fn text_in_a_file_is_no_switch() {
+    for (key, _, word) in OTHERS {
+        let default = SettingKey::find(key).unwrap().default();
+        if !matches!(default, SettingValue::Switch(_)) {
+            continue;
+        }
+        for word in [word, "off", "no", "false", "on", "0"] {
+            let place = ConfigFixture::with(&format!("{key} = {word:?}"));
+            let loaded = place.load();
+            assert_eq!(SettingKey::find(key).unwrap().value(&loaded.settings), default);
+            let why = format!(":1: {key}: expected `true` or `false`, found `{word:?}`");
+            assert!(loaded.notes[0].contains(&why), "{:?}", loaded.notes);
+            assert!(place.refusal().contains(&why), "{}", place.refusal());
+        }
+    }
+}
+
+#[test]
 fn one_slip_leaves_the_rest_standing() {
     let loaded = ConfigFixture::with("dedupe = \"cal\"\non_trouble = \"ask\"\nnonsense = 1").load();
     assert_eq!(

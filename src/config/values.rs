@@ -83,12 +83,10 @@ impl Setting for bool {
     fn parse(value: &SettingValue) -> ParsedValue<Self> {
         match value {
             SettingValue::Switch(on) => Ok(*on),
-            SettingValue::Text(text) => match text.to_ascii_lowercase().as_str() {
-                "true" | "on" | "yes" | "1" => Ok(true),
-                "false" | "off" | "no" | "0" => Ok(false),
-                _ => expected("`true` or `false`", value),
-            },
-            SettingValue::Number(_) | SettingValue::List(_) => expected("`true` or `false`", value),
+            // Text in a file may be meant either way: the default stands, and the user gets a note.
+            SettingValue::Text(_) | SettingValue::Number(_) | SettingValue::List(_) => {
+                expected("`true` or `false`", value)
+            }
         }
     }
 
