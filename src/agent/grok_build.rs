@@ -53,5 +53,36 @@ pub(super) const DIALECT: Dialect = Dialect {
         timeouts: &[("SessionEnd", 5)],
         ..hooks::CLAUDE
     },
+    prompt: Some(without_tags),
     ..CLAUDE
 };
+
+/// Grok Build puts the user's words between tags.
+fn without_tags(prompt: String) -> String {
+    let inner = prompt.trim().strip_prefix("<user_query>");
+    match inner.and_then(|rest| rest.strip_suffix("</user_query>")) {
+        Some(inner) => inner.trim().to_owned(),
+        None => prompt,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_tags;
+
+    #[test]
+    fn only_the_tags_around_a_prompt_are_removed() {
+        for (sent, words) in [
+            ("<user_query>\nCreate a file\n</user_query>", "Create a file"),
+            ("<user_query>/deploy</user_query>\n", "/deploy"),
+            (
+                "explain <user_query>x</user_query> to me",
+                "explain <user_query>x</user_query> to me",
+            ),
+            ("<user_query>\nno end", "<user_query>\nno end"),
+            ("", ""),
+        ] {
+            assert_eq!(without_tags(sent.to_owned()), words);
+        }
+    }
+}
