@@ -201,6 +201,36 @@ fn a_sub_agent_of_a_sub_agent_works_in_the_turn_of_the_user() {
 }
 
 #[test]
+fn a_command_that_two_events_announce_is_one_step() {
+    let mut world = World::with_git();
+    write(&world.root().join("src/a"), "a");
+    let event = |name: &str, more: Value| {
+        let mut payload = json!({ "conversation_id": "s", "generation_id": "t",
+            "hook_event_name": name, "workspace_roots": [world.root()], "cwd": world.root() });
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        payload
+    };
+    let tool = |id: &str| {
+        let input = json!({ "command": "rm a", "working_directory": world.root().join("src") });
+        json!({ "tool_name": "Shell", "tool_use_id": id, "tool_input": input })
+    };
+    let approved = json!({ "command": "rm a", "cwd": world.root().join("src") });
+    for payload in [
+        event("preToolUse", tool("1")),
+        event("beforeShellExecution", approved.clone()),
+        event("postToolUse", tool("1")),
+        event("preToolUse", tool("2")),
+        event("beforeShellExecution", approved),
+    ] {
+        tell(&world, "cursor", &payload);
+    }
+    let steps = world.run(&["list", "--steps", "1", "--json"]).stdout;
+    let steps: Vec<Value> = serde_json::from_str(&steps).unwrap();
+    let are_done: Vec<&Value> = steps.iter().map(|step| &step["done"]).collect();
+    assert_eq!(are_done, [&json!(true), &json!(false)], "{steps:#?}");
+}
+
+#[test]
 fn a_call_that_arrives_through_two_configurations_is_held_once() {
     let mut world = World::with_git();
     world.write("a", "a");

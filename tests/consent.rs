@@ -26,6 +26,7 @@ fn answer(world: &World, agent: &str, line: &str, fields: &Value) -> Value {
         "qwen-code" => ("PreToolUse", "run_shell_command"),
         "hermes" => ("pre_tool_call", "terminal"),
         "vscode-agent" => ("PreToolUse", "run_in_terminal"),
+        "cursor" => ("preToolUse", "Shell"),
         _ => ("PreToolUse", "Bash"),
     };
     let mut payload = json!({
@@ -48,18 +49,20 @@ fn answer(world: &World, agent: &str, line: &str, fields: &Value) -> Value {
 fn verdict(answer: &Value) -> (String, String) {
     let inner = &answer["hookSpecificOutput"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let first = |values: [&Value; 4]| values.into_iter().map(text).find(|it| !it.is_empty());
+    let first = |values: [&Value; 5]| values.into_iter().map(text).find(|it| !it.is_empty());
     let said = first([
         &inner["permissionDecision"],
         &answer["permissionDecision"],
         &answer["decision"],
         &answer["action"],
+        &answer["permission"],
     ]);
     let why = first([
         &inner["permissionDecisionReason"],
         &answer["permissionDecisionReason"],
         &answer["reason"],
         &answer["message"],
+        &answer["user_message"],
     ]);
     (said.unwrap_or_default(), why.unwrap_or_default())
 }
@@ -199,6 +202,21 @@ fn two_hook_entries_ask_about_one_call() {
     assert_eq!(said(&world, "a"), "deny");
     assert_eq!(allow(&mut world, LINE).0, Exit::Ok);
     assert_eq!([said(&world, "b"), said(&world, "b"), said(&world, "c")], ["", "", "deny"]);
+}
+
+#[test]
+fn two_events_of_one_command_need_one_yes() {
+    let mut world = project();
+    let first = |world: &World, id: &str| said(world, "cursor", &json!({ "tool_use_id": id }));
+    let second = |world: &World| {
+        let fields = json!({ "hook_event_name": "beforeShellExecution", "tool_name": null,
+            "tool_input": null, "command": LINE });
+        said(world, "cursor", &fields)
+    };
+    assert_eq!([first(&world, "a"), second(&world)], ["deny", "deny"]);
+    assert_eq!(allow(&mut world, LINE).0, Exit::Ok);
+    assert_eq!([first(&world, "b"), second(&world)], ["", ""]);
+    assert_eq!([first(&world, "c"), second(&world)], ["deny", "deny"]);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Cursor: the editor's agent and `cursor-agent`. From its documentation and second-hand
 //! captures; not run.
 //!
-//! Two hooks can announce one command (`preToolUse` and `beforeShellExecution`). "Ask" is accepted
-//! and not enforced before a tool, so it is not used. Whether `{}` is no opinion is unverified;
+//! Two hooks announce one command: `preToolUse`, and once it is approved `beforeShellExecution`, which has
+//! no id. "Ask" is accepted and not enforced before a tool, so it is not used. Whether `{}` is no opinion is unverified;
 //! "allow" might skip the user's prompt. Headless runs fire neither the prompt nor the stop hook.
 
 use serde_json::json;
@@ -18,6 +18,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     name: "cursor",
     title: "Cursor",
     asks: false,
+    ids_are_complete: false,
     events: &[
         event_of("beforeShellExecution", EventKind::ToolCall, "Shell"),
         event_of("afterShellExecution", EventKind::ToolDone, "Shell"),

@@ -120,6 +120,9 @@ pub struct Dialect {
     pub asks: bool,
     /// Whether the hooks that `install` writes for it report the end of each call.
     pub tells_ends: bool,
+    /// Whether every event of a call has the id of the call. If not, two events may announce one call, and
+    /// its content identifies it.
+    pub ids_are_complete: bool,
     /// How it tells that a turn begins.
     pub turns: TurnStart,
     /// Whether the shell of one call may be that of the next, with its functions and aliases. An
@@ -242,6 +245,7 @@ const CLAUDE: Dialect = Dialect {
     title: "",
     asks: false,
     tells_ends: true,
+    ids_are_complete: true,
     turns: TurnStart::Prompt,
     keeps_shell: true,
     subagents: SubagentSessions::Shared,

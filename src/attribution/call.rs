@@ -13,6 +13,7 @@ use super::{
     after_shell, append, append_again, at, recent_bytes, session_name, state_before,
 };
 use crate::{
+    agent,
     error::Result,
     fs::{PATH_MAX_BYTES, link_count, stat_path, without_dots},
     ledger::OwnWrite,
@@ -322,10 +323,16 @@ fn physical(path: &Path, root: &Root) -> Option<PathBuf> {
     Some(without_dots(&real.join(path.strip_prefix(dir).ok()?)))
 }
 
-/// What this very call is called: the agent's own name for it or, without one, what it is about.
+/// The name of a call in the log: the agent's own id or, if not every event has that, the content.
 pub fn call_key(call: &ToolCall) -> String {
     match &call.id {
-        Some(id) => hash_name(&[id.as_bytes()]),
-        None => hash_name(&[call.tool.as_bytes(), format!("{:?}", call.intent).as_bytes()]),
+        Some(id) if agent::by_agent(call.context.agent).ids_are_complete => {
+            hash_name(&[id.as_bytes()])
+        }
+        // The directory that a line runs in is given in one event as an argument, in another as its own.
+        Some(_) | None => match call.intent.own_line() {
+            Some(line) => hash_name(&[call.tool.as_bytes(), line.as_bytes()]),
+            None => hash_name(&[call.tool.as_bytes(), format!("{:?}", call.intent).as_bytes()]),
+        },
     }
 }

@@ -88,12 +88,7 @@ impl Ledger {
 /// names, which may be relative or lead over a link.
 fn input_of(call: &ToolCall) -> String {
     let wanted = match &call.intent {
-        Intent::Run { command, .. } => match command.split_once(" || exit\n") {
-            Some((first, rest)) if first.starts_with("cd ") && !first.contains('\n') => {
-                rest.to_owned()
-            }
-            _ => command.clone(),
-        },
+        run @ Intent::Run { .. } => run.own_line().unwrap_or_default().to_owned(),
         Intent::Write(paths) | Intent::Edit(paths) => {
             let names = paths.iter().filter_map(|path| path.file_name());
             let names: BTreeSet<_> = names.map(|name| name.to_string_lossy()).collect();

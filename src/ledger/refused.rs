@@ -60,9 +60,10 @@ impl Ledger {
                 true
             }
             (Some(used_by), Some(id)) if used_by == id => true,
-            (Some(_), _) => {
+            // A second event that announces the same call may have no id.
+            (Some(_), id) => {
                 allowed.remove(at);
-                false
+                id.is_none()
             }
         }
     }

@@ -271,6 +271,15 @@ impl Intent {
         }
     }
 
+    /// The command line, without the `cd` that [`Intent::run_in`] puts before it.
+    pub fn own_line(&self) -> Option<&str> {
+        let Self::Run { command, .. } = self else { return None };
+        match command.split_once(" || exit\n") {
+            Some((first, rest)) if first.starts_with("cd ") && !first.contains('\n') => Some(rest),
+            Some(_) | None => Some(command),
+        }
+    }
+
     /// The files that an edit names.
     pub fn edited(&self) -> Option<&[PathBuf]> {
         match self {
