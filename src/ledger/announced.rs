@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{
     Ledger, keep_last,
-    wire::{LedgerWire, Rewrites, WireAnnounced},
+    wire::{Rewrites, WireAnnounced},
 };
 use crate::{
     model::{Intent, ToolCall},
@@ -24,12 +24,6 @@ pub enum Announcement {
     Different,
     /// The call was not announced, or only as one that changes nothing.
     Missing,
-}
-
-impl LedgerWire {
-    pub(super) fn may_be_rewritten(&self) -> Option<bool> {
-        self.rewrites.map(|rewrites| rewrites != Rewrites::None)
-    }
 }
 
 impl Ledger {
@@ -79,7 +73,7 @@ impl Ledger {
     /// Whether a call of this session may run with another input than the hook judges; `None` if that
     /// was not looked up.
     pub fn may_be_rewritten(&self) -> Option<bool> {
-        self.wire.may_be_rewritten()
+        self.wire.rewrites.map(Rewrites::may_happen)
     }
 }
 

@@ -33,7 +33,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::Result,
-    fs::{Lock, PathResolver, create_private_dirs, replace, stat_path},
+    fs::{Lock, PathResolver, create_private_dirs, read_small, replace, stat_path},
     model::{By, CallContext, CheckpointId, Kind, Stamp, TurnId, hex},
     scan::is_racy,
     state::{StateDir, hash_name},
@@ -41,7 +41,8 @@ use crate::{
 };
 
 use wire::{
-    Lazily, LedgerFile, LedgerWire, PathBytes, WireTurn, WireUse, WireWritten, look, look_by,
+    Lazily, LedgerFile, LedgerWire, PathBytes, SIZE_MAX_BYTES, WireTurn, WireUse, WireWritten,
+    look, look_by,
 };
 
 /// The newest format; see `docs/FORMAT.md`.
@@ -260,15 +261,11 @@ impl Ledger {
     /// The reasons not to believe the judgement of a line. A ledger that cannot be read is no proof that
     /// no line has changed the shell.
     pub fn doubts(state: &StateDir, agent: &str, session: &str) -> Doubts {
-        match look(&file_of(state, agent, session)) {
-            LedgerFile::Ours(wire) => {
-                let may_be_rewritten = wire.may_be_rewritten();
-                Doubts { shell_changed: wire.shell_changed, may_be_rewritten }
-            }
-            LedgerFile::Nothing => Doubts::default(),
-            LedgerFile::Damaged | LedgerFile::Newer => {
-                Doubts { shell_changed: true, may_be_rewritten: None }
-            }
+        let unreadable = Doubts { shell_changed: true, may_be_rewritten: None };
+        match read_small(&file_of(state, agent, session), SIZE_MAX_BYTES) {
+            Ok(Some(bytes)) => wire::doubts(&bytes).unwrap_or(unreadable),
+            Ok(None) => Doubts::default(),
+            Err(_) => unreadable,
         }
     }
 

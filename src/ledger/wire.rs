@@ -16,7 +16,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::{Use, VERSION};
+use super::{Doubts, Use, VERSION};
 use crate::{
     fs::{PathResolver, Small, read_small},
     model::{By, CheckpointId, SessionId, TurnId, hex, unhex},
@@ -374,6 +374,30 @@ pub(super) fn parse(bytes: &[u8]) -> LedgerFile {
             Ok(version) if version > VERSION => LedgerFile::Newer,
             Ok(_) | Err(_) => LedgerFile::Damaged,
         },
+    }
+}
+
+/// The doubts that a ledger records; `None` if it is damaged, or a newer beforehand's. Of a line that only
+/// reads, nothing else is looked up, so nothing else is parsed.
+pub(super) fn doubts(bytes: &[u8]) -> Option<Doubts> {
+    #[derive(Deserialize)]
+    struct DoubtsWire {
+        version: u32,
+        #[serde(default)]
+        shell_changed: bool,
+        #[serde(default)]
+        rewrites: Option<Rewrites>,
+    }
+    let wire: DoubtsWire = serde_json::from_slice(bytes).ok()?;
+    let may_be_rewritten = wire.rewrites.map(Rewrites::may_happen);
+    let doubts = Doubts { shell_changed: wire.shell_changed, may_be_rewritten };
+    (wire.version == VERSION).then_some(doubts)
+}
+
+impl Rewrites {
+    /// Whether a call may run with another input than the announced one.
+    pub(super) fn may_happen(self) -> bool {
+        self != Self::None
     }
 }
 
