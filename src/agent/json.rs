@@ -102,10 +102,14 @@ impl<'p> Object<'p> {
     }
 }
 
-/// The text of a JSON string, if it is one, is not empty, and is valid Unicode.
+/// The text of a JSON string, if it is one, is not empty, and is valid Unicode. `json` is one whole value.
 pub(super) fn text(json: &str) -> Option<String> {
-    let is_string = json.starts_with('"');
-    let text: String = is_string.then(|| serde_json::from_str(json).ok()).flatten()?;
+    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
+    let text = if inner.as_bytes().contains(&b'\\') {
+        serde_json::from_str(json).ok()?
+    } else {
+        inner.to_owned()
+    };
     (!text.is_empty()).then_some(text)
 }
 
