@@ -26,6 +26,7 @@ mod version;
 mod written_tests;
 
 use std::{
+    collections::BTreeSet,
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -461,6 +462,21 @@ fn ours(record: &InstallRecord, running: Option<&ProgramPath>) -> OurPrograms {
 pub fn wrote(state: &StateDir, sites: &[Site]) -> bool {
     let record = InstallRecord::open(state);
     sites.iter().any(|site| record.wrote(&site.path) || record.wrote(&target(site)))
+}
+
+/// The files with hooks of an agent in projects: the one at `root`, and those that installs wrote into.
+pub fn files_in_projects(
+    row: &InstallRow,
+    state: &StateDir,
+    root: Option<&Path>,
+    ours: &OurPrograms,
+) -> Vec<PathBuf> {
+    let record = InstallRecord::open(state);
+    let mut roots: BTreeSet<&Path> = record.files().filter_map(|it| row.project_of(it)).collect();
+    roots.extend(root);
+    let sites = roots.into_iter().flat_map(|root| row.project_sites(root)).filter(Site::is_hook);
+    let is_left = |site: &Site| !matches!(look(site, ours), Ok(HookStatus::Nothing) | Err(_));
+    sites.filter(is_left).map(|site| site.path).collect()
 }
 
 /// Looks at one place, for what is of these programs.

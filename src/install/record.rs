@@ -111,6 +111,11 @@ impl InstallRecord {
         self.files.iter().any(|file| file.path == path)
     }
 
+    /// The files that we wrote.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|file| &*file.path)
+    }
+
     /// Whether we made this file.
     pub(super) fn made(&self, path: &Path) -> bool {
         self.files.iter().any(|file| file.path == path && file.backup.is_none())

@@ -207,6 +207,14 @@ impl InstallRow {
         !self.each.is_empty()
     }
 
+    /// The project whose hooks for this agent would be in `file`.
+    pub(super) fn project_of<'p>(&self, file: &'p Path) -> Option<&'p Path> {
+        let hooks = self.project.iter().filter(|own| own.edit.is_hook());
+        let mut below = hooks.map(|own| Path::new(self.project_dir).join(own.path));
+        let below = below.find(|below| file.ends_with(below))?;
+        file.ancestors().nth(below.components().count())
+    }
+
     /// What we would write into a project: for any version of the agent, since others work there too.
     pub fn project_sites(&self, root: &Path) -> Vec<Site> {
         let left_out = self.newer.map_or(&[][..], |newer| newer.events);

@@ -61,7 +61,7 @@ const UNINSTALL: InstallAction = InstallAction {
     is_install: false,
     verb: "change",
     done: "changed",
-    nothing: "nothing to do: there is nothing of beforehand's",
+    nothing: "nothing to do: these settings have nothing of beforehand's",
 };
 
 pub(crate) fn install(process: &mut Process<'_>, args: &InstallArgs) -> Result<Exit> {
@@ -79,7 +79,7 @@ pub(crate) fn install(process: &mut Process<'_>, args: &InstallArgs) -> Result<E
     // A team's files go to machines where the program is elsewhere.
     let written = if args.project { ProgramPath::on_path() } else { program.clone() };
     let plan = Plan::install(sites, &written, &state);
-    let exit = carry_out(process, args, &rows, &plan, &state, &INSTALL)?;
+    let exit = carry_out(process, args, &rows, &plan, &state, &INSTALL, &[])?;
     let left = trust::settle(process, args, &rows, &state)?;
     if !args.json {
         advise(process, args, &rows);
@@ -100,8 +100,27 @@ pub(crate) fn uninstall(process: &mut Process<'_>, args: &InstallArgs) -> Result
     let rows = rows(args, |_| true)?;
     let running = running(process);
     let sites = sites(process, args, &rows, |row| row.sites(process))?;
+    let left =
+        if args.project { Vec::new() } else { left_in_projects(process, &rows, &state, &sites) };
     let plan = Plan::uninstall(sites, running.as_ref(), &state);
-    carry_out(process, args, &rows, &plan, &state, &UNINSTALL)
+    carry_out(process, args, &rows, &plan, &state, &UNINSTALL, &left)
+}
+
+/// The files with hooks in projects, which stay when the user's own settings lose theirs.
+fn left_in_projects(
+    process: &Process<'_>,
+    rows: &[&InstallRow],
+    state: &StateDir,
+    own: &[Site],
+) -> Vec<PathBuf> {
+    let root = root_here(process);
+    let ours = install::ours_of(state, running(process).as_ref());
+    let mut left = Vec::new();
+    for row in rows {
+        left.extend(install::files_in_projects(row, state, root.as_deref(), &ours));
+    }
+    left.retain(|file| !own.iter().any(|site| site.path == *file));
+    left
 }
 
 /// The program that is running now, if it could stand in a settings file.
@@ -150,6 +169,7 @@ fn carry_out(
     plan: &Plan,
     state: &StateDir,
     deed: &InstallAction,
+    left: &[PathBuf],
 ) -> Result<Exit> {
     let home = process.home();
     if !args.json {
@@ -163,9 +183,16 @@ fn carry_out(
         plan.tidy(state)?;
     }
     if args.json {
-        print_json(process, "install", as_json(plan, is_done))?;
+        print_json(process, "install", as_json(plan, is_done, left))?;
     } else {
         close(process, plan, deed, is_done, home.as_deref());
+        for file in left {
+            let file = ui::path(file, home.as_deref());
+            let line = format!(
+                "note: {file} still has hooks: run `beforehand uninstall --project` in that project"
+            );
+            say(process, &line);
+        }
     }
     let is_refused = !plan.refused.is_empty();
     let is_left = !is_done && !args.dry_run && !plan.changes.is_empty();
@@ -334,7 +361,7 @@ fn advise_a_place(process: &mut Process<'_>, program: &ProgramPath) {
     }
 }
 
-fn as_json(plan: &Plan, is_done: bool) -> Value {
+fn as_json(plan: &Plan, is_done: bool, left: &[PathBuf]) -> Value {
     let change = |change: &FileEdit| {
         json!({
             "agent": change.site.agent,
@@ -356,5 +383,6 @@ fn as_json(plan: &Plan, is_done: bool) -> Value {
         "unchanged": plan.unchanged.iter().map(|site| site.path.to_string_lossy()).collect::<Vec<_>>(),
         "refused": plan.refused.iter().map(refused).collect::<Vec<_>>(),
         "withheld": plan.withheld.iter().map(|site| site.path.to_string_lossy()).collect::<Vec<_>>(),
+        "left_in_projects": left.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
     })
 }
