@@ -52,6 +52,42 @@ pub fn is_wanted(intent: &Intent, effect: &Effect, settings: &Settings) -> bool 
         }
 }
 
+/// A kind of call before which the settings want no checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnwantedKind {
+    /// The calls.
+    pub calls: &'static str,
+    /// The setting that says so.
+    pub setting: &'static str,
+}
+
+/// The kinds of calls for which [`is_wanted`] is false, though they can change files.
+pub fn unwanted_kinds(settings: &Settings) -> Vec<UnwantedKind> {
+    let triggers = &settings.triggers;
+    let shell = match triggers.before_shell {
+        BeforeShell::Mutating => None,
+        BeforeShell::Destructive => Some("commands that are not known to destroy"),
+        BeforeShell::Never => Some("commands"),
+    };
+    let kinds = [
+        (settings.enabled, "calls", "enabled"),
+        (triggers.before_write, "writes", "triggers.before_write"),
+        (triggers.before_edit, "edits", "triggers.before_edit"),
+        (shell.is_none(), shell.unwrap_or_default(), "triggers.before_shell"),
+    ];
+    let unwanted = kinds.into_iter().filter(|(is_wanted, ..)| !is_wanted);
+    unwanted.map(|(_, calls, setting)| UnwantedKind { calls, setting }).collect()
+}
+
+/// Whether the settings want no checkpoint before any call of a tool that is known.
+pub fn wants_nothing(settings: &Settings) -> bool {
+    let triggers = &settings.triggers;
+    let wants_some = triggers.before_write
+        || triggers.before_edit
+        || triggers.before_shell != BeforeShell::Never;
+    !(settings.enabled && wants_some)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

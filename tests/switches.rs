@@ -52,6 +52,62 @@ fn a_switch_that_keeps_hooks_from_running_is_told_with_the_step_that_helps() {
             "take beforehand out of `hooksConfig.disabled` in /",
         ),
         (
+            "gemini-cli",
+            "gemini cli",
+            ".gemini/settings.json",
+            "{\"tools\": {\"enableHooks\": false}}",
+            "`tools.enableHooks` is false in /",
+            "set `tools.enableHooks` to true in /",
+        ),
+        (
+            "qwen-code",
+            "qwen code",
+            ".qwen/settings.json",
+            "{\"hooksConfig\": {\"enabled\": false}}",
+            "`hooksConfig.enabled` is false in /",
+            "set `hooksConfig.enabled` to true in /",
+        ),
+        (
+            "copilot-cli",
+            "copilot cli",
+            ".github/copilot/settings.local.json",
+            "{\"disableAllHooks\": true}",
+            "`disableAllHooks` is true in /",
+            "set `disableAllHooks` to false in /",
+        ),
+        (
+            "factory-droid",
+            "factory droid",
+            ".factory/settings.local.json",
+            "{\"disableAllHooks\": true}",
+            "`disableAllHooks` is true in /",
+            "set `disableAllHooks` to false in /",
+        ),
+        (
+            "factory-droid",
+            "factory droid",
+            ".factory/settings.json",
+            "{\"hooksDisabled\": true}",
+            "`hooksDisabled` is true in /",
+            "set `hooksDisabled` to false in /",
+        ),
+        (
+            "qoder",
+            "qoder",
+            ".qoder/settings.local.json",
+            "{\"disableAllHooks\": true}",
+            "`disableAllHooks` is true in /",
+            "set `disableAllHooks` to false in /",
+        ),
+        (
+            "claude-code",
+            "claude code",
+            ".claude/settings.json",
+            "{\"env\": {\"BEFOREHAND\": \"off\"}}",
+            "beforehand is switched off by `enabled`, in the variables of /",
+            "take beforehand's variables out of /",
+        ),
+        (
             "codex",
             "codex",
             ".codex/config.toml",
@@ -157,17 +213,53 @@ fn hermes_runs_no_hook_without_consent() {
 fn a_hook_of_another_program_is_told_of() {
     let mut world = world();
     assert_eq!(world.run(&["install", "claude-code", "gemini-cli", "--yes"]).exit, Exit::Ok);
-    assert_eq!(diagnosis(&mut world, "other hooks"), "");
     let hook = "{\"matcher\": \"Bash\", \"hooks\": [{\"type\": \"command\", \"command\": \"lint\\u001b \
                 x\"}]}";
     let settings = format!("{{\"hooks\": {{\"PreToolUse\": [{hook}, {hook}]}}}}");
     world.write(".claude/settings.local.json", &settings);
-    let told = diagnosis(&mut world, "other hooks");
-    assert!(
-        told.starts_with("note: Claude Code runs `lint\\u{1b} x` before its tools, by "),
-        "{told}"
-    );
+    let told = diagnosis(&mut world, "claude code");
+    assert!(told.starts_with("note: "), "{told}");
+    let words = "; `lint\\u{1b} x` also runs before its tools, by /";
+    assert!(told.contains(words), "{told}");
     assert!(told.contains("/.claude/settings.local.json, and 1 more (it may rewrite"), "{told}");
+    let (exit, status) = standing(&mut world);
+    assert_eq!(exit, Exit::Ok, "{status}");
+    let line = status.lines().find(|line| line.starts_with("Claude Code: ")).unwrap();
+    assert!(line.contains("installed, not seen yet") && line.contains(words), "{status}");
+    assert!(status.contains("\n  hint: it may rewrite a call after"), "{status}");
+    assert!(!status.lines().any(|line| line.starts_with("Gemini") && line.contains("lint")));
+}
+
+#[test]
+fn settings_without_a_checkpoint_before_calls_are_told_of() {
+    let mut world = world();
+    assert_eq!(world.run(&["install", "claude-code", "qwen-code", "--yes"]).exit, Exit::Ok);
+    let config = home(&world).join(".config/beforehand/config.toml");
+    write(&config, "triggers = { before_write = false, before_shell = \"destructive\" }");
+    let told = diagnosis(&mut world, "claude code");
+    assert!(told.starts_with("note: "), "{told}");
+    let words = "nothing is held before writes (`triggers.before_write`), commands that are not known to \
+                 destroy (`triggers.before_shell`)";
+    assert!(told.contains(words), "{told}");
+    let (exit, status) = standing(&mut world);
+    assert_eq!(exit, Exit::Ok, "{status}");
+    assert!(status.contains(words), "{status}");
+    let off = "before_write = false, before_edit = false, before_shell = \"never\"";
+    write(&config, format!("triggers = {{ {off} }}"));
+    let told = diagnosis(&mut world, "claude code");
+    assert!(told.starts_with("trouble: beforehand is switched off by `triggers.before_write`, "));
+    let (exit, status) = standing(&mut world);
+    assert_eq!(exit, Exit::Failed, "{status}");
+    assert!(status.contains("not protected: switched off\n"), "{status}");
+    // An agent's own settings can change that for its hooks alone.
+    write(&config, "");
+    let more =
+        "{\"env\": {\"BEFOREHAND_TRIGGERS_BEFORE_EDIT\": \"no\", \"BEFOREHAND\": \"maybe\"}}";
+    world.write(".qwen/settings.json", more);
+    let told = diagnosis(&mut world, "qwen code");
+    let words = "; nothing is held before edits (`triggers.before_edit`), in the variables of /";
+    assert!(told.starts_with("note: ") && told.contains(words), "{told}");
+    assert!(diagnosis(&mut world, "claude code").starts_with("ok: "));
 }
 
 #[test]

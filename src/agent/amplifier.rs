@@ -9,6 +9,7 @@ use serde_json::json;
 use super::files::{self, AgentFiles, entries, home};
 use super::hooks::{self, HookTemplate};
 use super::reply::{self, AnswerForm, RefusalForm};
+use super::settings::{project, user};
 use super::{CLAUDE, Dialect, TrialCall, claude_code, trial, vscode_agent};
 use crate::model::Agent;
 
@@ -42,5 +43,10 @@ pub(super) const DIALECT: Dialect = Dialect {
         ..files::PLAIN
     },
     hooks: HookTemplate { events: &["PreToolUse"], ..hooks::CLAUDE },
+    hook_files: &[
+        user("hooks/*/hooks.json"),
+        project(".amplifier/hooks/*/hooks.json"),
+        project(".amplifier/hooks/hooks.json"),
+    ],
     ..CLAUDE
 };

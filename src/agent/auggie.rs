@@ -4,6 +4,7 @@
 
 use super::files::{self, AgentFiles, entries, home};
 use super::hooks::{self, HookTemplate};
+use super::settings::{project, user};
 use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, trial, write};
 use crate::model::Agent;
 
@@ -45,5 +46,10 @@ pub(super) const DIALECT: Dialect = Dialect {
         matcher: Some(".*"),
         ..hooks::CLAUDE
     },
+    settings: &[
+        project(".augment/settings.local.json"),
+        project(".augment/settings.json"),
+        user("settings.json"),
+    ],
     ..CLAUDE
 };

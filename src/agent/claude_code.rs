@@ -12,6 +12,7 @@ use super::files::{
 };
 use super::hooks::{self, HookTemplate};
 use super::reply::{self, AnswerForm, RefusalForm};
+use super::settings::{is_set, is_set_by_admin, locks_hooks, managed, project, system, user};
 use super::{
     CLAUDE, ConversationLog, Dialect, Tool, calls, edit, run, run_in, vscode_agent, write,
 };
@@ -55,6 +56,22 @@ pub(super) const DIALECT: Dialect = Dialect {
         ],
         ..hooks::CLAUDE
     },
+    settings: &[
+        managed("remote-settings.json"),
+        system("etc/claude-code/managed-settings.d/*.json"),
+        system("etc/claude-code/managed-settings.json"),
+        system("Library/Application Support/ClaudeCode/managed-settings.d/*.json"),
+        system("Library/Application Support/ClaudeCode/managed-settings.json"),
+        project(".claude/settings.local.json"),
+        project(".claude/settings.json"),
+        user("settings.local.json"),
+        user("settings.json"),
+    ],
+    switches: &[
+        is_set(&["disableAllHooks"], true),
+        is_set_by_admin(&["allowManagedHooksOnly"], true),
+        locks_hooks(&["strictPluginOnlyCustomization"]),
+    ],
     ..CLAUDE
 };
 

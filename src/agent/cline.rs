@@ -11,6 +11,7 @@ use serde_json::json;
 use super::files::{self, AgentFiles, FileKind, InstallFile, file, home};
 use super::hooks::{self, HookTemplate};
 use super::payload::{FIELDS, Fields};
+use super::settings::{in_home, project, user};
 use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, trial, write};
 use crate::model::Agent;
 
@@ -88,6 +89,12 @@ pub(super) const DIALECT: Dialect = Dialect {
         events: &["PreToolUse", "PostToolUse", "UserPromptSubmit", "TaskStart", "TaskComplete"],
         ..hooks::FLAT
     },
+    hook_files: &[
+        user("hooks/PreToolUse*"),
+        in_home("Documents/Cline/Hooks/PreToolUse*"),
+        project(".clinerules/hooks/PreToolUse*"),
+        project(".cline/hooks/PreToolUse*"),
+    ],
     ..CLAUDE
 };
 

@@ -10,6 +10,7 @@
 use super::files::{self, AgentFiles, FileKind, PackageNote, advice, entries, file, home_or};
 use super::hooks::{self, HookTemplate};
 use super::reply::{self, AnswerForm};
+use super::settings::{is_set, is_set_by_admin, project, system, user};
 use super::{CLAUDE, ConversationLog, Dialect, calls, patch, run};
 use crate::model::Agent;
 
@@ -55,5 +56,22 @@ pub(super) const DIALECT: Dialect = Dialect {
         timeouts: &[("SessionEnd", 3)],
         ..hooks::CLAUDE
     },
+    settings: &[
+        system("etc/codex/requirements.toml"),
+        system("etc/codex/managed_config.toml"),
+        project(".codex/config.toml"),
+        user("config.toml"),
+        system("etc/codex/config.toml"),
+    ],
+    hook_files: &[
+        user("hooks.json"),
+        user("plugins/cache/*/*/*/hooks/hooks.json"),
+        project(".codex/hooks.json"),
+        system("etc/codex/hooks.json"),
+    ],
+    switches: &[
+        is_set(&["features", "hooks"], false),
+        is_set_by_admin(&["allow_managed_hooks_only"], true),
+    ],
     ..CLAUDE
 };

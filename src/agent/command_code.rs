@@ -2,6 +2,7 @@
 
 use super::files::{self, AgentFiles, entries, home};
 use super::hooks::{self, HookTemplate};
+use super::settings::{project, user};
 use super::{CLAUDE, Dialect, edit, reply, run, write};
 use crate::model::Agent;
 
@@ -35,5 +36,10 @@ pub(super) const DIALECT: Dialect = Dialect {
         matcher: Some(".*"),
         ..hooks::CLAUDE
     },
+    settings: &[
+        project(".commandcode/settings.local.json"),
+        project(".commandcode/settings.json"),
+        user("settings.json"),
+    ],
     ..CLAUDE
 };

@@ -15,6 +15,7 @@ use super::files::{self, AgentFiles, entries, home_or};
 use super::hooks::{self, HookTemplate};
 use super::payload::{FIELDS, Fields};
 use super::reply::{self, AnswerForm, NoteForm, RefusalForm};
+use super::settings::{is_set, project, system, user};
 use super::{
     CLAUDE, ConversationLog, Dialect, SubagentSessions, calls, edit, patch, run, run_in, trial,
     vscode_agent, write,
@@ -86,5 +87,21 @@ pub(super) const DIALECT: Dialect = Dialect {
         top: r#"{"version":1}"#,
         ..hooks::FLAT
     },
+    settings: &[
+        system("etc/github-copilot/policy.d/*.json"),
+        project(".github/copilot/settings.local.json"),
+        project(".github/copilot/settings.json"),
+        user("settings.json"),
+        user("config.json"),
+    ],
+    hook_files: &[
+        user("hooks/*.json"),
+        user("installed-plugins/*/*/hooks.json"),
+        user("installed-plugins/*/*/hooks/hooks.json"),
+        project(".github/hooks/*.json"),
+        project(".claude/settings.json"),
+        project(".claude/settings.local.json"),
+    ],
+    switches: &[is_set(&["disableAllHooks"], true)],
     ..CLAUDE
 };

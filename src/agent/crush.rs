@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::files::{self, AgentFiles, entries, home_or};
 use super::hooks::{self, HookTemplate};
+use super::settings::{in_home, project, user};
 use super::{CLAUDE, Dialect, edit, reply, run, trial, write};
 use crate::model::Agent;
 
@@ -39,5 +40,11 @@ pub(super) const DIALECT: Dialect = Dialect {
         ..files::PLAIN
     },
     hooks: HookTemplate { events: &["PreToolUse"], ..hooks::FLAT },
+    hook_files: &[
+        user("crush.json"),
+        in_home(".local/share/crush/crush.json"),
+        project("crush.json"),
+        project(".crush.json"),
+    ],
     ..CLAUDE
 };

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::files::{self, AgentFiles, LineRunner, advice, entries, home};
 use super::hooks::{self, HookTemplate};
+use super::settings::{in_home, project, system, user};
 use super::{CLAUDE, Dialect, EventKind, edit, event, event_of, patch, reply, run, trial, write};
 use crate::model::Agent;
 
@@ -65,5 +66,14 @@ pub(super) const DIALECT: Dialect = Dialect {
         top: r#"{"version":1}"#,
         ..hooks::FLAT
     },
+    hook_files: &[
+        user("hooks.json"),
+        in_home(".claude/settings.json"),
+        project(".cursor/hooks.json"),
+        project(".claude/settings.json"),
+        project(".claude/settings.local.json"),
+        system("etc/cursor/hooks.json"),
+        system("Library/Application Support/Cursor/hooks.json"),
+    ],
     ..CLAUDE
 };

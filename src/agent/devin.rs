@@ -5,6 +5,7 @@
 
 use super::files::{self, AgentFiles, FileKind, entries, file, home};
 use super::hooks::{self, HookTemplate};
+use super::settings::{in_home, project, user};
 use super::{CLAUDE, Dialect, TrialCall, claude_code, edit, run, trial, vscode_agent, write};
 use crate::model::Agent;
 
@@ -48,5 +49,15 @@ pub(super) const DIALECT: Dialect = Dialect {
         holder: None,
         ..hooks::CLAUDE
     },
+    hook_files: &[
+        user("config.json"),
+        in_home(".claude/settings.json"),
+        project(".devin/hooks.v1.json"),
+        project(".devin/hooks.json"),
+        project(".devin/config.json"),
+        project(".devin/config.local.json"),
+        project(".claude/settings.json"),
+        project(".claude/settings.local.json"),
+    ],
     ..CLAUDE
 };

@@ -6,6 +6,7 @@
 //! `ApplyPatch`, which models of one family are given, is unverified.
 
 use super::files::{self, AgentFiles, advice, entries, home};
+use super::settings::{is_set, project, system, user};
 use super::{CLAUDE, Dialect, SubagentSessions, edit, patch, run, write};
 use crate::model::Agent;
 
@@ -41,5 +42,21 @@ pub(super) const DIALECT: Dialect = Dialect {
         watched_project: &[".factory/hooks.json"],
         ..files::PLAIN
     },
+    // Run with 0.225.2: the project's win, and `hooks.json` over the settings beside it.
+    settings: &[
+        system("etc/factory/settings.json"),
+        project(".factory/hooks.json"),
+        project(".factory/settings.local.json"),
+        project(".factory/settings.json"),
+        user("hooks.json"),
+        user("settings.local.json"),
+        user("settings.json"),
+    ],
+    hook_files: &[user("plugins/cache/*/*/*/hooks/hooks.json")],
+    switches: &[
+        is_set(&["hooks", "hooksDisabled"], true),
+        is_set(&["hooksDisabled"], true),
+        is_set(&["disableAllHooks"], true),
+    ],
     ..CLAUDE
 };

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::files::{self, AgentFiles, InstallFile, PackageNote, command, entries, home};
 use super::hooks::{self, HookTemplate};
 use super::reply::{self, AnswerForm, RefusalForm};
+use super::settings::{is_set, names_our_hooks, project, system, system_or, user};
 use super::{CLAUDE, ConversationLog, Dialect, calls, edit, run, trial, write};
 use crate::model::Agent;
 
@@ -62,6 +63,21 @@ pub(super) const DIALECT: Dialect = Dialect {
         matcher: Some(".*"),
         ..hooks::CLAUDE
     },
+    settings: &[
+        system_or("etc/gemini-cli/settings.json", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"),
+        system("Library/Application Support/GeminiCli/settings.json"),
+        project(".gemini/settings.json"),
+        user("settings.json"),
+        system("etc/gemini-cli/system-defaults.json"),
+    ],
+    hook_files: &[user("extensions/*/hooks/hooks.json")],
+    switches: &[
+        is_set(&["hooksConfig", "enabled"], false),
+        names_our_hooks(&["hooksConfig", "disabled"]),
+        // Where older versions kept both.
+        is_set(&["tools", "enableHooks"], false),
+        names_our_hooks(&["hooks", "disabled"]),
+    ],
     ..CLAUDE
 };
 

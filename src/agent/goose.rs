@@ -6,6 +6,7 @@
 
 use super::files::{self, AgentFiles, entries, home};
 use super::reply::{self, AnswerForm};
+use super::settings::{in_home, project};
 use super::{CLAUDE, Dialect, edit, run, trial, write};
 use crate::model::Agent;
 
@@ -39,5 +40,9 @@ pub(super) const DIALECT: Dialect = Dialect {
         watched: &["config.yaml"],
         ..files::PLAIN
     },
+    hook_files: &[
+        in_home(".agents/plugins/*/hooks/hooks.json"),
+        project(".agents/plugins/*/hooks/hooks.json"),
+    ],
     ..CLAUDE
 };

@@ -6,6 +6,7 @@
 
 use super::files::{self, AgentFiles, entries, home};
 use super::hooks::{self, HookTemplate};
+use super::settings::{in_home, project, system, user};
 use super::{
     CLAUDE, Dialect, SubagentSessions, claude_code, edit, reply, run, trial, vscode_agent, write,
 };
@@ -54,6 +55,25 @@ pub(super) const DIALECT: Dialect = Dialect {
         ..hooks::CLAUDE
     },
     prompt: Some(without_tags),
+    hook_files: &[
+        user("hooks/*.json"),
+        user("hooks.json"),
+        user("settings.json"),
+        user("config.toml"),
+        user("managed_config.toml"),
+        user("requirements.toml"),
+        in_home(".claude/settings.json"),
+        in_home(".claude/settings.local.json"),
+        in_home(".cursor/hooks.json"),
+        project(".grok/hooks/*.json"),
+        project(".grok/settings.json"),
+        project(".grok/config.toml"),
+        project(".claude/settings.json"),
+        project(".claude/settings.local.json"),
+        project(".cursor/hooks.json"),
+        system("etc/grok/managed_config.toml"),
+        system("etc/grok/requirements.toml"),
+    ],
     ..CLAUDE
 };
 

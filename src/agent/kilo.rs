@@ -2,6 +2,7 @@
 //! against 7.7.9.
 
 use super::files::{self, AgentFiles, InstallFile, command, home_or, plugin};
+use super::settings::{project, user};
 use super::{Dialect, opencode};
 use crate::model::Agent;
 
@@ -20,6 +21,16 @@ pub(super) const DIALECT: Dialect = Dialect {
         watched_project: &[".kilo/plugin/beforehand.js", "kilo.json"],
         ..files::PLAIN
     },
+    hook_files: &[
+        user("kilo.json"),
+        user("kilo.jsonc"),
+        user("plugin/*"),
+        user("plugins/*"),
+        project("kilo.json"),
+        project("kilo.jsonc"),
+        project(".kilo/plugin/*"),
+        project(".kilo/plugins/*"),
+    ],
     ..opencode::DIALECT
 };
 

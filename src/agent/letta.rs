@@ -6,6 +6,7 @@
 use super::files::{self, AgentFiles, entries, home};
 use super::hooks::{self, HookTemplate};
 use super::payload::{FIELDS, Fields};
+use super::settings::{project, user};
 use super::{CLAUDE, Dialect, claude_code, patch, reply, run, trial};
 use crate::model::Agent;
 
@@ -43,5 +44,10 @@ pub(super) const DIALECT: Dialect = Dialect {
         ..files::PLAIN
     },
     hooks: HookTemplate { events: hooks::WITH_FAILURES, hook: hooks::HOOK_MS, ..hooks::CLAUDE },
+    settings: &[
+        project(".letta/settings.local.json"),
+        project(".letta/settings.json"),
+        user("settings.json"),
+    ],
     ..CLAUDE
 };

@@ -45,6 +45,7 @@ mod pi;
 mod qoder;
 mod qwen_code;
 mod reply;
+mod settings;
 #[cfg(test)]
 mod tests;
 pub mod transcript;
@@ -59,6 +60,7 @@ pub use files::{
 };
 pub use hooks::HookTemplate;
 pub use markers::{Markers, corrected};
+pub use settings::{SettingsFile, Switch, SwitchValue};
 pub use trial::TrialCall;
 
 use std::fmt;
@@ -138,6 +140,17 @@ pub struct Dialect {
     pub hooks: HookTemplate,
     /// Its conversations, if the calls in them can be compared with those that arrived.
     pub conversations: Option<ConversationLog>,
+    /// Where it reads settings, the file that wins first.
+    pub settings: &'static [SettingsFile],
+    /// Where it reads hooks besides, and besides the files that `install` writes.
+    pub hook_files: &'static [SettingsFile],
+    /// The keys in its settings that keep hooks from running.
+    pub switches: &'static [Switch],
+    /// The keys in its settings with which it answers questions for its user, where its payload does not
+    /// say so.
+    pub answers_for_user: &'static [Switch],
+    /// The key in its settings of the environment variables that its hooks get.
+    pub variables: &'static str,
     /// Events that [`payload`] does not list for all agents, or that mean something else to this one.
     events: &'static [EventName],
     /// The fields of its payloads.
@@ -253,6 +266,11 @@ const CLAUDE: Dialect = Dialect {
     files: files::PLAIN,
     hooks: hooks::CLAUDE,
     conversations: None,
+    settings: &[],
+    hook_files: &[],
+    switches: &[],
+    answers_for_user: &[],
+    variables: "env",
     events: &[],
     fields: &FIELDS,
     child_session: &[],

@@ -6,6 +6,7 @@
 
 use super::files::{self, AgentFiles, FileKind, advice, file, home_or, plugin};
 use super::hooks;
+use super::settings::user;
 use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, trial_of_plugin, write};
 use crate::model::Agent;
 
@@ -60,5 +61,6 @@ pub(super) const DIALECT: Dialect = Dialect {
         ..files::PLAIN
     },
     hooks: hooks::NONE,
+    hook_files: &[user("extensions/*/index.js"), user("extensions/*/index.ts")],
     ..CLAUDE
 };

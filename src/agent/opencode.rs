@@ -7,6 +7,7 @@
 
 use super::files::{self, AgentFiles, InstallFile, PackageNote, command, home_or, plugin};
 use super::hooks;
+use super::settings::{in_home, project, system, user};
 use super::{
     CLAUDE, Dialect, EventKind, EventName, Tool, edit, event, patch, reply, run, trial_of_plugin,
     write,
@@ -51,6 +52,23 @@ pub(super) const DIALECT: Dialect = Dialect {
         ..files::PLAIN
     },
     hooks: hooks::NONE,
+    hook_files: &[
+        user("opencode.json"),
+        user("opencode.jsonc"),
+        user("config.json"),
+        user("plugin/*"),
+        user("plugins/*"),
+        in_home(".opencode/plugin/*"),
+        in_home(".opencode/plugins/*"),
+        project("opencode.json"),
+        project("opencode.jsonc"),
+        project(".opencode/opencode.json"),
+        project(".opencode/opencode.jsonc"),
+        project(".opencode/plugin/*"),
+        project(".opencode/plugins/*"),
+        system("etc/opencode/opencode.json"),
+        system("etc/opencode/opencode.jsonc"),
+    ],
     ..CLAUDE
 };
 

@@ -6,6 +6,7 @@
 
 use super::files::{self, AgentFiles, home_or, plugin};
 use super::hooks;
+use super::settings::{project, user};
 use super::{
     CLAUDE, ConversationLog, Dialect, EventKind, calls, edit, event, reply, run, run_in,
     trial_of_plugin, write,
@@ -59,5 +60,15 @@ pub(super) const DIALECT: Dialect = Dialect {
         ..files::PLAIN
     },
     hooks: hooks::NONE,
+    hook_files: &[
+        user("settings.json"),
+        user("extensions/*"),
+        user("extensions/*/index.js"),
+        user("extensions/*/index.ts"),
+        project(".pi/settings.json"),
+        project(".pi/extensions/*"),
+        project(".pi/extensions/*/index.js"),
+        project(".pi/extensions/*/index.ts"),
+    ],
     ..CLAUDE
 };

@@ -4,6 +4,7 @@
 
 use super::files::{self, AgentFiles, entries, home};
 use super::hooks::{self, HookTemplate};
+use super::settings::{is_set, project, user};
 use super::{CLAUDE, Dialect, claude_code, reply};
 use crate::model::Agent;
 
@@ -25,5 +26,11 @@ pub(super) const DIALECT: Dialect = Dialect {
         ..files::PLAIN
     },
     hooks: HookTemplate { events: hooks::WITH_FAILURES, matcher: Some(".*"), ..hooks::CLAUDE },
+    settings: &[
+        project(".qoder/settings.local.json"),
+        project(".qoder/settings.json"),
+        user("settings.json"),
+    ],
+    switches: &[is_set(&["disableAllHooks"], true)],
     ..CLAUDE
 };

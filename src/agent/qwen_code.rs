@@ -7,6 +7,7 @@
 use super::files::{self, AgentFiles, InstallFile, PackageNote, command, entries, home};
 use super::hooks::{self, HookTemplate};
 use super::reply::{self, AnswerForm};
+use super::settings::{is_set, names_our_hooks, project, system, system_or, user};
 use super::{CLAUDE, Dialect, edit, run, write};
 use crate::model::Agent;
 
@@ -40,6 +41,18 @@ pub(super) const DIALECT: Dialect = Dialect {
         ..files::PLAIN
     },
     hooks: HookTemplate { events: hooks::WITH_FAILURES, ..hooks::CLAUDE },
+    settings: &[
+        system_or("etc/qwen-code/settings.json", "QWEN_CODE_SYSTEM_SETTINGS_PATH"),
+        project(".qwen/settings.json"),
+        user("settings.json"),
+        system("etc/qwen-code/system-defaults.json"),
+    ],
+    hook_files: &[user("extensions/*/hooks/hooks.json"), user("extensions/*/qwen-extension.json")],
+    switches: &[
+        is_set(&["disableAllHooks"], true),
+        is_set(&["hooksConfig", "enabled"], false),
+        names_our_hooks(&["hooksConfig", "disabled"]),
+    ],
     ..CLAUDE
 };
 

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::files::{self, AgentFiles, FileKind, file, home_or};
 use super::hooks::{self, HookTemplate};
 use super::reply::{AnswerForm, NoteForm, RefusalForm};
+use super::settings::project;
 use super::{CLAUDE, Dialect, EventKind, TurnStart, edit, event, run, trial, write};
 use crate::model::Agent;
 
@@ -51,5 +52,6 @@ pub(super) const DIALECT: Dialect = Dialect {
         hook: r#"{"name":"beforehand-NAME","type":"EVENT","command":"LINE","timeout":30}"#,
         ..hooks::FLAT
     },
+    hook_files: &[project(".vibe/hooks.toml")],
     ..CLAUDE
 };

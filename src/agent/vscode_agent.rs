@@ -6,6 +6,7 @@
 
 use super::files::{self, AgentFiles, FileKind, entries, file, home};
 use super::hooks::{self, HookTemplate};
+use super::settings::{in_home, is_set, project, user};
 use super::{CLAUDE, Dialect, Tool, edit, patch, run, write};
 use crate::{fs::VSCODE_SETTINGS, model::Agent};
 
@@ -36,6 +37,20 @@ pub(super) const DIALECT: Dialect = Dialect {
         events: &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"],
         ..hooks::CLAUDE
     },
+    settings: &[project(".vscode/settings.json"), in_home(VSCODE_SETTINGS)],
+    hook_files: &[
+        user("hooks/*.json"),
+        in_home(".claude/settings.json"),
+        in_home(".copilot/hooks/*.json"),
+        project(".github/hooks/*.json"),
+        project(".claude/settings.json"),
+        project(".claude/settings.local.json"),
+    ],
+    switches: &[is_set(&["chat.useHooks"], false)],
+    answers_for_user: &[
+        is_set(&["chat.tools.global.autoApprove"], true),
+        is_set(&["chat.tools.autoApprove"], true),
+    ],
     ..CLAUDE
 };
 

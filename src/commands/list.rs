@@ -139,8 +139,12 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ListArgs) -> Result<Exit> {
 
 /// Says which agents' calls are not held, and so in no list.
 fn say_if_unprotected(process: &mut Process<'_>, project: &Project, uses: Vec<Use>) {
-    let deadline = project.settings.deadline;
-    let query = HealthQuery { root: Some(project.root.path()), deadline, conversations: None };
+    let query = HealthQuery {
+        root: Some(project.root.path()),
+        settings: &project.settings,
+        conversations: None,
+        other_hooks: false,
+    };
     let mut agents = Evidence::with_uses(process, &project.state, uses).agents(query);
     agents.retain(|agent| agent.verdict == AgentVerdict::Unprotected);
     for agent in agents {

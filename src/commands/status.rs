@@ -18,6 +18,7 @@ use crate::{
     journal::{self, JournalLine, TROUBLE_DAYS},
     maintenance::{self, Disk, MaintenanceReport, MaintenanceState, RootInventory},
     model::{Checkpoint, CheckpointId, ScanScope, Settings, Skipped},
+    policy,
     process::{Exit, Process},
     snapshot,
     state::StateDir,
@@ -63,6 +64,7 @@ struct RootRow {
     standing: RootStatus,
     /// Those that cannot be read.
     unread: BTreeMap<CheckpointId, Unreadable>,
+    settings: Settings,
     /// Why nothing of it can be held, whatever agents do.
     unprotected: Option<&'static str>,
     /// Where a checkpoint of it would have to be written and cannot be.
@@ -112,9 +114,8 @@ impl Status {
         let evidence = Evidence::read(process, &project.state);
         // Of other projects no conversation is read: there can be hundreds of them.
         let look_closely = iter::once(Some(Conversations::QUICK)).chain(iter::repeat(None));
-        let places = places.zip(look_closely).map(|(place, conversations)| {
-            place.judged(&evidence, project.settings.deadline, conversations)
-        });
+        let places = places.zip(look_closely);
+        let places = places.map(|(place, conversations)| place.judged(&evidence, conversations));
         let places = places.collect();
         let mut lines = journal::recent_trouble(&project.state, process.now);
         Ok(Self {
@@ -344,6 +345,7 @@ impl RootRow {
             size: size_of(&project.state, holding),
             standing: holding.standing,
             unread: holding.unreadable.clone(),
+            settings: holding.settings.clone(),
             unprotected: is_live
                 .then(|| unprotected(&holding.settings, &scope, unwritable.as_deref()))
                 .flatten(),
@@ -369,6 +371,7 @@ impl RootRow {
             size: 0,
             unread: unreadable,
             standing: if project.is_gone { RootStatus::Gone } else { RootStatus::Live },
+            settings: project.settings.clone(),
             unprotected: unprotected(&project.settings, &project.scope, unwritable.as_deref())
                 .filter(|_| !project.is_gone),
             unwritable,
@@ -379,14 +382,14 @@ impl RootRow {
     }
 
     /// Looks at the agents that can call here.
-    fn judged(
-        mut self,
-        evidence: &Evidence<'_, '_>,
-        deadline: Duration,
-        conversations: Option<Conversations>,
-    ) -> Self {
+    fn judged(mut self, evidence: &Evidence<'_, '_>, conversations: Option<Conversations>) -> Self {
         if self.standing == RootStatus::Live {
-            let query = HealthQuery { root: Some(&self.path), deadline, conversations };
+            let query = HealthQuery {
+                root: Some(&self.path),
+                settings: &self.settings,
+                conversations,
+                other_hooks: conversations.is_some(),
+            };
             self.agents = evidence.agents(query);
             self.agents.retain(|agent| agent.verdict.is_registered());
         }
@@ -568,7 +571,7 @@ fn unprotected(
 ) -> Option<&'static str> {
     match scope {
         ScanScope::Named => Some("too wide to be held as a whole"),
-        ScanScope::Whole if !settings.enabled => Some("switched off"),
+        ScanScope::Whole if policy::wants_nothing(settings) => Some("switched off"),
         ScanScope::Whole if unwritable.is_some() => Some("no checkpoint can be written"),
         ScanScope::Whole => None,
     }

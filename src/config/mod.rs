@@ -19,7 +19,7 @@ mod values;
 
 use std::{
     collections::BTreeMap,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fmt,
     ops::Bound,
     os::unix::ffi::OsStrExt,
@@ -157,6 +157,14 @@ pub fn load_strictly(process: &Process<'_>, root: Option<&Path>) -> Result<Loade
     }
 }
 
+/// The settings of a process that has these environment variables besides, by name. Mistakes in them
+/// change nothing.
+pub fn with_variables(settings: &Settings, variables: &BTreeMap<OsString, OsString>) -> Settings {
+    let mut loaded = LoadedSettings { settings: settings.clone(), ..LoadedSettings::default() };
+    from_environment(variables, &mut loaded, &mut Troubles::default());
+    loaded.settings
+}
+
 impl LoadedSettings {
     /// The state directory, as [`state`] has it.
     ///
@@ -244,7 +252,7 @@ fn gather(
             }
         }
     }
-    from_environment(process, &mut loaded, troubles);
+    from_environment(&process.env, &mut loaded, troubles);
     loaded
 }
 
@@ -268,9 +276,13 @@ fn of_root<'a>(
 const OTHER_VARIABLES: [&str; 3] =
     ["BEFOREHAND_HOME", "BEFOREHAND_TEST_CRASH_AT", "BEFOREHAND_TEST_RUN_AT"];
 
-fn from_environment(process: &Process<'_>, loaded: &mut LoadedSettings, troubles: &mut Troubles) {
+fn from_environment(
+    env: &BTreeMap<OsString, OsString>,
+    loaded: &mut LoadedSettings,
+    troubles: &mut Troubles,
+) {
     let from = (Bound::Included(OsStr::new("BEFOREHAND_")), Bound::Unbounded);
-    let ours = process.env.range::<OsStr, _>(from);
+    let ours = env.range::<OsStr, _>(from);
     for (name, value) in ours.take_while(|(name, _)| name.as_bytes().starts_with(b"BEFOREHAND_")) {
         let Some(name) = name.to_str().filter(|name| !OTHER_VARIABLES.contains(name)) else {
             continue;
@@ -282,7 +294,8 @@ fn from_environment(process: &Process<'_>, loaded: &mut LoadedSettings, troubles
         }
     }
     // The shortest word is the strongest: `BEFOREHAND=off` is meant.
-    if let (Some(value), Some(key)) = (process.var("BEFOREHAND"), SettingKey::find("enabled")) {
+    let strongest = env.get(OsStr::new("BEFOREHAND")).filter(|value| !value.is_empty());
+    if let (Some(value), Some(key)) = (strongest, SettingKey::find("enabled")) {
         from_variable(key, "BEFOREHAND", value, loaded, troubles);
     }
 }

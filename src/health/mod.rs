@@ -19,11 +19,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 pub use calls::Conversations;
 
 use crate::{
-    attribution,
+    attribution, config,
     install::{self, HookEntry, HookStatus, InstallRow, Off, OurPrograms, ProgramPath, ROWS, Site},
     journal::{self, JournalLine, LineKind},
     ledger::{self, Use},
-    model::Agent,
+    model::{Agent, Settings},
+    policy,
     process::{OwnProcess, Process},
     state::StateDir,
     ui::{self, Clock},
@@ -106,14 +107,16 @@ pub struct AgentHealth {
 }
 
 /// For which project the agents are judged, and how thoroughly.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct HealthQuery<'a> {
     /// The project.
     pub root: Option<&'a Path>,
-    /// How long a hook may take there.
-    pub deadline: Duration,
+    /// The settings there.
+    pub settings: &'a Settings,
     /// How much of the agents' conversations is read; with `None`, nothing.
     pub conversations: Option<Conversations>,
+    /// Whether hooks of other programs are looked for.
+    pub other_hooks: bool,
 }
 
 /// The evidence on all agents and projects at once.
@@ -210,6 +213,9 @@ impl<'a, 'p> Evidence<'a, 'p> {
         if let Some(off) = self.off_by_arguments(row, query, &found.places, package.is_some()) {
             return health.with(off);
         }
+        if let Some(off) = self.off_by_settings(row, query) {
+            return health.with(off);
+        }
         self.judge_calls(query, &mut health);
         if let Some(fault) = found.fault {
             health.severity = Severity::Trouble;
@@ -222,6 +228,9 @@ impl<'a, 'p> Evidence<'a, 'p> {
             let other = ui::path(&other, self.home().as_deref()).into_owned();
             health.message = format!("{}; it runs another beforehand, {other}", health.message);
             health.hint = Some(install_hint(row));
+        }
+        for note in [self.limits(row, query), self.other_hook(row, query)].into_iter().flatten() {
+            health.add(note);
         }
         health
     }
@@ -332,7 +341,7 @@ impl<'a, 'p> Evidence<'a, 'p> {
                     );
                     return Some(Fault { off: Off { message, hint }, stops_all: true });
                 }
-                let (short, least) = short_timeout(row, entries, query.deadline)?;
+                let (short, least) = short_timeout(row, entries, query.settings.deadline)?;
                 let message = format!("the timeout for {} in {file} is too short", short.event);
                 let off = Off { message, hint: format!("set it to {least} or more") };
                 Some(Fault { off, stops_all: false })
@@ -355,7 +364,14 @@ impl<'a, 'p> Evidence<'a, 'p> {
             health.verdict = AgentVerdict::Unlisted;
             health.severity = Severity::Note;
             let message = format!("no hook of beforehand's was found, but {}", health.message);
-            return health.with(Off { message, hint: install_hint(row) });
+            let unlisted = health.with(Off { message, hint: install_hint(row) });
+            return match self.off_by_settings(row, query) {
+                Some(off) => {
+                    let verdict = AgentVerdict::Unprotected;
+                    AgentHealth { verdict, severity: Severity::Trouble, ..unlisted.with(off) }
+                }
+                None => unlisted,
+            };
         }
         health.verdict = AgentVerdict::Unregistered;
         let (severity, message, hint) = match (row.is_there(self.process), row.by_hand) {
@@ -396,6 +412,80 @@ impl<'a, 'p> Evidence<'a, 'p> {
             process.dir.as_ref().is_some_and(|dir| dir.starts_with(root) || root.starts_with(dir))
         });
         here.find_map(|process| install::off_by_arguments(row, process, in_project, in_package))
+    }
+
+    /// The settings that hold in the hooks of an agent, and the file of the agent's that changes them by
+    /// environment variables, if one does.
+    fn settings_of(&self, row: &InstallRow, query: HealthQuery<'_>) -> (Settings, Option<PathBuf>) {
+        let mut variables = BTreeMap::new();
+        let mut place = None;
+        for (name, (value, file)) in install::variables(row, self.process, query.root) {
+            if name == "BEFOREHAND" || name.starts_with("BEFOREHAND_") {
+                variables.insert(name.into(), value.into());
+                place.get_or_insert(file);
+            }
+        }
+        let settings = config::with_variables(query.settings, &variables);
+        let place = place.filter(|_| settings != *query.settings);
+        (settings, place)
+    }
+
+    /// Why nothing is held before the calls of an agent, though its hooks run.
+    fn off_by_settings(&self, row: &InstallRow, query: HealthQuery<'_>) -> Option<Off> {
+        let (settings, place) = self.settings_of(row, query);
+        if !policy::wants_nothing(&settings) {
+            return None;
+        }
+        let mut names: Vec<String> = Vec::new();
+        for kind in policy::unwanted_kinds(&settings) {
+            names.push(format!("`{}`", kind.setting));
+        }
+        let message = format!("beforehand is switched off by {}", names.join(", "));
+        Some(self.from_settings(message, place.as_deref()))
+    }
+
+    /// The calls before which nothing is held.
+    fn limits(&self, row: &InstallRow, query: HealthQuery<'_>) -> Option<Off> {
+        let (settings, place) = self.settings_of(row, query);
+        let mut kinds: Vec<String> = Vec::new();
+        for kind in policy::unwanted_kinds(&settings) {
+            kinds.push(format!("{} (`{}`)", kind.calls, kind.setting));
+        }
+        let message = format!("nothing is held before {}", kinds.join(", "));
+        (!kinds.is_empty()).then(|| self.from_settings(message, place.as_deref()))
+    }
+
+    /// A finding on our settings, with where they come from: a file of the agent's, or our own.
+    fn from_settings(&self, message: String, place: Option<&Path>) -> Off {
+        match place.map(|place| ui::path(place, self.home().as_deref()).into_owned()) {
+            Some(place) => Off {
+                message: format!("{message}, in the variables of {place}"),
+                hint: format!("take beforehand's variables out of {place}"),
+            },
+            None => {
+                Off { message, hint: "`beforehand config` shows where that comes from".to_owned() }
+            }
+        }
+    }
+
+    /// A hook of another program, which may change a call after ours has judged it.
+    fn other_hook(&self, row: &InstallRow, query: HealthQuery<'_>) -> Option<Off> {
+        let here = query.root.or(self.process.cwd.as_deref()).filter(|_| query.other_hooks)?;
+        let found = install::other_hooks(row, self.process, here);
+        let first = found.first()?;
+        // A script that cannot be read has only its event.
+        let name = if first.command.is_empty() { &first.event } else { &first.command };
+        let command = ui::escape_line(name.as_bytes());
+        let file = ui::path(&first.file, self.home().as_deref()).into_owned();
+        let more = match found.len() {
+            1 => String::new(),
+            all => format!(", and {} more", all - 1),
+        };
+        Some(Off {
+            message: format!("`{command}` also runs before its tools, by {file}{more}"),
+            hint: "it may rewrite a call after beforehand has judged it: remove it if you do not need it"
+                .to_owned(),
+        })
     }
 
     /// Judges an agent by the calls that arrived. Sets everything but `row`, `place` and `program`.
@@ -483,6 +573,15 @@ impl AgentHealth {
     /// The name people know the agent by.
     pub fn title(&self) -> &'static str {
         self.row.title()
+    }
+
+    /// Adds what the user may want to know of an agent with a working hook. Trouble is told alone.
+    fn add(&mut self, note: Off) {
+        if matches!(self.severity, Severity::Ok | Severity::Note) {
+            self.severity = Severity::Note;
+            self.message = format!("{}; {}", self.message, note.message);
+            self.hint.get_or_insert(note.hint);
+        }
     }
 
     /// Replaces the message with one that names its file itself.

@@ -321,7 +321,7 @@ pub(super) fn warn_if_unprotected(site: &EventSite<'_, '_>) -> Decision {
     if !settings.enabled || settings.notify == Notify::Never || !state.dir().is_dir() {
         return Decision::NEUTRAL;
     }
-    let query = HealthQuery { deadline: settings.deadline, ..HealthQuery::default() };
+    let query = HealthQuery { root: None, settings, conversations: None, other_hooks: false };
     let agent = Evidence::read(site.process, &state).agent(row, query);
     if agent.verdict != AgentVerdict::Unprotected {
         return Decision::NEUTRAL;

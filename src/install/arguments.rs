@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     rows::InstallRow,
-    switches::{Off, SIZE_MAX_BYTES, value_at},
+    switches::{Off, SIZE_MAX_BYTES},
 };
 use crate::{fs::read_small, process::OwnProcess};
 
@@ -112,7 +112,7 @@ impl StartArgument {
             }
             KeepsOff::Sets(key, wanted) => values.any(|value| {
                 let json = settings(value, process.dir.as_deref());
-                json.and_then(|json| value_at(json, &[key])) == Some(Value::Bool(wanted))
+                json.is_some_and(|json| json.get(key) == Some(&Value::Bool(wanted)))
             }),
         }
     }

@@ -16,6 +16,7 @@ mod program;
 mod record;
 mod registered;
 mod rows;
+mod settings;
 mod start;
 mod switches;
 #[cfg(test)]
@@ -40,7 +41,7 @@ pub use program::{OurPrograms, ProgramPath};
 pub use registered::registrations_at;
 pub use rows::{InstallRow, ROWS, Site};
 pub use start::{HookStart, starts_before_call};
-pub use switches::{Off, answers_for_user, off, switches_at};
+pub use switches::{Off, answers_for_user, off, switches_at, variables};
 pub use trust::{ends_a_session, untrusted};
 
 use crate::{

@@ -19,13 +19,15 @@ pub fn package(row: &InstallRow, process: &Process<'_>) -> Option<PathBuf> {
         PackageNote::File(name) => Some(dir.join(name)).filter(|path| path.is_file()),
         PackageNote::Member(name, key) => {
             let path = dir.join(name);
-            let packages = value_at(read(&path)?, key)?;
+            let settings = read(&path)?;
+            let packages = value_at(&settings, key)?;
             let mut ours = packages.as_object()?.iter().filter(|(name, _)| is_our_plugin(name));
             ours.any(|(_, value)| is_on(value)).then_some(path)
         }
         PackageNote::Item(name, key) => {
             let path = dir.join(name);
-            let packages = value_at(read(&path)?, &[key])?;
+            let settings = read(&path)?;
+            let packages = settings.get(key)?;
             let mut names = packages.as_array()?.iter().filter_map(Value::as_str);
             names.any(is_our_module).then_some(path)
         }

@@ -138,7 +138,6 @@ impl InstallRow {
     }
 
     /// The edit of a file, with every event.
-    #[cfg(test)]
     pub(super) fn edit(&self, file: &InstallFile) -> Edit {
         Edit::of(self.dialect, file.kind, &[])
     }
@@ -209,7 +208,7 @@ impl InstallRow {
 
     /// The project whose hooks for this agent would be in `file`.
     pub(super) fn project_of<'p>(&self, file: &'p Path) -> Option<&'p Path> {
-        let hooks = self.project.iter().filter(|own| own.edit.is_hook());
+        let hooks = self.project.iter().filter(|own| own.kind.is_hook());
         let mut below = hooks.map(|own| Path::new(self.project_dir).join(own.path));
         let below = below.find(|below| file.ends_with(below))?;
         file.ancestors().nth(below.components().count())

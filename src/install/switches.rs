@@ -1,17 +1,22 @@
 //! Switches in agents' own settings: those that keep a registered hook from running, and those by
-//! which an agent answers a question for its user. Knows which file and which key; changes nothing.
+//! which an agent answers a question for its user. Each agent's row has its files and keys; here they are
+//! read. Changes nothing.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
 
 use super::{
     HookEntry, HookStatus, jsonc,
     rows::{InstallRow, Site},
-    trust,
+    settings, trust,
 };
 use crate::{
-    fs::{VSCODE_SETTINGS, read_small},
+    agent::{Switch, SwitchValue},
+    fs::read_small,
     process::Process,
     ui,
 };
@@ -28,156 +33,6 @@ pub struct Off {
     pub hint: String,
 }
 
-/// One key that an agent reads in several files.
-struct Switch {
-    agent: &'static str,
-    /// The key, from the outside in.
-    key: &'static [&'static str],
-    /// The value that counts.
-    when: When,
-    /// Where it is read, the file that wins first.
-    files: &'static [SettingsFile],
-}
-
-/// Which value of a key counts.
-enum When {
-    /// This one; the first file that has the key decides.
-    Is(bool),
-    /// A list with our hook in it, in any of the files.
-    NamesUs,
-    /// `true`, or a list or table with hooks in it: then only packages may bring some.
-    LocksHooks,
-}
-
-/// A settings file.
-enum SettingsFile {
-    /// Below the agent's own directory.
-    User(&'static str),
-    /// Below the user's home.
-    Home(&'static str),
-    /// Below the project.
-    Project(&'static str),
-    /// Of the whole machine, below `/`; another place, if this variable names one.
-    System(&'static str, Option<&'static str>),
-}
-
-const CLAUDE_ETC: SettingsFile =
-    SettingsFile::System("etc/claude-code/managed-settings.json", None);
-const CLAUDE_LIBRARY: SettingsFile =
-    SettingsFile::System("Library/Application Support/ClaudeCode/managed-settings.json", None);
-const CLAUDE_MANAGED: &[SettingsFile] = &[CLAUDE_ETC, CLAUDE_LIBRARY];
-
-const GEMINI: &[SettingsFile] = &[
-    SettingsFile::System("etc/gemini-cli/settings.json", Some("GEMINI_CLI_SYSTEM_SETTINGS_PATH")),
-    SettingsFile::Project(".gemini/settings.json"),
-    SettingsFile::User("settings.json"),
-];
-
-/// What keeps hooks from running.
-const OFF: &[Switch] = &[
-    Switch {
-        agent: "claude-code",
-        key: &["disableAllHooks"],
-        when: When::Is(true),
-        files: &[
-            CLAUDE_ETC,
-            CLAUDE_LIBRARY,
-            SettingsFile::Project(".claude/settings.local.json"),
-            SettingsFile::Project(".claude/settings.json"),
-            SettingsFile::User("settings.json"),
-        ],
-    },
-    Switch {
-        agent: "claude-code",
-        key: &["allowManagedHooksOnly"],
-        when: When::Is(true),
-        files: CLAUDE_MANAGED,
-    },
-    Switch {
-        agent: "claude-code",
-        key: &["strictPluginOnlyCustomization"],
-        when: When::LocksHooks,
-        files: CLAUDE_MANAGED,
-    },
-    Switch {
-        agent: "codex",
-        key: &["features", "hooks"],
-        when: When::Is(false),
-        files: &[
-            SettingsFile::Project(".codex/config.toml"),
-            SettingsFile::User("config.toml"),
-            SettingsFile::System("etc/codex/config.toml", None),
-        ],
-    },
-    Switch {
-        agent: "codex",
-        key: &["allow_managed_hooks_only"],
-        when: When::Is(true),
-        files: &[SettingsFile::System("etc/codex/requirements.toml", None)],
-    },
-    Switch {
-        agent: "gemini-cli",
-        key: &["hooksConfig", "enabled"],
-        when: When::Is(false),
-        files: GEMINI,
-    },
-    Switch {
-        agent: "gemini-cli",
-        key: &["hooksConfig", "disabled"],
-        when: When::NamesUs,
-        files: GEMINI,
-    },
-    // Where older versions kept that list.
-    Switch { agent: "gemini-cli", key: &["hooks", "disabled"], when: When::NamesUs, files: GEMINI },
-    Switch {
-        agent: "qwen-code",
-        key: &["disableAllHooks"],
-        when: When::Is(true),
-        files: &[
-            SettingsFile::System(
-                "etc/qwen-code/settings.json",
-                Some("QWEN_CODE_SYSTEM_SETTINGS_PATH"),
-            ),
-            SettingsFile::Project(".qwen/settings.json"),
-            SettingsFile::User("settings.json"),
-        ],
-    },
-    Switch { agent: "vscode-agent", key: &["chat.useHooks"], when: When::Is(false), files: VSCODE },
-    Switch {
-        agent: "factory-droid",
-        key: &["hooks", "hooksDisabled"],
-        when: When::Is(true),
-        files: DROID,
-    },
-];
-
-/// By what an agent answers for its user, where its payload does not say so.
-const ANSWERS: &[Switch] = &[
-    Switch {
-        agent: "vscode-agent",
-        key: &["chat.tools.global.autoApprove"],
-        when: When::Is(true),
-        files: VSCODE,
-    },
-    Switch {
-        agent: "vscode-agent",
-        key: &["chat.tools.autoApprove"],
-        when: When::Is(true),
-        files: VSCODE,
-    },
-];
-
-/// Run with 0.225.2: the project's wins, and `hooks.json` over the settings beside it.
-const DROID: &[SettingsFile] = &[
-    SettingsFile::Project(".factory/hooks.json"),
-    SettingsFile::Project(".factory/settings.json"),
-    SettingsFile::User("hooks.json"),
-    SettingsFile::User("settings.json"),
-];
-
-const VSCODE: &[SettingsFile] =
-    &[SettingsFile::Project(".vscode/settings.json"), SettingsFile::Home(VSCODE_SETTINGS)];
-
 /// Why the agent of `row` runs no hook of ours in the project at `root`, though `found` is there. With
 /// nothing found, a package of the agent's brings them.
 pub fn off(
@@ -186,37 +41,83 @@ pub fn off(
     root: Option<&Path>,
     found: &[(Site, HookStatus)],
 ) -> Option<Off> {
-    SwitchFiles { row, process, root }.off(found)
+    AgentSettings::read(row, process, root).off(found)
 }
 
 /// Whether hooks of this agent can be switched off by what is written to `place`.
 pub fn switches_at(process: &Process<'_>, agent: &str, root: &Path, place: &Path) -> bool {
     let Some(row) = super::ROWS.iter().find(|row| row.agent == agent) else { return false };
-    let places = SwitchFiles { row, process, root: Some(root) };
-    let mut files = OFF.iter().filter(|switch| switch.agent == agent).flat_map(|it| it.files);
-    files.any(|file| places.path(file).is_some_and(|file| file == place))
+    let patterns = settings::patterns(row.dialect().settings, row, process, &[root]);
+    patterns.iter().any(|pattern| pattern.is_at(place))
 }
 
 /// Whether an agent's settings say that it answers questions for its user.
 pub fn answers_for_user(row: &InstallRow, process: &Process<'_>, root: &Path) -> bool {
-    let places = SwitchFiles { row, process, root: Some(root) };
-    ANSWERS.iter().any(|switch| places.find(switch).is_some())
+    let switches = row.dialect().answers_for_user;
+    if switches.is_empty() {
+        return false;
+    }
+    let settings = AgentSettings::read(row, process, Some(root));
+    switches.iter().any(|switch| settings.find(switch).is_some())
 }
 
-/// Where the files of one agent are.
-struct SwitchFiles<'a, 'p> {
+/// The environment variables that an agent's settings give to its hooks, each with the file that says so.
+pub fn variables(
+    row: &InstallRow,
+    process: &Process<'_>,
+    root: Option<&Path>,
+) -> BTreeMap<String, (String, PathBuf)> {
+    let mut variables = BTreeMap::new();
+    for file in AgentSettings::read(row, process, root).files {
+        let table = value_at(&file.value, &[row.dialect().variables]);
+        let Some(table) = table.and_then(Value::as_object) else { continue };
+        for (name, value) in table {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            variables.entry(name.clone()).or_insert_with(|| (value, file.path.clone()));
+        }
+    }
+    variables
+}
+
+/// The settings of one agent.
+struct AgentSettings<'a, 'p> {
     row: &'a InstallRow,
     process: &'a Process<'p>,
-    root: Option<&'a Path>,
+    /// The one that wins first.
+    files: Vec<ReadSettings>,
 }
 
-impl SwitchFiles<'_, '_> {
+/// A settings file that can be read.
+struct ReadSettings {
+    path: PathBuf,
+    /// Whether an administrator writes it.
+    is_managed: bool,
+    value: Value,
+}
+
+impl<'a, 'p> AgentSettings<'a, 'p> {
+    fn read(row: &'a InstallRow, process: &'a Process<'p>, root: Option<&Path>) -> Self {
+        let projects: Vec<&Path> = root.into_iter().collect();
+        let mut files: Vec<ReadSettings> = Vec::new();
+        for pattern in settings::patterns(row.dialect().settings, row, process, &projects) {
+            let is_managed = pattern.is_managed;
+            let found = pattern.files().into_iter();
+            files.extend(found.filter_map(|path| {
+                let value = read(&path)?;
+                Some(ReadSettings { path, is_managed, value })
+            }));
+        }
+        Self { row, process, files }
+    }
+
     fn off(&self, registered: &[(Site, HookStatus)]) -> Option<Off> {
         // Hooks that a package brings are not locked.
-        let counts =
-            |switch: &&Switch| !registered.is_empty() || !matches!(switch.when, When::LocksHooks);
-        let found = OFF.iter().filter(counts).find_map(|it| Some((it, self.find(it)?)));
-        let switched = found.map(|(switch, path)| self.switched_off(switch, &path));
+        let in_package = registered.is_empty();
+        let switches = self.row.dialect().switches.iter();
+        let mut switches =
+            switches.filter(|switch| !in_package || switch.when != SwitchValue::LocksHooks);
+        let found = switches.find_map(|switch| Some((switch, self.find(switch)?)));
+        let switched = found.map(|(switch, path)| self.switched_off(switch, path));
         switched.or_else(|| match self.row.agent {
             "codex" => registered.iter().find_map(|(site, found)| self.untrusted(site, found)),
             "hermes" => registered.iter().find_map(|(_, found)| self.no_consent(found)),
@@ -225,36 +126,21 @@ impl SwitchFiles<'_, '_> {
         })
     }
 
-    /// The file in which a switch of this agent has the value that counts.
-    fn find(&self, switch: &Switch) -> Option<PathBuf> {
-        if switch.agent != self.row.agent {
-            return None;
-        }
-        let mut known = switch.files.iter().filter_map(|file| {
-            let path = self.path(file)?;
-            let value = value_at(read(&path)?, switch.key)?;
-            Some((path, value))
-        });
+    /// The file in which a switch has the value that counts.
+    fn find(&self, switch: &Switch) -> Option<&Path> {
+        let counted = self.files.iter().filter(|file| file.is_managed || !switch.is_managed);
+        let mut known =
+            counted.filter_map(|file| Some((&*file.path, value_at(&file.value, switch.key)?)));
         let (path, counts) = match &switch.when {
-            When::Is(wanted) => {
+            SwitchValue::Is(wanted) => {
                 known.next().map(|(path, it)| (path, it.as_bool() == Some(*wanted)))
             }
-            When::NamesUs => known.find(|(_, it)| names_us(it)).map(|(path, _)| (path, true)),
-            When::LocksHooks => known.next().map(|(path, it)| (path, locks_hooks(&it))),
+            SwitchValue::NamesUs => {
+                known.find(|(_, it)| names_us(it)).map(|(path, _)| (path, true))
+            }
+            SwitchValue::LocksHooks => known.next().map(|(path, it)| (path, locks_hooks(it))),
         }?;
         counts.then_some(path)
-    }
-
-    fn path(&self, file: &SettingsFile) -> Option<PathBuf> {
-        match file {
-            SettingsFile::User(name) => Some(self.row.dir(self.process)?.join(name)),
-            SettingsFile::Home(name) => Some(self.process.home()?.join(name)),
-            SettingsFile::Project(name) => Some(self.root?.join(name)),
-            SettingsFile::System(name, var) => {
-                let told = var.and_then(|var| self.process.var(var)).map(PathBuf::from);
-                Some(told.unwrap_or_else(|| self.process.aside.system().join(name)))
-            }
-        }
     }
 
     fn shown(&self, path: &Path) -> String {
@@ -264,15 +150,15 @@ impl SwitchFiles<'_, '_> {
     fn switched_off(&self, switch: &Switch, path: &Path) -> Off {
         let (key, place) = (switch.key.join("."), self.shown(path));
         match switch.when {
-            When::Is(value) => Off {
+            SwitchValue::Is(value) => Off {
                 message: format!("its hooks are switched off: `{key}` is {value} in {place}"),
                 hint: format!("set `{key}` to {} in {place}", !value),
             },
-            When::NamesUs => Off {
+            SwitchValue::NamesUs => Off {
                 message: format!("beforehand's hooks are switched off by `{key}` in {place}"),
                 hint: format!("take beforehand out of `{key}` in {place}"),
             },
-            When::LocksHooks => Off {
+            SwitchValue::LocksHooks => Off {
                 message: format!("only plugins may have hooks: `{key}` in {place}"),
                 hint: "install beforehand's plugin instead, or ask whoever manages that file"
                     .to_owned(),
@@ -340,7 +226,7 @@ impl SwitchFiles<'_, '_> {
     fn other_file(&self) -> Option<Off> {
         let dir = self.row.dir(self.process)?;
         let other = dir.join("hooks.json");
-        let hooks = |path: &Path| value_at(read(path)?, &["hooks"]);
+        let hooks = |path: &Path| read(path)?.get_mut("hooks").map(Value::take);
         let of_event = |hooks: &Value, event: &str| hooks.get(event).map(Value::to_string);
         let (ours, theirs) = (hooks(&dir.join("settings.json"))?, hooks(&other)?);
         let is_ours = |text: &String| text.contains("hook --agent factory-droid");
@@ -377,11 +263,9 @@ fn locks_hooks(lock: &Value) -> bool {
     }
 }
 
-pub(super) fn value_at(mut value: Value, key: &[&str]) -> Option<Value> {
-    for part in key {
-        value = value.as_object_mut()?.remove(*part)?;
-    }
-    Some(value)
+/// The value of a key, from the outside in.
+pub(super) fn value_at<'v>(value: &'v Value, key: &[&str]) -> Option<&'v Value> {
+    key.iter().try_fold(value, |value, part| value.as_object()?.get(*part))
 }
 
 /// What a settings file says, JSON with comments or TOML. What cannot be read says nothing.
@@ -438,6 +322,17 @@ mod tests {
         let context = ProcessContext { cwd: None, env, now: chrono::DateTime::UNIX_EPOCH };
         let row = ROWS.iter().find(|row| row.agent == "claude-code").unwrap();
         let site = row.project_sites(&dir).into_iter().find(Site::is_hook).unwrap();
+        fs::create_dir_all(system.join("etc/claude-code/managed-settings.d")).unwrap();
+        let dropped_in = system.join("etc/claude-code/managed-settings.d/10-a.json");
+        fs::write(&dropped_in, "{\"disableAllHooks\": false}").unwrap();
+        fs::write(dropped_in.with_file_name("20-b.json"), "{\"disableAllHooks\": true}").unwrap();
+        fs::write(dropped_in.with_file_name("30-c.txt"), "{\"disableAllHooks\": false}").unwrap();
+        let machine = Machine(system.clone());
+        let registered = [(site.clone(), HookStatus::HookDir)];
+        let find = |process: &mut Process<'_>| off(row, process, None, &registered);
+        let (off_by_last, _) = context.clone().run(b"", Terminal::default(), &machine, find);
+        assert!(off_by_last.unwrap().message.contains("managed-settings.d/20-b.json"));
+        fs::remove_dir_all(dropped_in.parent().unwrap()).unwrap();
         for (managed_says, user_says, told) in [
             ("{\"disableAllHooks\": false}", "{\"disableAllHooks\": true}", None),
             ("{\"disableAllHooks\": true}", "{}", Some("`disableAllHooks` is true in ")),

@@ -2,7 +2,6 @@
 //! save. One line each, with the fix.
 
 mod agents;
-mod other_hooks;
 mod prove;
 mod scratch;
 mod trial;
@@ -19,6 +18,7 @@ use crate::{
     health::{Conversations, Evidence, HealthQuery, Severity},
     journal,
     model::Settings,
+    policy,
     process::{Exit, Process},
     state::StateDir,
     ui::{self, Clock, Paint, Style},
@@ -63,8 +63,13 @@ pub(crate) fn run(process: &mut Process<'_>, args: &DoctorArgs) -> Result<Exit> 
 fn prove(process: &Process<'_>) -> Result<Vec<CheckResult>> {
     let state = config::state(process, None)?;
     let root = root_here(process);
-    let deadline = config::load(process, root.as_deref()).settings.deadline;
-    let query = HealthQuery { root: root.as_deref(), deadline, conversations: None };
+    let settings = config::load(process, root.as_deref()).settings;
+    let query = HealthQuery {
+        root: root.as_deref(),
+        settings: &settings,
+        conversations: None,
+        other_hooks: false,
+    };
     prove::run(process, &state, query)
 }
 
@@ -74,16 +79,12 @@ fn examine(process: &Process<'_>) -> Result<Vec<CheckResult>> {
     let settings = config::load(process, root.as_deref()).settings;
     let query = HealthQuery {
         root: root.as_deref(),
-        deadline: settings.deadline,
+        settings: &settings,
         conversations: Some(Conversations::THOROUGH),
+        other_hooks: true,
     };
     let agents = Evidence::read(process, &state).agents(query).into_iter();
     let mut lines: Vec<CheckResult> = agents.map(|agent| agents::line(process, agent)).collect();
-    let dir = root.as_deref().or(process.cwd.as_deref()).unwrap_or(Path::new("/"));
-    for note in other_hooks::notes(process, dir) {
-        let hint = Some(other_hooks::HINT.to_owned());
-        lines.push(CheckResult::new("other hooks", Severity::Note, note, hint));
-    }
     lines.extend(environment(process, &settings));
     lines.push(store(process, &state, &settings));
     lines.extend(older(process, &state));
@@ -97,7 +98,7 @@ fn examine(process: &Process<'_>) -> Result<Vec<CheckResult>> {
 
 /// What the environment changes.
 fn environment(process: &Process<'_>, settings: &Settings) -> Option<CheckResult> {
-    let (severity, message) = if settings.enabled {
+    let (severity, message) = if !policy::wants_nothing(settings) {
         let home = process.var("BEFOREHAND_HOME")?;
         let home = ui::escape_path(Path::new(home)).into_owned();
         (Severity::Note, format!("checkpoints are kept in {home}: `BEFOREHAND_HOME` says so"))

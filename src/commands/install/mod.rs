@@ -10,7 +10,7 @@ use super::{error_text, print, print_json, print_text, root_here, say, say_text}
 use crate::{
     config,
     error::{Error, Result},
-    install::{FileEdit, InstallRow, Plan, ProgramPath, ROWS, Site},
+    install::{self, FileEdit, InstallRow, Plan, ProgramPath, ROWS, Site},
     process::{Exit, Process},
     state::StateDir,
     ui::{self, DiffOptions, DiffSide, Style},

@@ -1,23 +1,21 @@
 //! Hooks of other programs that run before an agent's tools, and so may rewrite a call after ours has
-//! judged it. Reads the settings of every scope that the agent reads, as far as [`places`] knows them; runs
+//! judged it. Reads the settings of every scope that the agent reads, as far as its row lists them; runs
 //! nothing.
 //!
 //! A settings file that cannot be read, or is larger than settings are, names no hook.
-
-mod places;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
-use places::NAMES_MAX;
 use serde_json::Value;
 
 use super::{
     jsonc, line,
     program::{OurPrograms, ProgramPath},
-    rows::InstallRow,
+    rows::{Edit, InstallRow},
+    settings::{self, NAMES_MAX},
     trust,
 };
 use crate::{fs::read_small, process::Process};
@@ -84,7 +82,7 @@ pub fn other_hooks(row: &InstallRow, process: &Process<'_>, cwd: &Path) -> Vec<O
     let running = process.program().ok().and_then(|path| ProgramPath::new(&path).ok());
     let ours = OurPrograms::new(running.into_iter().collect());
     let mut search = HookSearch { ours, plugins: BTreeMap::new(), found: Vec::new() };
-    for file in places::files(row, process, cwd) {
+    for file in files(row, process, cwd) {
         search.look_into(row.agent, &file);
     }
     if row.agent == "claude-code"
@@ -94,6 +92,41 @@ pub fn other_hooks(row: &InstallRow, process: &Process<'_>, cwd: &Path) -> Vec<O
     }
     search.found.truncate(HOOKS_MAX);
     search.found
+}
+
+/// How many directories above the one of the call can have settings of the project.
+const LEVELS_MAX: usize = 24;
+
+/// Every file in which the agent may have hooks, once. Not all of them exist.
+fn files(row: &InstallRow, process: &Process<'_>, cwd: &Path) -> BTreeSet<PathBuf> {
+    let home = process.home().filter(|home| home.is_absolute());
+    // Stops at the home: its settings are the user's, and a project below it has none above it.
+    let levels = cwd.ancestors().take(LEVELS_MAX);
+    let levels: Vec<&Path> =
+        levels.take_while(|level| home.as_ref().is_none_or(|home| level != home)).collect();
+    let mut files = BTreeSet::new();
+    if let Some(dir) = row.hooks_dir().place(process) {
+        let own = row.user.iter().filter(|file| hooks_are_in(&row.edit(file)));
+        files.extend(own.map(|file| dir.join(file.path)));
+    }
+    for own in row.project.iter().filter(|file| hooks_are_in(&row.edit(file))) {
+        let below = Path::new(row.project_dir).join(own.path);
+        files.extend(levels.iter().map(|level| level.join(&below)));
+    }
+    let dialect = row.dialect();
+    for list in [dialect.settings, dialect.hook_files] {
+        for pattern in settings::patterns(list, row, process, &levels) {
+            files.extend(pattern.files());
+        }
+    }
+    files
+}
+
+fn hooks_are_in(edit: &Edit) -> bool {
+    match edit {
+        Edit::Merge(_) | Edit::Lines(_) => true,
+        Edit::HookDir(_) | Edit::Whole(_) | Edit::Script(_) => false,
+    }
 }
 
 /// A search through the files of one agent.
