@@ -16,11 +16,11 @@ use super::BadPayload;
 /// One JSON object. Duplicate fields are all kept.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Object<'p> {
-    fields: Vec<Field<'p>>,
+    fields: Vec<JsonField<'p>>,
 }
 
 #[derive(Clone, Debug)]
-struct Field<'p> {
+struct JsonField<'p> {
     name: Cow<'p, str>,
     /// The [`prefix`] of the name. A payload is searched for some 50 names, so the names themselves are
     /// compared only if their prefixes are equal.
@@ -249,7 +249,7 @@ impl<'de> Visitor<'de> for ObjectVisitor {
         let mut fields = Vec::with_capacity(16);
         while let Some(FieldName(name)) = map.next_key()? {
             let prefix = prefix(&name);
-            fields.push(Field { name, prefix, value: map.next_value()? });
+            fields.push(JsonField { name, prefix, value: map.next_value()? });
         }
         Ok(Object { fields })
     }
