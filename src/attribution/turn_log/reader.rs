@@ -70,12 +70,16 @@ struct LogReader<'a> {
 /// Reads lines of the log for a turn, or for all turns alike.
 pub(super) fn read(lines: &[LogLine], turn: Option<TurnOfSession<'_>>, side: PathSide) -> TurnLog {
     let tells = turn.is_some_and(|turn| turn.tells);
-    let times = lines.iter().map(|line| line.at).collect();
+    let times: Vec<i64> = lines.iter().map(|line| line.at).collect();
+    let mut least_since = times.clone();
+    for at in (1..times.len()).rev() {
+        least_since[at - 1] = least_since[at - 1].min(least_since[at]);
+    }
     let mut reader = LogReader {
         lines,
         turn,
         side,
-        log: TurnLog { tells, times, ..TurnLog::default() },
+        log: TurnLog { tells, times, least_since, ..TurnLog::default() },
         running: HashMap::new(),
         in_background: HashMap::new(),
         last: HashMap::new(),
