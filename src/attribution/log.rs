@@ -126,7 +126,7 @@ pub fn read(place: &RootState) -> Vec<LogLine> {
 /// The lines since shortly before the first call that a checkpoint covers; all of them if the log has no
 /// such call.
 pub fn read_since(place: &RootState, checkpoint: CheckpointId) -> Vec<LogLine> {
-    /// What is noted together with the beginning of a call stands right before it.
+    /// The lines noted together with the beginning of a call stand right before it.
     const MARGIN_BYTES: usize = 64 << 10;
     let bytes = unparsed(place);
     let first = memchr::memmem::find(&bytes, checkpoint.to_string().as_bytes());
@@ -135,7 +135,7 @@ pub fn read_since(place: &RootState, checkpoint: CheckpointId) -> Vec<LogLine> {
     parse(&bytes[begin..])
 }
 
-/// The same as the files have it.
+/// The bytes of both files.
 fn unparsed(place: &RootState) -> Vec<u8> {
     let mut bytes = Vec::new();
     for path in files(place) {

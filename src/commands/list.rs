@@ -34,7 +34,7 @@ use crate::{
 
 /// Looking at the files as they are now must not make a list feel slow.
 const NOW_TIME: Duration = Duration::from_millis(50);
-/// How many of the newest rows are counted. Older ones show what was counted when they were among these.
+/// How many of the newest rows are counted. Older ones have the counts from when they were among these.
 const COUNTED_MAX: usize = 50;
 /// All the counting of one list.
 const COUNT_TIME: Duration = Duration::from_millis(400);
@@ -168,7 +168,7 @@ pub(super) struct ListView {
     pub(super) lines: Vec<ListRow>,
     /// All checkpoints, newest first.
     all: Vec<Checkpoint>,
-    /// The same, each with the turn that uses it.
+    /// These checkpoints, each with the turn that uses it.
     pub(super) checkpoints: Vec<Checkpoint>,
     turns: usize,
     /// How many rows are of people, not of turns.
@@ -284,8 +284,8 @@ impl ListView {
     /// How much each turn changed, or if wanted how much changed until `now`, as far as time allows.
     fn counts(&self, process: &Process<'_>, project: &Project, now: bool) -> Vec<Option<Counts>> {
         let mut stats = Stats::load(&project.place());
-        let counted = &self.lines[..self.lines.len().min(COUNTED_MAX)];
-        let since = counted.iter().map(|line| line.row.checkpoints[0].sequence).min();
+        let newest = self.lines.iter().take(COUNTED_MAX);
+        let since = newest.map(|line| line.row.checkpoints[0].sequence).min();
         let since = since.unwrap_or(u64::MAX);
         let mut counter = TurnCounter::new(process, project, self, &mut stats, since);
         let counts = self.lines.iter().map(|line| {
@@ -298,16 +298,16 @@ impl ListView {
     }
 }
 
-/// Counts what turns changed, for some time.
+/// Counts the changes of turns, for some time.
 pub(super) struct TurnCounter<'a, 'p> {
     process: &'a Process<'p>,
     project: &'a Project,
     listed: &'a ListView,
-    /// What was counted before.
+    /// The counts of earlier lists.
     stats: &'a mut Stats,
     /// Turns that began before the checkpoint with this sequence number are not counted.
     since: u64,
-    /// What is known of the turns since then, once it was asked for.
+    /// The history since then, once it was asked for.
     history: OnceCell<FileHistory<'a>>,
     deadline: Instant,
 }
@@ -320,8 +320,8 @@ impl<'a, 'p> TurnCounter<'a, 'p> {
         stats: &'a mut Stats,
         since: u64,
     ) -> Self {
-        let (history, deadline) = (OnceCell::new(), Instant::now() + COUNT_TIME);
-        Self { process, project, listed, stats, since, history, deadline }
+        let deadline = Instant::now() + COUNT_TIME;
+        Self { process, project, listed, stats, since, history: OnceCell::new(), deadline }
     }
 
     /// Whether there is time to count a turn that begins with a checkpoint.
@@ -329,7 +329,7 @@ impl<'a, 'p> TurnCounter<'a, 'p> {
         first.sequence >= self.since && Instant::now() <= self.deadline
     }
 
-    /// What is known of the turns since the oldest one that is counted.
+    /// The history since the oldest turn that is counted.
     fn history(&self) -> Option<&FileHistory<'a>> {
         let ListView { all, uses, .. } = self.listed;
         let since = all.iter().rfind(|one| one.sequence >= self.since)?;
@@ -407,20 +407,19 @@ impl ListRow {
         Some(counts)
     }
 
-    /// From it to the next newer one, or to now if that is quickly looked at, without what others did, and without
-    /// the files below the root and what else is `known` already.
+    /// From it to the next newer one, or to now if that is quickly looked at, without the changes of others. With
+    /// `known` changes, without these and without all files below the root.
     fn compare<'a>(
         &self,
         counter: &TurnCounter<'a, '_>,
         known: Option<&StepChanges>,
     ) -> Option<Comparison<'a>> {
         let (project, from) = (counter.project, self.checkpoint());
-        let mut made = match &self.next {
-            Some(to) => Comparison::between(project, &counter.listed.checkpoints, from, to).ok()?,
-            None => {
-                let deadline = Instant::now() + NOW_TIME;
-                Comparison::quickly(project, counter.process, from, deadline)?
-            }
+        let mut made = if let Some(to) = &self.next {
+            Comparison::between(project, &counter.listed.checkpoints, from, to).ok()?
+        } else {
+            let deadline = Instant::now() + NOW_TIME;
+            Comparison::quickly(project, counter.process, from, deadline)?
         };
         if let Some(known) = known {
             made.leave_out_files(known);

@@ -40,9 +40,9 @@ pub fn adopt(checkpoints: &mut [Checkpoint], uses: &[Use]) {
     };
     let newest = newest_uses(uses);
     for checkpoint in checkpoints.iter_mut().filter(is_a_turns) {
-        let used = newest.get(&checkpoint.id);
         let own = checkpoint.turn_key();
-        let other = used.filter(|used| own.is_none() || used.by.turn_key() != own);
+        let other =
+            newest.get(&checkpoint.id).filter(|used| own.is_none() || used.by.turn_key() != own);
         if let Some(used) = other {
             checkpoint.cause = Cause {
                 reason: Reason::Call,

@@ -77,7 +77,7 @@ impl Project {
         self.tree_among(&all, checkpoint, later)
     }
 
-    /// The same for a caller that has listed `all` checkpoints, newest first, each with the turn that uses it.
+    /// Does this for a caller that has listed `all` checkpoints, newest first, each with the turn that uses it.
     ///
     /// # Errors
     ///

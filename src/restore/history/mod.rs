@@ -162,7 +162,7 @@ pub(crate) struct FileHistory<'a> {
     /// The turns that ran since, as far as their calls are known.
     pub(crate) turns: Vec<HistoryTurn>,
     calls: Vec<PastCall>,
-    /// The states that paths went through, as far as they were asked for.
+    /// The states that paths went through, for each path that was asked for.
     states: RefCell<HashMap<RelPath, Rc<Vec<PastState>>>>,
     /// The calls of each turn of the list, by its number, in the order in which they began; once asked for.
     calls_by_turn: OnceCell<HashMap<usize, Vec<usize>>>,
@@ -188,7 +188,7 @@ impl<'a> FileHistory<'a> {
         self.outside.get_or_init(outside).as_deref()
     }
 
-    /// Reads what is known since one of `all` checkpoints, which are given newest first.
+    /// Reads the history since one of `all` checkpoints, which are given newest first.
     pub(crate) fn since(
         project: &'a Project,
         all: &[Checkpoint],
@@ -207,11 +207,26 @@ impl<'a> FileHistory<'a> {
     }
 
     fn of_side(project: &'a Project, side: PathSide) -> Result<Self> {
-        let mut checkpoints = project.store.list()?;
+        let all = project.store.list()?;
         let uses = ledger::uses(&project.state);
-        let rows = rows(checkpoints.clone(), &uses);
-        checkpoints.reverse();
-        let Some(first) = checkpoints.first() else {
+        let rows = rows(all.clone(), &uses);
+        Self::of_all(project, side, all, &uses, &rows)
+    }
+
+    /// Reads the history of `all` checkpoints, which are given newest first, with their uses and rows.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no checkpoint.
+    fn of_all(
+        project: &'a Project,
+        side: PathSide,
+        mut all: Vec<Checkpoint>,
+        uses: &[Use],
+        rows: &[TurnRow],
+    ) -> Result<Self> {
+        all.reverse();
+        let Some(first) = all.first() else {
             return Err(Error::other(
                 "no checkpoints yet",
                 "an agent's hook takes them, and `beforehand create`",
@@ -219,13 +234,13 @@ impl<'a> FileHistory<'a> {
         };
         let lines = attribution::read(&project.place());
         let log = TurnLog::of_all(first, &lines, side);
-        let mut history = Self::told_by(project, side, checkpoints, log);
-        history.add_calls(&uses);
-        history.number(&rows);
+        let mut history = Self::told_by(project, side, all, log);
+        history.add_calls(uses);
+        history.number(rows);
         Ok(history)
     }
 
-    /// What checkpoints, oldest first, and the log since then tell, without turns.
+    /// The history in checkpoints, oldest first, and in the log since then, without turns.
     fn told_by(
         project: &'a Project,
         side: PathSide,
@@ -281,7 +296,8 @@ impl<'a> FileHistory<'a> {
     /// Finds the turn of every call, and when each was over.
     fn add_calls(&mut self, uses: &[Use]) {
         let logged_calls = std::mem::take(&mut self.log.logged_calls);
-        let (uses, mut known) = (SessionUses::of(uses), HashMap::new());
+        let uses = SessionUses::of(uses);
+        let mut known = HashMap::new();
         let turns: Vec<usize> =
             logged_calls.iter().map(|caller| self.turn_of(caller, &uses, &mut known)).collect();
         for (at, caller) in logged_calls.iter().enumerate() {

@@ -16,7 +16,7 @@ use super::{
     step_state::Looks,
 };
 use crate::{
-    attribution::{Doer, LoggedCall, Sight},
+    attribution::{Doer, LoggedCall, PathSide, Sight},
     error::{Error, Result},
     ledger,
     model::{Checkpoint, CheckpointId, Content, ContentId, Entry, Kind, Reason, RelPath, Storage},
@@ -182,14 +182,19 @@ pub(crate) struct BetweenSteps {
 }
 
 impl BetweenSteps {
-    /// Of all turns, at paths that `is_wanted`.
+    /// Of all turns, at paths that `is_wanted`. `all` checkpoints are given newest first.
     ///
     /// # Errors
     ///
-    /// Fails if the store cannot be read.
-    pub(crate) fn of(project: &Project, is_wanted: impl Fn(&RelPath) -> bool) -> Result<Self> {
-        let rows = rows(project.store.list()?, &ledger::uses(&project.state));
-        let mut history = FileHistory::of(project)?;
+    /// Fails if there is no checkpoint.
+    pub(crate) fn of(
+        project: &Project,
+        all: Vec<Checkpoint>,
+        is_wanted: impl Fn(&RelPath) -> bool,
+    ) -> Result<Self> {
+        let uses = ledger::uses(&project.state);
+        let rows = rows(all.clone(), &uses);
+        let mut history = FileHistory::of_all(project, PathSide::Root, all, &uses, &rows)?;
         let mut found = Self::default();
         for (at, row) in rows.into_iter().enumerate() {
             let turn = TurnSteps::with(history, at + 1, row);
