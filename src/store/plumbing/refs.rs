@@ -458,17 +458,6 @@ pub(in crate::store) fn drop_anchors(repo: &Repo) -> Result<()> {
     delete(repo, &names.into_iter().filter(|name| name.starts_with(ANCHORS)).collect::<Vec<_>>())
 }
 
-/// A digest of the names of all refs; `None` if they cannot be listed.
-pub(in crate::store) fn digest(repo: &Repo) -> Option<String> {
-    use sha2::{Digest, Sha256};
-    let mut hash = Sha256::new();
-    for name in all(repo).ok()?.iter().filter(|name| !name.starts_with(ANCHORS)) {
-        hash.update(name.as_bytes());
-        hash.update([0]);
-    }
-    Some(crate::model::ContentId::new(&hash.finalize()).to_string())
-}
-
 /// Whether a ref is symbolic.
 pub(in crate::store) fn is_symbolic(repo: &Repo, name: &str) -> bool {
     let bytes = read_small(&repo.common_dir.join(name), REF_MAX_BYTES).ok().flatten();

@@ -36,7 +36,7 @@ use borrow::{BorrowLimits, BorrowReport};
 pub(in crate::store) use check::{CheckedObjects, RepositoryCheck};
 pub(in crate::store) use held::held;
 pub(super) use maintain::{PACKS_MAX, has_room, is_worth_rewriting, rows, which};
-pub use maintain::{Swept, give_up_history, maintain};
+pub use maintain::{Swept, give_up_history, maintain, tidy};
 pub(in crate::store) use maintain::{Weights, sweep};
 pub use rebuild::{
     Ends, Losing, LostRepository, Opened, RepositoryStep, SetAside, StepKind, Stood, beyond,
