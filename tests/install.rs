@@ -260,22 +260,8 @@ fn a_project_has_settings_of_its_own_and_leads_nowhere_else() {
     assert!(output.stderr.contains("on your `PATH`, `beforehand` is not /"), "{}", output.stderr);
     let again = world.run(&["install", "claude-code", "goose", "--project", "--yes"]);
     assert!(again.stderr.starts_with("nothing to do"), "{}", again.stderr);
-    for dir in [world.root(), home(&world)] {
-        let output = world.run_in(&dir, &["uninstall", "--yes"], "");
-        for file in [".claude/settings.json", ".agents/plugins/beforehand/hooks/hooks.json"] {
-            let file = world.root().join(file).display().to_string();
-            let told = output.stderr.lines().filter(|line| line.contains(&file));
-            let told: Vec<&str> = told.collect();
-            assert!(
-                told.len() == 1 && told[0].contains("still has hooks: run `beforehand uninstall"),
-                "{}",
-                output.stderr
-            );
-        }
-    }
     assert_eq!(world.run(&["uninstall", "--project", "--yes"]).exit, Exit::Ok);
     assert_eq!(all(&world.root()), before);
-    assert!(!world.run(&["uninstall", "--yes"]).stderr.contains("still has hooks"));
     symlink(home(&world), world.root().join(".cursor")).unwrap();
     let output = world.run(&["install", "cursor", "--project", "--yes"]);
     assert!(output.stderr.contains("it leads out of the project"), "{}", output.stderr);

@@ -266,6 +266,25 @@ fn settings_without_a_checkpoint_before_calls_are_told_of() {
 }
 
 #[test]
+fn hooks_that_an_uninstall_leaves_in_a_project_are_told_of() {
+    let mut world = world();
+    let args = ["install", "claude-code", "goose", "--project", "--yes"];
+    assert_eq!(world.run(&args).exit, Exit::Ok);
+    for dir in [world.root(), home(&world)] {
+        let told = world.run_in(&dir, &["uninstall", "--yes"], "").stderr;
+        for file in [".claude/settings.json", ".agents/plugins/beforehand/hooks/hooks.json"] {
+            let line = format!(
+                "note: {} still has hooks: run `beforehand uninstall --project` in that project\n",
+                world.root().join(file).display()
+            );
+            assert_eq!(told.matches(&line).count(), 1, "{told}");
+        }
+    }
+    assert_eq!(world.run(&["uninstall", "--project", "--yes"]).exit, Exit::Ok);
+    assert!(!world.run(&["uninstall", "--yes"]).stderr.contains("still has hooks"));
+}
+
+#[test]
 fn a_hook_file_that_droid_reads_instead_is_told_of() {
     let mut world = world();
     let dir = home(&world).join(".factory");

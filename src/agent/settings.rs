@@ -26,7 +26,7 @@ pub struct Switch {
     pub key: &'static [&'static str],
     /// The value that counts.
     pub when: SwitchValue,
-    /// Whether it counts only where an administrator has set it.
+    /// True if the key counts only where an administrator has set it.
     pub is_managed: bool,
 }
 
