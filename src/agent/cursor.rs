@@ -10,7 +10,7 @@ use serde_json::json;
 use super::files::{self, AgentFiles, LineRunner, advice, entries, home};
 use super::hooks::{self, HookTemplate};
 use super::settings::{in_home, project, system, user};
-use super::{CLAUDE, Dialect, EventKind, edit, event, event_of, patch, reply, run, trial, write};
+use super::{CLAUDE, CallIds, Dialect, EventKind, edit, event, event_of, patch, reply, run, trial, write};
 use crate::model::Agent;
 
 /// The row of Cursor. An event that is about one tool has that tool's arguments at the top.
@@ -19,7 +19,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     name: "cursor",
     title: "Cursor",
     asks: false,
-    ids_are_complete: false,
+    call_ids: CallIds::Some,
     events: &[
         event_of("beforeShellExecution", EventKind::ToolCall, "Shell"),
         event_of("afterShellExecution", EventKind::ToolDone, "Shell"),

@@ -122,9 +122,8 @@ pub struct Dialect {
     pub asks: bool,
     /// Whether the hooks that `install` writes for it report the end of each call.
     pub tells_ends: bool,
-    /// Whether every event of a call has the id of the call. If not, two events may announce one call, and
-    /// its content identifies it.
-    pub ids_are_complete: bool,
+    /// Which events of a call have its id.
+    pub call_ids: CallIds,
     /// How it tells that a turn begins.
     pub turns: TurnStart,
     /// Whether the shell of one call may be that of the next, with its functions and aliases. An
@@ -178,6 +177,15 @@ pub enum TurnStart {
     Prompt,
     /// It only tells the end of a turn: the first call after that begins the next one.
     CallAfterEnd,
+}
+
+/// Which events of a call have the id of the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallIds {
+    /// Each of them, or none.
+    AllOrNone,
+    /// Not each: two events may announce one call, so its content identifies it.
+    Some,
 }
 
 /// Where the work of a sub-agent is reported.
@@ -258,7 +266,7 @@ const CLAUDE: Dialect = Dialect {
     title: "",
     asks: false,
     tells_ends: true,
-    ids_are_complete: true,
+    call_ids: CallIds::AllOrNone,
     turns: TurnStart::Prompt,
     keeps_shell: true,
     subagents: SubagentSessions::Shared,

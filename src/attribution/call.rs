@@ -13,7 +13,7 @@ use super::{
     after_shell, append, append_again, at, recent_bytes, session_name, state_before,
 };
 use crate::{
-    agent,
+    agent::{self, CallIds},
     error::Result,
     fs::{PATH_MAX_BYTES, link_count, stat_path, without_dots},
     ledger::OwnWrite,
@@ -326,7 +326,7 @@ fn physical(path: &Path, root: &Root) -> Option<PathBuf> {
 /// The name of a call in the log: the agent's own id or, if not every event has that, the content.
 pub fn call_key(call: &ToolCall) -> String {
     match &call.id {
-        Some(id) if agent::by_agent(call.context.agent).ids_are_complete => {
+        Some(id) if agent::by_agent(call.context.agent).call_ids == CallIds::AllOrNone => {
             hash_name(&[id.as_bytes()])
         }
         // The directory that a line runs in is given in one event as an argument, in another as its own.

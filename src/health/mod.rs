@@ -441,7 +441,7 @@ impl<'a, 'p> Evidence<'a, 'p> {
             names.push(format!("`{}`", kind.setting));
         }
         let message = format!("beforehand is switched off by {}", names.join(", "));
-        Some(self.from_settings(message, place.as_deref()))
+        Some(self.settings_finding(message, place.as_deref()))
     }
 
     /// The calls before which nothing is held.
@@ -452,11 +452,11 @@ impl<'a, 'p> Evidence<'a, 'p> {
             kinds.push(format!("{} (`{}`)", kind.calls, kind.setting));
         }
         let message = format!("nothing is held before {}", kinds.join(", "));
-        (!kinds.is_empty()).then(|| self.from_settings(message, place.as_deref()))
+        (!kinds.is_empty()).then(|| self.settings_finding(message, place.as_deref()))
     }
 
     /// A finding on our settings, with where they come from: a file of the agent's, or our own.
-    fn from_settings(&self, message: String, place: Option<&Path>) -> Off {
+    fn settings_finding(&self, message: String, place: Option<&Path>) -> Off {
         match place.map(|place| ui::path(place, self.home().as_deref()).into_owned()) {
             Some(place) => Off {
                 message: format!("{message}, in the variables of {place}"),

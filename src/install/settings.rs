@@ -40,12 +40,20 @@ pub(super) fn patterns(
                 }
             }
             SettingsFile::Project(pattern) => {
-                projects.iter().for_each(|project| add((*project).to_owned(), pattern));
+                for project in projects {
+                    add((*project).to_owned(), pattern);
+                }
             }
             SettingsFile::User(pattern) | SettingsFile::Managed(pattern) => {
-                row.dir(process).into_iter().for_each(|dir| add(dir, pattern));
+                if let Some(dir) = row.dir(process) {
+                    add(dir, pattern);
+                }
             }
-            SettingsFile::Home(pattern) => home.iter().for_each(|home| add(home.clone(), pattern)),
+            SettingsFile::Home(pattern) => {
+                if let Some(home) = &home {
+                    add(home.clone(), pattern);
+                }
+            }
         }
     }
     patterns

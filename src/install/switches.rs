@@ -117,8 +117,8 @@ impl<'a, 'p> AgentSettings<'a, 'p> {
         let mut switches =
             switches.filter(|switch| !in_package || switch.when != SwitchValue::LocksHooks);
         let found = switches.find_map(|switch| Some((switch, self.find(switch)?)));
-        let switched = found.map(|(switch, path)| self.switched_off(switch, path));
-        switched.or_else(|| match self.row.agent {
+        let off = found.map(|(switch, path)| self.switched_off(switch, path));
+        off.or_else(|| match self.row.agent {
             "codex" => registered.iter().find_map(|(site, found)| self.untrusted(site, found)),
             "hermes" => registered.iter().find_map(|(_, found)| self.no_consent(found)),
             "factory-droid" => self.other_file(),

@@ -98,12 +98,12 @@ fn examine(process: &Process<'_>) -> Result<Vec<CheckResult>> {
 
 /// What the environment changes.
 fn environment(process: &Process<'_>, settings: &Settings) -> Option<CheckResult> {
-    let (severity, message) = if !policy::wants_nothing(settings) {
+    let (severity, message) = if policy::wants_nothing(settings) {
+        (Severity::Trouble, "beforehand is switched off here".to_owned())
+    } else {
         let home = process.var("BEFOREHAND_HOME")?;
         let home = ui::escape_path(Path::new(home)).into_owned();
         (Severity::Note, format!("checkpoints are kept in {home}: `BEFOREHAND_HOME` says so"))
-    } else {
-        (Severity::Trouble, "beforehand is switched off here".to_owned())
     };
     let hint = Some("run `beforehand config` to see where that comes from".to_owned());
     Some(CheckResult::new("settings", severity, message, hint))
