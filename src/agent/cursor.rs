@@ -10,7 +10,9 @@ use serde_json::json;
 use super::files::{self, AgentFiles, LineRunner, advice, entries, home};
 use super::hooks::{self, HookTemplate};
 use super::settings::{in_home, project, system, user};
-use super::{CLAUDE, CallIds, Dialect, EventKind, edit, event, event_of, patch, reply, run, trial, write};
+use super::{
+    CLAUDE, CallIds, Dialect, EventKind, edit, event, event_of, patch, reply, run, trial, write,
+};
 use crate::model::Agent;
 
 /// The row of Cursor. An event that is about one tool has that tool's arguments at the top.
