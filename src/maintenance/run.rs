@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// How long a run waits for saves to finish.
-const LOCK_WAIT: Duration = Duration::from_secs(30);
+const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// How long a `prune` of the user's waits for a run, only to note what it did.
 const NOTE_WAIT: Duration = Duration::from_secs(2);
 

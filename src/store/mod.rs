@@ -43,8 +43,9 @@ pub use record::{Held, Needs, Unreadable};
 pub use repository::{Opened, RepositoryStep, StepKind, maintain};
 pub use root_status::RootStatus;
 
-/// How long a removal, a repair, and a save without a deadline wait for other saves.
-const LOCK_WAIT: Duration = Duration::from_secs(30);
+/// How long a removal, a repair, and a save without a deadline wait for other saves: longer than a first save of
+/// a large root, and a person still waits for it.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// A checkpoint that has not been saved yet.
 #[derive(Debug)]

@@ -220,7 +220,7 @@ impl PrivateRepository {
                 Err(err) => return Err(err),
             }
         }
-        Err(Error::Busy { path })
+        Err(Error::Busy { path, holder: None })
     }
 
     /// Makes sure that no save, and no cache, relies on a damaged borrowed pack.
