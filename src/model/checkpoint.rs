@@ -233,6 +233,42 @@ pub struct Head {
     pub in_progress: Option<String>,
 }
 
+/// How much of a root's state a checkpoint holds, apart from the paths that it names as skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completeness {
+    /// Everything.
+    Whole,
+    /// The deadline ended the walk before everything was seen.
+    OutOfTime,
+    /// Its record is lost or cannot be read. Only the record names the private files, the files
+    /// outside the root and the repositories that are held.
+    RecordLost,
+}
+
+impl Completeness {
+    /// The completeness of a checkpoint whose record says that it is partial, or is not.
+    pub fn of_record(is_partial: bool) -> Self {
+        if is_partial { Self::OutOfTime } else { Self::Whole }
+    }
+
+    /// Whether a path that the checkpoint does not have, and does not name as skipped, was absent.
+    pub fn is_whole(self) -> bool {
+        self == Self::Whole
+    }
+
+    /// The missing part, in the words of a report; `None` if there is none.
+    pub fn lacks(self) -> Option<&'static str> {
+        match self {
+            Self::Whole => None,
+            Self::OutOfTime => Some("the deadline came before everything was seen"),
+            Self::RecordLost => Some(
+                "its record is lost: private files, files outside the root and repositories are \
+                 unknown",
+            ),
+        }
+    }
+}
+
 /// A saved checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
@@ -250,8 +286,8 @@ pub struct Checkpoint {
     pub top: Option<ContentId>,
     /// How many files it holds, links and special files included.
     pub files: u64,
-    /// Whether the deadline ended the walk before everything was seen.
-    pub partial: bool,
+    /// How much of the root's state it holds, as far as is known.
+    pub completeness: Completeness,
     /// What could not be saved, or was not to be. Shown to the user, never dropped.
     pub skipped: Vec<Skipped>,
     /// Paths outside the root that it holds. Absolute.
@@ -274,7 +310,7 @@ impl Checkpoint {
             cause: Cause::asked(None),
             top: None,
             files: 0,
-            partial: false,
+            completeness: Completeness::Whole,
             skipped: Vec::new(),
             outside: Vec::new(),
             head: None,

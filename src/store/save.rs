@@ -13,7 +13,7 @@ use crate::{
     cache::Facts,
     error::Result,
     fs::{Lock, now_ns},
-    model::{Checkpoint, ContentId, Head, SkipReason, Skipped},
+    model::{Checkpoint, Completeness, ContentId, Head, SkipReason, Skipped},
     scan::Scan,
     state::RootState,
 };
@@ -50,7 +50,8 @@ impl CheckpointContents {
             skipped.iter().map(|skip| (skip.path.clone(), skip.reason)).collect()
         };
         let old = &newest.checkpoint;
-        (newest.keeper, old.top, old.partial) == (self.keeper, self.top, self.partial)
+        (newest.keeper, old.top) == (self.keeper, self.top)
+            && old.completeness == Completeness::of_record(self.partial)
             && old.head == self.head
             && newest.overlay == listing::id_of(&self.overlay)
             && newest.outside == listing::id_of(&self.outside)
@@ -70,7 +71,7 @@ impl CheckpointContents {
             cause: draft.cause.clone(),
             top: self.top,
             files: draft.scan.file_count(),
-            partial: self.partial,
+            completeness: Completeness::of_record(self.partial),
             skipped: self.skipped.clone(),
             outside: reading::outside(&self.outside, &draft.scan),
             head: self.head.clone(),

@@ -31,8 +31,8 @@ use crate::{
     error::{Error, Result},
     fs::{FileBuffer, Lock, create_private_dirs},
     model::{
-        Checkpoint, CheckpointId, Content, ContentId, DefaultModes, Directory, Entry, RelPath,
-        Root, Tree,
+        Checkpoint, CheckpointId, Completeness, Content, ContentId, DefaultModes, Directory, Entry,
+        RelPath, Root, Tree,
     },
     scan::Scan,
     state::{RootState, StateDir},
@@ -135,7 +135,7 @@ impl CopyStore {
         may_be
             && newest.keeper == StoreKind::Copy
             && newest.checkpoint.top == scan.top()
-            && newest.checkpoint.partial == scan.partial
+            && newest.checkpoint.completeness == Completeness::of_record(scan.partial)
             && is_bare(newest)
             && self.trusts_cache(scan)
     }

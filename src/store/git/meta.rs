@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::{Error, Result},
     model::{
-        By, Cause, Checkpoint, CheckpointId, ContentId, DefaultModes, Head, Reason, SessionId,
-        SkipReason, Skipped, TurnId,
+        By, Cause, Checkpoint, CheckpointId, Completeness, ContentId, DefaultModes, Head, Reason,
+        SessionId, SkipReason, Skipped, TurnId,
     },
     store::{
         escape::{escape, unescape},
@@ -93,7 +93,7 @@ pub(super) fn to_json(checkpoint: &Checkpoint, default_modes: &DefaultModes) -> 
         tool: cause.tool.clone(),
         of: cause.of.map(|id| id.to_string()),
         files: checkpoint.files,
-        partial: checkpoint.partial,
+        partial: !checkpoint.completeness.is_whole(),
         branch: head.as_ref().and_then(|head| head.branch.clone()),
         commit: head.as_ref().and_then(|head| head.commit.clone()),
         in_progress: head.as_ref().and_then(|head| head.in_progress.clone()),
@@ -162,7 +162,7 @@ impl MetaFile {
             },
             top: None::<ContentId>,
             files: self.files,
-            partial: self.partial,
+            completeness: Completeness::of_record(self.partial),
             skipped,
             outside: Vec::new(),
             head: Some(Head {

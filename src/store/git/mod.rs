@@ -49,8 +49,8 @@ use crate::{
     error::{Error, Result},
     fs::Lock,
     model::{
-        Checkpoint, CheckpointId, Content, ContentId, DefaultModes, Directory, Entry, Kind,
-        RelPath, Root, ScanEntry, Storage, StoreChoice, Tree,
+        Checkpoint, CheckpointId, Completeness, Content, ContentId, DefaultModes, Directory, Entry,
+        Kind, RelPath, Root, ScanEntry, Storage, StoreChoice, Tree,
     },
     root::GitDirs,
     scan::Scan,
@@ -309,7 +309,9 @@ fn load(
     let top = parts.as_ref().and_then(|parts| parts.files).map(|id| content_id(&id));
     let checkpoint = match (&record, parsed) {
         (Some(record), _) => record.checkpoint.clone(),
-        (None, Some(Ok(meta))) if meta.checkpoint.id == id => Checkpoint { top, ..meta.checkpoint },
+        (None, Some(Ok(meta))) if meta.checkpoint.id == id => {
+            Checkpoint { top, completeness: Completeness::RecordLost, ..meta.checkpoint }
+        }
         (None, Some(Ok(_))) => record::placeholder(id, order, "it names another checkpoint"),
         (None, Some(Err(err))) => record::placeholder(id, order, &err.to_string()),
         (None, None) => record::placeholder(id, order, "its tree cannot be read"),

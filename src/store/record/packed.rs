@@ -17,8 +17,8 @@ use super::{
     wire::{agent_name, agent_named},
 };
 use crate::model::{
-    Agent, By, Cause, Checkpoint, CheckpointId, ContentId, Head, Reason, SessionId, SkipReason,
-    Skipped, TurnId,
+    Agent, By, Cause, Checkpoint, CheckpointId, Completeness, ContentId, Head, Reason, SessionId,
+    SkipReason, Skipped, TurnId,
 };
 
 /// Appends the binary form of a record.
@@ -70,7 +70,8 @@ macro_rules! packed {
 packed! {
     Record { checkpoint, keeper, overlay, outside, tree, store, repositories, dangling }
     Checkpoint {
-        id, sequence, taken_at, reading_ns, cause, top, files, partial, skipped, outside, head, staged
+        id, sequence, taken_at, reading_ns, cause, top, files, completeness, skipped, outside,
+        head, staged
     }
     Cause { reason, by, tool, summary, of }
     By { agent, session, turn, subagent, prompt, transcript, position }
@@ -150,6 +151,17 @@ impl PackedForm for bool {
             1 => Some(true),
             _ => None,
         }
+    }
+}
+
+/// A record that was read says itself whether its checkpoint is partial.
+impl PackedForm for Completeness {
+    fn pack(&self, to: &mut Vec<u8>) {
+        (!self.is_whole()).pack(to);
+    }
+
+    fn unpack(from: &mut &[u8]) -> Option<Self> {
+        bool::unpack(from).map(Self::of_record)
     }
 }
 

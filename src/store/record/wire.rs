@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     model::{
-        Agent, By, Cause, Checkpoint, CheckpointId, ContentId, Head, Reason, SessionId, SkipReason,
-        Skipped, TurnId,
+        Agent, By, Cause, Checkpoint, CheckpointId, Completeness, ContentId, Head, Reason,
+        SessionId, SkipReason, Skipped, TurnId,
     },
     store::escape::{escape, escape_path, parse_path, unescape},
 };
@@ -133,7 +133,7 @@ impl RecordFile {
             overlay: hex(overlay),
             outside: hex(outside),
             files: checkpoint.files,
-            partial: checkpoint.partial,
+            partial: !checkpoint.completeness.is_whole(),
             skipped: checkpoint.skipped.iter().map(SkippedFile::of).collect(),
             outside_paths: checkpoint.outside.iter().map(|path| escape_path(path)).collect(),
             head: checkpoint.head.as_ref().map(HeadFile::of),
@@ -164,7 +164,7 @@ impl RecordFile {
             cause,
             top: parse_id(self.top)?,
             files: self.files,
-            partial: self.partial,
+            completeness: Completeness::of_record(self.partial),
             skipped: self.skipped.iter().map(SkippedFile::to_skipped).collect::<Result<_, _>>()?,
             outside: self
                 .outside_paths
@@ -333,7 +333,7 @@ mod tests {
             },
             top: Some(ContentId::new(&[9; 20])),
             files: 2,
-            partial: true,
+            completeness: Completeness::OutOfTime,
             skipped: vec![Skipped {
                 path: b"a\xff".to_vec(),
                 reason: SkipReason::TooLarge,
