@@ -246,10 +246,10 @@ impl BisectSearch<'_> {
     /// Runs the command in one state, and says what came of it.
     fn try_one(&mut self, process: &mut Process<'_>, at: usize) -> Result<StateVerdict> {
         let checkpoint = &self.states[at].checkpoint;
-        let copied = if !checkpoint.completeness.is_whole() {
-            Err("it is partial: not all of it is held".to_owned())
-        } else {
+        let copied = if checkpoint.completeness.is_whole() {
             self.scratch.fill(self.project, checkpoint).map_err(|err| err.to_string())
+        } else {
+            Err("it is partial: not all of it is held".to_owned())
         };
         self.heed()?;
         let (verdict, why) = match copied {

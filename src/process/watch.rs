@@ -73,6 +73,7 @@ const STACK_BYTES: usize = 256 << 10;
 
 /// Writes an answer and ends the process. The streams of the standard library may be locked by the thread that is
 /// stuck.
+#[expect(clippy::exit, reason = "no return reaches the thread that is stuck")]
 fn give(answer: &LateAnswer) -> ! {
     // An agent that no longer listens is no reason to go on.
     let _ignored = write_all(&io::stdout(), &answer.stdout);

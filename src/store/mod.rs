@@ -7,6 +7,7 @@ pub mod escape;
 pub mod git;
 pub mod listing;
 pub mod naming;
+pub(crate) mod object_stamps;
 pub mod objects;
 mod plumbing;
 pub mod reading;
@@ -16,6 +17,7 @@ pub mod root_status;
 mod save;
 pub mod sweep;
 pub mod usage;
+pub mod verify;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -75,7 +75,8 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
     let is_inner = !(is_exact || others_versions.is_empty() && others_left.is_empty());
     let is_clean =
         conflicts(plan).is_empty() && !is_inner && damaged.is_empty() && marked.is_empty();
-    let is_known = came.shown.restore.checkpoint.completeness != Completeness::RecordLost;
+    let is_known = came.shown.restore.checkpoint.completeness != Completeness::RecordLost
+        && back(&came).all(|step| step.damaged_files(&project.state) == 0);
     Ok(match (is_whole, is_clean && is_known) {
         (false, _) => Exit::Failed,
         (true, false) => Exit::Conflicts,
