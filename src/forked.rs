@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::{Error, Result},
     fs::{create_private_dirs, read_small, replace_synced},
-    model::{CheckpointId, RelPath},
-    state::{RootState, StateDir},
-    store::{
+    model::{
+        CheckpointId, RelPath,
         escape::{escape, escape_path, parse_path, unescape},
-        record::{self, identity::Identity},
     },
+    state::{RootState, StateDir},
+    store::record::{self, identity::Identity},
 };
 
 /// The newest format; see `docs/FORMAT.md`.

@@ -8,7 +8,7 @@ use crate::{
     attribution,
     cache::ScanTable,
     ledger,
-    model::{ContentId, Decision},
+    model::{ContentId, Decision, Storage},
     restore_log::RestoreLog,
     store::{directory, listing, objects, record},
 };
@@ -63,7 +63,7 @@ pub fn records(bytes: &[u8]) {
     let id = ContentId::new(&[]);
     let _damaged = directory::parse(&id, bytes);
     objects::read_any(bytes);
-    if let Ok(lines) = listing::parse(&id, bytes) {
+    if let Ok(lines) = listing::parse(&id, bytes, Storage::Files) {
         assert_eq!(listing::to_text(&lines).as_bytes(), bytes);
         let _below = listing::below(&id, &lines);
         let outside = listing::outside(&id, &lines).unwrap_or_default();

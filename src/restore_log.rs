@@ -152,7 +152,7 @@ impl EndWire {
             path: hex(bytes_of(path)),
             mode: end.map(|end| end.kind.mode_bits() | end.permissions),
             content: content.map(|content| content.id.to_string()),
-            private: content.is_some_and(|content| content.place == Storage::Private),
+            private: content.is_some_and(|content| content.place == Storage::Files),
             device: end.map(|end| end.device).filter(|device| *device != 0),
         }
     }
@@ -160,7 +160,7 @@ impl EndWire {
     fn into_end(self) -> Option<(PathBuf, Option<Entry>)> {
         let path = PathBuf::from(OsStr::from_bytes(&unhex(&self.path)?));
         let Some(mode) = self.mode else { return Some((path, None)) };
-        let place = if self.private { Storage::Private } else { Storage::Store };
+        let place = if self.private { Storage::Files } else { Storage::Git };
         let content = match &self.content {
             Some(id) => Some(Content { id: ContentId::parse(id)?, place }),
             None => None,
@@ -421,8 +421,8 @@ mod tests {
             ends: vec![
                 (PathBuf::from("gone"), None),
                 (PathBuf::from("/d\n"), Some(Entry::DIRECTORY)),
-                (PathBuf::from("f"), Some(file(Storage::Store, &[1; 20]))),
-                (PathBuf::from("g"), Some(file(Storage::Private, &[2; 32]))),
+                (PathBuf::from("f"), Some(file(Storage::Git, &[1; 20]))),
+                (PathBuf::from("g"), Some(file(Storage::Files, &[2; 32]))),
             ],
             outside: vec![PathBuf::from("/etc/hosts")],
             closed: vec![(path(b"d"), 0o555)],

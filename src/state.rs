@@ -10,7 +10,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    fs::can_make_files,
+    fs::{can_make_files, list_names},
     model::{CheckpointId, Root},
 };
 
@@ -26,6 +26,9 @@ pub fn version_of(json: &[u8]) -> serde_json::Result<u32> {
     }
     serde_json::from_slice(json).map(|VersionOnly { version }| version)
 }
+
+/// How the names of directories with the state of older builds begin.
+const OLDER: &str = "older-";
 
 /// The state directory: `$BEFOREHAND_HOME`, or `beforehand` below `$XDG_STATE_HOME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,9 +54,26 @@ impl StateDir {
         &self.dir
     }
 
-    /// The private store's objects, shared by every root.
+    /// The objects of the file store, shared by every root.
     pub fn objects(&self) -> PathBuf {
         self.dir.join("objects")
+    }
+
+    /// An empty file: it says that everything in this directory has that version of the format.
+    pub fn format(&self, version: u32) -> PathBuf {
+        self.dir.join(format!("format-{version}"))
+    }
+
+    /// A directory for the state of an older build, of that format version.
+    pub fn older(&self, version: u32, number: u32) -> PathBuf {
+        self.dir.join(format!("{OLDER}{version}-{number}"))
+    }
+
+    /// The directories with the state of older builds, which nothing reads.
+    pub fn all_older(&self) -> Vec<PathBuf> {
+        let names = list_names(&self.dir).unwrap_or_default();
+        let names = names.into_iter().filter(|name| name.as_bytes().starts_with(OLDER.as_bytes()));
+        names.map(|name| self.dir.join(name)).collect()
     }
 
     /// The ledgers of all sessions.
@@ -177,11 +197,6 @@ impl RootState {
     /// Quarantined records: damaged beyond salvage.
     pub fn damaged(&self) -> PathBuf {
         self.dir.join("damaged")
-    }
-
-    /// The record cache. It can be deleted at any time.
-    pub fn records(&self) -> PathBuf {
-        self.dir.join("records")
     }
 
     /// The anchor of the file store: the top directory the cache was written for.

@@ -343,7 +343,6 @@ fn a_list_opens_everything_once() {
     std::thread::sleep(std::time::Duration::from_millis(50));
     assert!(!run(&["list"]).is_empty());
     let Some(calls) = traced_of(&world, &["list"], "") else { return };
-    // Which records are not yet among those read together is a matter of time.
     let is_record = |call: &str| call.starts_with("openat state/roots/HASH/checkpoints/");
     let opened = of(&calls, |call| call.starts_with("open") && !is_record(call));
     assert_snapshot!(listed(opened), @r"
@@ -360,42 +359,17 @@ fn a_list_opens_everything_once() {
     1 openat state/repositories/HASH/origin.json
     1 openat state/repositories/HASH/packed-refs
     1 openat state/repositories/HASH/refs/checkpoints/main
+    1 openat state/repositories/HASH/refs/private/main
     1 openat state/roots/HASH/attribution/log
     1 openat state/roots/HASH/attribution/log.old
-    2 openat state/roots/HASH/checkpoints
-    1 openat state/roots/HASH/records
+    1 openat state/roots/HASH/checkpoints
     2 openat state/roots/HASH/root.json
     1 openat state/roots/HASH/stats.json
     1 openat state/sessions
     1 openat state/sessions/HASH
     ");
-    let looks = of(&calls, |call| call.starts_with("newfstatat state/roots/HASH/checkpoints/"));
-    // That of each of them, for a record is believed by its stamp.
-    assert_eq!(looks.map(|(_, times)| times).sum::<usize>(), 13, "{calls:#?}");
-}
-
-#[test]
-fn a_list_and_status_read_one_file_of_records_once() {
-    let world = settled();
-    let run = |args: &[&str]| beforehand(&world, &world.root(), args).output().unwrap();
-    for number in 0..12 {
-        world.write("src/0/0", format!("{number}"));
-        assert!(run(&["create"]).status.success());
-    }
-    std::thread::sleep(std::time::Duration::from_millis(50));
-    // Whether a save has made one meanwhile, and without the newest, is a matter of time.
-    let own = beforehand::state::StateDir::new(world.state()).root_at(&world.root());
-    let place = own.records();
-    let _none = fs::remove_file(&place);
-    run(&["list"]);
-    let size = fs::metadata(&place).unwrap().len();
-    for command in ["list", "status"] {
-        let Some(reads) = reads_of(&world, &[command]) else { return };
-        let records = reads.iter().filter(|(path, _)| path.starts_with(own.checkpoints()));
-        assert_eq!(records.count(), 0, "{command}: {reads:#?}");
-
-        assert_eq!(reads.get(&place), Some(&(size, 1)), "{command}: {reads:#?}");
-    }
+    let records = of(&calls, is_record);
+    assert_eq!(records.map(|(_, times)| times).sum::<usize>(), 13, "each once: {calls:#?}");
 }
 
 #[test]
@@ -417,14 +391,14 @@ fn ten_changed_files_cost_three_files_and_an_object_for_each_change() {
     change(1);
     let (objects_before, files_before) = (objects(), files());
     change(2);
-    // Ten contents, the trees `src/0`, `src` and that of the root, what the checkpoint says, its tree.
-    assert_eq!(objects() - objects_before, 10 + 3 + 2);
+    // Ten contents, the trees `src/0`, `src` and that of the root, the record and its public part, a tree with each.
+    assert_eq!(objects() - objects_before, 10 + 3 + 4);
     // A pack and its index; beside them a record. The refs are in one list.
     let [in_git, in_state] = files();
     let added = (in_git - files_before[0], in_state - files_before[1]);
     assert_eq!(added, (2, 3), "{:#?}", on_disk(&world.state()).keys());
     hook(&world, &world.root(), &before_unknown(&world.root(), "same"));
-    assert_eq!((objects() - objects_before, files()), (15, [in_git, in_state]));
+    assert_eq!((objects() - objects_before, files()), (17, [in_git, in_state]));
 }
 
 #[test]
@@ -533,7 +507,7 @@ fn a_ref_that_was_written_in_place_is_held_whichever_thread_looks_at_it() {
         let created = beforehand(&world, &world.root(), &args).output().unwrap();
         let id = String::from_utf8(created.stdout).unwrap();
         let line =
-            format!("git show refs/checkpoints/main/{}:repository/refs/many/{name}", id.trim());
+            format!("git show refs/private/main/{}:private/repository/refs/many/{name}", id.trim());
         assert_eq!(git(&world, &world.private(), &line), new, "{name}");
     }
 }

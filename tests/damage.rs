@@ -154,9 +154,10 @@ fn refs_that_are_gone_are_made_again() {
     let mut world = repository();
     private_git(&world, "git for-each-ref --format='delete %(refname)' | git update-ref --stdin");
     let said = check(&mut world, &["--repair"]);
-    assert!(said.stderr.contains("made 2 refs again"), "{}", said.stderr);
+    assert!(said.stderr.contains("made 4 refs again"), "{}", said.stderr);
     is_whole(&mut world);
     assert_eq!(private_git(&world, "git for-each-ref refs/checkpoints | wc -l"), "2");
+    assert_eq!(private_git(&world, "git for-each-ref refs/private | wc -l"), "2");
 }
 
 #[test]
@@ -251,12 +252,21 @@ fn where_a_root_is_can_be_written_down_again() {
 #[test]
 fn damage_without_a_cure_is_named_and_the_rest_restores() {
     for mut world in [project(World::new()), repository()] {
-        let object = private(&world, b"secret\n");
-        overwrite(&object, "forged\n");
-        is_found(&mut world, "objects/");
+        if world.root().join(".git").exists() {
+            let list = private_git(&world, "git for-each-ref --format='%(refname)' refs/private");
+            let name = list.lines().next().unwrap();
+            let line = format!("git rev-parse {name}:private/below/.env");
+            let secret = private_git(&world, &line);
+            let other = private_git(&world, "echo forged | git hash-object -w --stdin");
+            forge(&world, &secret, &other);
+            is_found(&mut world, ".env");
+        } else {
+            let object = private(&world, b"secret\n");
+            overwrite(&object, "forged\n");
+            is_found(&mut world, "objects/");
+        }
         let named = check(&mut world, &["--repair", "--read-data"]);
         assert_eq!(named.exit, Exit::Failed, "there is no cure for lost bytes");
-        assert_eq!(fs::read(&object).unwrap(), b"forged\n", "it is the user's to look at");
         world.write("dir/a", "broken\n");
         let output = world.run(&["restore", "1", "--yes", "--force", "--", "dir/a"]);
         assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
@@ -367,7 +377,6 @@ fn what_is_no_file_in_the_place_of_one_is_named_and_cleared_away() {
         "anchor",
         "cache",
         "lock",
-        "records",
         "restore-lock",
         "restore-log",
         "root.json",
@@ -472,6 +481,7 @@ fn shown_by_hand(world: &mut World, checkpoint: &str, path: &str) -> String {
 fn a_ref_that_is_gone_is_named_and_made_again() {
     let mut world = repository();
     let all = private_git(&world, "git for-each-ref --format='%(refname)' refs/checkpoints");
+    let private = private_git(&world, "git for-each-ref --format='%(refname)' refs/private");
     private_git(&world, &format!("git update-ref -d {}", all.lines().next().unwrap()));
     let told = check(&mut world, &[]);
     assert_eq!(told.exit, Exit::Ok, "every byte is there: {}", told.stdout);
@@ -484,7 +494,7 @@ fn a_ref_that_is_gone_is_named_and_made_again() {
     assert!(!said.stdout.contains("note"), "{}", said.stdout);
     assert_eq!(private_git(&world, "git for-each-ref --format='%(refname)' refs"), {
         let anchors = "refs/anchors/administration\nrefs/anchors/main\n";
-        format!("{anchors}{all}")
+        format!("{anchors}{all}\n{private}")
     });
 }
 
@@ -655,6 +665,11 @@ fn a_checkpoint_without_its_record_says_that_it_is_incomplete() {
     let record = own_files(&world, "checkpoints/").into_iter();
     let record = record.into_iter().find(|path| path.to_str().unwrap().contains(&id)).unwrap();
     fs::remove_file(record).unwrap();
+    // The private part of the record is a copy of what is lost.
+    private_git(
+        &world,
+        "git for-each-ref --format='delete %(refname)' refs/private | git update-ref --stdin",
+    );
     let listed = world.run(&["list", "--all"]).stdout;
     assert!(listed.contains("record lost"), "{listed}");
     let shown = world.run(&["show", &id]).stdout;

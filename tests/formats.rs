@@ -159,7 +159,7 @@ fn a_newer_one_is_listed_and_never_written_to() {
 
 #[test]
 fn a_cache_of_another_version_is_made_again() {
-    let mut world = thaw(&samples().join("v1/plain"));
+    let mut world = thaw(&samples().join("v2/plain"));
     world.run(&["restore", "--abort"]);
     let caches: Vec<_> = on_disk(&world.state())
         .into_keys()

@@ -252,7 +252,9 @@ fn an_unknown_key_frees_nothing() {
     let root = fs::read_dir(roots).unwrap().next().unwrap().unwrap().path();
     let record = files(&root.join("checkpoints"), "json")[0].clone();
     let whole = fs::read_to_string(&record).unwrap();
-    for key in ["repositories", "tree", "store"] {
+    let copy = git(&world, &world.private(), "git for-each-ref --format='%(refname)' refs/private");
+    git(&world, &world.private(), &format!("git update-ref -d {copy}"));
+    for key in ["repositories", "tree", "store", "private"] {
         let broken = whole.replacen(&format!("\"{key}\""), &format!("\"{key}_\""), 1);
         assert_ne!(broken, whole, "{key}");
         fs::set_permissions(&record, fs::Permissions::from_mode(0o600)).unwrap();

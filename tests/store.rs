@@ -8,6 +8,7 @@ mod git;
 mod index;
 mod locked;
 mod packs;
+mod private;
 mod reading;
 
 use std::{
@@ -617,7 +618,7 @@ fn a_newer_format_is_listed_and_never_overwritten<F: OnDisk>() {
     fixture.make_newer(newer.id);
     let listed = fixture.open().list().unwrap();
     assert_eq!((listed[0].id, listed[0].sequence), (newer.id, newer.sequence));
-    assert!(listed[0].cause.summary.as_deref().unwrap().contains("format 2"), "{listed:?}");
+    assert!(listed[0].cause.summary.as_deref().unwrap().contains("format 3"), "{listed:?}");
     assert!(matches!(fixture.open().tree(newer.id), Err(Error::FormatTooNew { .. })));
     let ours = save_new(&fixture);
     assert!(ours.sequence > newer.sequence);

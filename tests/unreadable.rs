@@ -1,7 +1,12 @@
 //! Unreadable checkpoints: they are named, and what they may need is kept, but not forever. A
 //! checkpoint of a newer beforehand is left alone.
 
-use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use beforehand::{process::Exit, state::StateDir};
 use serde_json::{Value, json};
@@ -49,9 +54,18 @@ fn save_private(world: &mut World, bytes: usize) -> String {
 
 /// The sizes of the private objects that `save_private` made.
 fn sizes(world: &World) -> Vec<u64> {
-    let all = packs::objects(&world.state());
-    let sizes = all.values().map(|bytes| bytes.len() as u64);
-    let mut sizes: Vec<u64> = sizes.filter(|len| *len >= 5000 && len % 1000 == 0).collect();
+    let mut all: Vec<u64> = Vec::new();
+    if world.state().join("objects").exists() {
+        all.extend(packs::objects(&world.state()).values().map(|bytes| bytes.len() as u64));
+    }
+    if world.private().exists() {
+        let line = "git cat-file --batch-all-objects --batch-check='%(objecttype) %(objectsize)'";
+        let blobs = git(world, line);
+        let blobs = blobs.lines().filter_map(|line| line.strip_prefix("blob "));
+        all.extend(blobs.map(|size| size.parse::<u64>().unwrap()));
+    }
+    let mut sizes: Vec<u64> =
+        all.into_iter().filter(|len| *len >= 5000 && len % 1000 == 0).collect();
     sizes.sort_unstable();
     sizes
 }
@@ -81,83 +95,97 @@ fn is_named(world: &mut World, id: &str) {
 
 #[test]
 fn a_record_of_which_nothing_is_left_keeps_everything_until_its_time_is_up() {
-    for mut world in [World::new(), World::with_git()] {
-        let all: Vec<String> = (0..4).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
-        damage(&world, &all[1], half);
-        is_named(&mut world, &all[1]);
-        let told = world.run(&["status"]).stdout;
-        assert!(told.contains("nothing can be freed"), "{told}");
-        let pruned = world.run(&["prune", "--keep", "1"]).stdout;
-        assert!(pruned.contains("it is damaged: beforehand check --repair"), "{pruned}");
-        let mut stay = vec![all[3].clone(), all[1].clone()];
-        assert_eq!(ids(&mut world), stay, "the limit holds for what can be read");
-        assert_eq!(sizes(&world), [5000, 6000, 7000, 8000], "it may need any of them");
-        let sized = world.run(&["prune", "--max-size", "1"]);
-        assert!(sized.stderr.contains("nothing can be freed"), "{}{}", sized.stdout, sized.stderr);
-        world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
-        stay.insert(0, save_private(&mut world, 9000));
-        live(&mut world, 13);
-        assert_eq!(ids(&mut world), stay, "what would gain no room is not dropped for it");
-        world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1 GB");
-        live(&mut world, 3);
-        assert!(!record(&world, &all[1]).exists());
-        // What a repository has of it is a checkpoint like any other, and too old.
-        live(&mut world, 1);
-        assert_eq!(ids(&mut world), [stay[0].clone()]);
-        assert!(!sizes(&world).contains(&6000), "{:?}", sizes(&world));
-        let told = world.run(&["status"]).stdout;
-        assert!(!told.contains("damaged"), "{told}");
-        assert_eq!(world.run(&["check", "--read-data"]).exit, Exit::Ok);
-    }
+    let mut world = World::new();
+    let all: Vec<String> = (0..4).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
+    damage(&world, &all[1], half);
+    is_named(&mut world, &all[1]);
+    let told = world.run(&["status"]).stdout;
+    assert!(told.contains("nothing can be freed"), "{told}");
+    let pruned = world.run(&["prune", "--keep", "1"]).stdout;
+    assert!(pruned.contains("it is damaged: beforehand check --repair"), "{pruned}");
+    let mut stay = vec![all[3].clone(), all[1].clone()];
+    assert_eq!(ids(&mut world), stay, "the limit holds for what can be read");
+    assert_eq!(sizes(&world), [5000, 6000, 7000, 8000], "it may need any of them");
+    let sized = world.run(&["prune", "--max-size", "1"]);
+    assert!(sized.stderr.contains("nothing can be freed"), "{}{}", sized.stdout, sized.stderr);
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
+    stay.insert(0, save_private(&mut world, 9000));
+    live(&mut world, 13);
+    assert_eq!(ids(&mut world), stay, "what would gain no room is not dropped for it");
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1 GB");
+    live(&mut world, 3);
+    assert!(!record(&world, &all[1]).exists());
+    // What a repository has of it is a checkpoint like any other, and too old.
+    live(&mut world, 1);
+    assert_eq!(ids(&mut world), [stay[0].clone()]);
+    assert!(!sizes(&world).contains(&6000), "{:?}", sizes(&world));
+    let told = world.run(&["status"]).stdout;
+    assert!(!told.contains("damaged"), "{told}");
+    assert_eq!(world.run(&["check", "--read-data"]).exit, Exit::Ok);
 }
 
 #[test]
 fn a_record_that_still_says_what_it_needs_blocks_nothing_and_can_be_salvaged() {
-    for mut world in [World::new(), World::with_git()] {
-        let all: Vec<String> = (0..4).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
-        damage(&world, &all[1], odd);
-        is_named(&mut world, &all[1]);
-        let told = world.run(&["status"]).stdout;
-        assert!(!told.contains("nothing can be freed"), "{told}");
-        world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
-        run_maintenance(&world);
-        assert_eq!(ids(&mut world), [all[3].clone(), all[1].clone()]);
-        assert_eq!(sizes(&world), [6000, 8000], "its own stay, and others go");
-        let said = world.run(&["check", "--repair"]);
-        assert!(said.stderr.contains("from what was left of it"), "{}", said.stderr);
-        assert_eq!(world.run(&["check", "--read-data"]).exit, Exit::Ok);
-        let done = world.run(&["restore", &all[1], "--yes", "--force"]);
-        assert_eq!(done.exit, Exit::Ok, "{}", done.stderr);
-        assert_eq!(world.read(".env").len(), 6000);
-    }
+    let mut world = World::new();
+    let all: Vec<String> = (0..4).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
+    damage(&world, &all[1], odd);
+    is_named(&mut world, &all[1]);
+    let told = world.run(&["status"]).stdout;
+    assert!(!told.contains("nothing can be freed"), "{told}");
+    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
+    run_maintenance(&world);
+    assert_eq!(ids(&mut world), [all[3].clone(), all[1].clone()]);
+    assert_eq!(sizes(&world), [6000, 8000], "its own stay, and others go");
+    let said = world.run(&["check", "--repair"]);
+    assert!(said.stderr.contains("from what was left of it"), "{}", said.stderr);
+    assert_eq!(world.run(&["check", "--read-data"]).exit, Exit::Ok);
+    let done = world.run(&["restore", &all[1], "--yes", "--force"]);
+    assert_eq!(done.exit, Exit::Ok, "{}", done.stderr);
+    assert_eq!(world.read(".env").len(), 6000);
 }
 
 #[test]
 fn repair_puts_aside_what_nothing_is_left_of_and_frees_nothing() {
-    for mut world in [World::new(), World::with_git()] {
-        let is_git = world.root().join(".git").exists();
-        world.write("a", "then");
+    let mut world = World::new();
+    world.write("a", "then");
+    let all: Vec<String> = (0..2).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
+    damage(&world, &all[0], half);
+    world.write("a", "now");
+    let said = world.run(&["check", "--repair"]);
+    assert!(said.stderr.contains("kept for a while"), "{}", said.stderr);
+    assert!(said.stdout.contains("damaged/"), "it is still named: {}", said.stdout);
+    assert!(aside(&world, &all[0]).exists() && !record(&world, &all[0]).exists());
+    let checked = world.run(&["check", "--read-data"]).stdout;
+    assert!(checked.contains("whole and restore in full"), "the other one is: {checked}");
+    world.run(&["prune", "--keep", "9"]);
+    run_maintenance(&world);
+    assert_eq!(sizes(&world), [5000, 6000]);
+    live(&mut world, 16);
+    assert!(!aside(&world, &all[0]).exists());
+    assert!(!sizes(&world).contains(&5000));
+}
+
+/// A record in a private repository has a copy there, and nothing of it is lost with the file.
+#[test]
+fn a_lost_record_is_made_again_from_its_copy() {
+    let ways: [&dyn Fn(&Path); 4] = [
+        &|path| fs::remove_file(path).unwrap(),
+        &|path| write(path, half(&fs::read_to_string(path).unwrap())),
+        &|path| write(path, ""),
+        &|path| write(path, odd(&fs::read_to_string(path).unwrap())),
+    ];
+    for way in ways {
+        let mut world = World::with_git();
         let all: Vec<String> = (0..2).map(|n| save_private(&mut world, 5000 + n * 1000)).collect();
-        damage(&world, &all[0], half);
-        world.write("a", "now");
-        let said = world.run(&["check", "--repair"]);
-        assert!(said.stderr.contains("kept for a while"), "{}", said.stderr);
-        assert!(said.stdout.contains("damaged/"), "it is still named: {}", said.stdout);
-        assert!(aside(&world, &all[0]).exists() && !record(&world, &all[0]).exists());
-        let checked = world.run(&["check", "--read-data"]).stdout;
-        assert!(checked.contains("whole and restore in full"), "the other one is: {checked}");
-        world.run(&["prune", "--keep", "9"]);
-        run_maintenance(&world);
-        assert_eq!(sizes(&world), [5000, 6000]);
-        if is_git {
-            // What the repository has of it restores again.
-            let done = world.run(&["restore", &all[0], "--yes", "--force", "--", "a"]);
-            assert_eq!(done.exit, Exit::Ok, "{}", done.stderr);
-            assert_eq!(world.read("a"), "then");
-        }
-        live(&mut world, 16);
-        assert!(!aside(&world, &all[0]).exists());
-        assert!(!sizes(&world).contains(&5000));
+        let path = record(&world, &all[0]);
+        let whole = fs::read(&path).unwrap();
+        chmod(&path, 0o600);
+        way(&path);
+        let done = world.run(&["restore", &all[0], "--yes", "--force"]);
+        assert_eq!(done.exit, Exit::Ok, "{}", done.stderr);
+        assert_eq!(world.read(".env").len(), 5000, "private files are restored as well");
+        assert_eq!(fs::read(&path).unwrap(), whole, "the bytes are the same");
+        assert_eq!(world.run(&["check", "--read-data"]).exit, Exit::Ok);
     }
 }
 
@@ -243,10 +271,11 @@ fn make_newer(world: &World, id: &str) {
         git(
             world,
             &format!(
-                "r=refs/checkpoints/main/{id}; m=$(git show $r:meta | sed 's/\"version\": *1/\"version\":99/' \
+                "newer() {{ m=$(git show $1:$2 | sed 's/\"version\": *2/\"version\":99/' \
                  | git hash-object -w --stdin); \
-                 t=$(git ls-tree $r | sed \"s/blob [0-9a-f]*\\tmeta/blob $m\\tmeta/\" | git mktree); \
-                 git update-ref $r $t"
+                 t=$(git ls-tree $1 | sed \"s/blob [0-9a-f]*\\t$2/blob $m\\t$2/\" | git mktree); \
+                 git update-ref $1 $t; }}; \
+                 newer refs/checkpoints/main/{id} meta; newer refs/private/main/{id} record"
             ),
         );
     }

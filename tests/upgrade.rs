@@ -195,3 +195,35 @@ fn what_a_newer_install_wrote_down_is_not_written_again() {
         assert!(!world.home().join(".gemini/settings.json").exists());
     }
 }
+
+/// The checkpoints of an older build are set aside whole, and named, and the hook holds anew.
+#[test]
+fn the_state_of_an_older_build_is_set_aside_and_named() {
+    for mut world in [World::new(), World::with_git()] {
+        world.write("a", "by the older build\n");
+        assert_eq!(world.run(&["create", "-m", "older"]).exit, Exit::Ok);
+        let roots = world.state().join("roots");
+        let root = fs::read_dir(&roots).unwrap().next().unwrap().unwrap().file_name();
+        let file = roots.join(&root).join("root.json");
+        let text = fs::read_to_string(&file).unwrap();
+        chmod(&file, 0o600);
+        write(&file, text.replace("\"version\": 2", "\"version\": 1"));
+        let _from_a_reader = fs::remove_file(world.state().join("format-2"));
+        world.write("a", "by the user since\n");
+        assert_eq!(world.before_bash("t1", "rm a"), "{}");
+        fs::remove_file(world.root().join("a")).unwrap();
+        let aside = world.state().join("older-1-0/roots").join(&root);
+        assert!(aside.join("root.json").exists(), "nothing of it is lost");
+        let listed = world.run(&["list", "--all"]).stdout;
+        assert!(!listed.contains("older"), "nor read: {listed}");
+        let told = world.run(&["doctor"]).stdout;
+        assert!(told.contains("older-1-0"), "{told}");
+        assert_eq!(world.run(&["undo", "--yes"]).exit, Exit::Ok);
+        assert_eq!(world.read("a"), "by the user since\n");
+        // Without the mark, the roots tell that nothing is older.
+        fs::remove_file(world.state().join("format-2")).unwrap();
+        assert_eq!(world.run(&["list"]).exit, Exit::Ok);
+        assert!(world.state().join("format-2").exists());
+        assert!(!world.state().join("older-1-1").exists());
+    }
+}

@@ -34,7 +34,6 @@ fn files_of(own: &RootState) -> Vec<(String, PathBuf)> {
         own.anchor(),
         own.cache(),
         own.object_stamps(),
-        own.records(),
         own.stats(),
         own.warming(),
         own.restore_log(),

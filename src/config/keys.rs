@@ -213,7 +213,7 @@ pub const KEYS: &[SettingKey] = &[
         Directory,
         "private",
         private,
-        "Names of files that never enter a repository's objects, as in a `.gitignore`."
+        "Names of files that no ref of a checkpoint reaches, as in a `.gitignore`: they are held below `refs/private`."
     ),
     key!(
         Shared,

@@ -2,8 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{
+    Deserialize, Serialize,
+    de::{IntoDeserializer, value},
+};
+
 /// An agent, by the protocol of its hooks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Agent {
     /// Anthropic's Claude Code.
     ClaudeCode,
@@ -16,6 +22,7 @@ pub enum Agent {
     /// GitHub's Copilot CLI.
     CopilotCli,
     /// `OpenCode`, through a plugin that calls us.
+    #[serde(rename = "opencode")]
     OpenCode,
     /// Cline's command line.
     Cline,
@@ -38,14 +45,17 @@ pub enum Agent {
     /// `xAI`'s Grok Build.
     GrokBuild,
     /// Cognition's Devin on the command line.
+    #[serde(rename = "devin-cli")]
     Devin,
     /// The agent mode of Visual Studio Code.
+    #[serde(rename = "vscode-agent")]
     VsCodeAgent,
     /// Microsoft's Amplifier.
     Amplifier,
     /// pi, through an extension that calls us.
     Pi,
     /// `OpenClaw`, through a plugin that calls us.
+    #[serde(rename = "openclaw")]
     OpenClaw,
     /// Kilo's command line, through a plugin that calls us.
     Kilo,
@@ -54,6 +64,7 @@ pub enum Agent {
     /// Augment's Auggie.
     Auggie,
     /// `OpenHands`' command line.
+    #[serde(rename = "openhands")]
     OpenHands,
     /// Moonshot's Kimi Code.
     Kimi,
@@ -67,13 +78,21 @@ pub enum Agent {
     Program,
 }
 
+impl Agent {
+    /// Whether a name on disk is one of an agent.
+    pub(super) fn is_named(name: &str) -> bool {
+        let name: value::StrDeserializer<'_, value::Error> = name.into_deserializer();
+        Self::deserialize(name).is_ok()
+    }
+}
+
 /// One conversation with an agent, as the agent names it. Never empty; otherwise any text at all,
 /// so it never becomes a file or ref name unencoded.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SessionId(pub String);
 
 /// One request from the user within a session. Any text, like [`SessionId`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TurnId(pub String);
 
 /// The circumstances of an event, which every payload of an agent has.

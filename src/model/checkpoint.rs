@@ -3,8 +3,9 @@
 use std::{fmt, str::FromStr};
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
-use super::{Agent, ContentId, SessionId, Skipped, TurnId};
+use super::{Agent, ContentId, SessionId, Skipped, TurnId, escape::escaped};
 
 /// The name of a checkpoint: 16 lowercase hex digits, the first of them a letter, so that no prefix
 /// of one is ever taken for a number from `list`.
@@ -65,6 +66,8 @@ impl fmt::Debug for CheckpointId {
         write!(f, "CheckpointId({self})")
     }
 }
+
+text_form!(CheckpointId: to_string, parse);
 
 /// How a person names a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,19 +150,26 @@ impl Reason {
     }
 }
 
+text_form!(Reason: name, from_name);
+
 /// What led to a checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Cause {
     /// In one word.
     pub reason: Reason,
     /// The call it was taken for, if it was a call.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_agents")]
     pub by: Option<By>,
     /// The tool, as its agent calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// The command line, the file, or the user's message, in one line. Private: it is never kept
     /// in a repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// The checkpoint that was about to be restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<CheckpointId>,
 }
 
@@ -177,22 +187,45 @@ impl Cause {
 }
 
 /// The agent, session and turn a checkpoint belongs to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct By {
     /// Which agent.
     pub agent: Agent,
     /// In which session.
     pub session: SessionId,
     /// In which turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnId>,
     /// Which sub-agent, if it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subagent: Option<String>,
     /// The user's words that began the turn, shortened. Private, like [`Cause::summary`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// Where the agent keeps the conversation. Private.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "escaped")]
     pub transcript: Option<std::path::PathBuf>,
     /// How long the conversation was when the turn began, in bytes, where we were told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<u64>,
+}
+
+/// Drops an agent that only a newer beforehand knows, which is no reason to lose the checkpoint.
+fn known_agents<'de, D: Deserializer<'de>>(from: D) -> Result<Option<By>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum MaybeKnown {
+        Known(Box<By>),
+        Other { agent: String },
+    }
+    match Option::<MaybeKnown>::deserialize(from)? {
+        Some(MaybeKnown::Known(by)) => Ok(Some(*by)),
+        Some(MaybeKnown::Other { agent }) if Agent::is_named(&agent) => {
+            Err(D::Error::custom("the agent's session is damaged"))
+        }
+        Some(MaybeKnown::Other { .. }) | None => Ok(None),
+    }
 }
 
 /// What tells one turn from all others.
@@ -223,20 +256,28 @@ impl Checkpoint {
 }
 
 /// Where HEAD stood.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Head {
     /// The branch, as in `refs/heads/main`; `None` if HEAD was detached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// The commit, in hex; `None` on a branch without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// A merge, rebase, cherry-pick, revert or bisect in progress, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_progress: Option<String>,
 }
 
 /// How much of a root's state a checkpoint holds, apart from the paths that it names as skipped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// A record only has whether it is partial: that it is lost, no record can say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "bool", into = "bool")]
 pub enum Completeness {
     /// Everything.
+    #[default]
     Whole,
     /// The deadline ended the walk before everything was seen.
     OutOfTime,
@@ -269,8 +310,27 @@ impl Completeness {
     }
 }
 
+impl From<bool> for Completeness {
+    fn from(is_partial: bool) -> Self {
+        Self::of_record(is_partial)
+    }
+}
+
+impl From<Completeness> for bool {
+    fn from(completeness: Completeness) -> Self {
+        !completeness.is_whole()
+    }
+}
+
+/// [`Completeness::is_whole`] in the form that serde calls.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_whole(completeness: &Completeness) -> bool {
+    completeness.is_whole()
+}
+
 /// A saved checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Checkpoint {
     /// Its name.
     pub id: CheckpointId,
@@ -279,22 +339,29 @@ pub struct Checkpoint {
     /// When it was taken: its files were read from then on.
     pub taken_at: DateTime<Utc>,
     /// After how many nanoseconds all of them had been read; `None` if that was not noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reading_ns: Option<u64>,
     /// Why it was taken.
     pub cause: Cause,
     /// The top directory of its files, in the naming of its store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top: Option<ContentId>,
     /// How many files it holds, links and special files included.
     pub files: u64,
     /// How much of the root's state it holds, as far as is known.
+    #[serde(rename = "partial", default, skip_serializing_if = "is_whole")]
     pub completeness: Completeness,
     /// What could not be saved, or was not to be. Shown to the user, never dropped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
     /// Paths outside the root that it holds. Absolute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "escaped")]
     pub outside: Vec<std::path::PathBuf>,
     /// Where HEAD stood, in a git repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Head>,
     /// How many paths of the index differed from HEAD, if it was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub staged: Option<u64>,
 }
 

@@ -1,8 +1,13 @@
 //! Files as the system shows them, and as a checkpoint keeps them.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
-use super::RelPath;
+use serde::{Deserialize, Serialize};
+
+use super::{RelPath, escape::escaped, octal};
 
 /// What the system says about one file without opening it.
 ///
@@ -174,14 +179,15 @@ impl fmt::Debug for ContentId {
     }
 }
 
+text_form!(ContentId: to_string, parse);
+
 /// Where a file's bytes are kept, and so how they are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Storage {
     /// Among the objects of a private repository, by git's name.
-    Store,
-    /// Among beforehand's own objects, by the SHA-256 of the bytes: all that a copy store holds, and
-    /// what must never be in a repository's objects.
-    Private,
+    Git,
+    /// Among the objects of the file store, by the SHA-256 of the bytes.
+    Files,
 }
 
 impl Content {
@@ -235,8 +241,10 @@ pub struct Tree {
     /// The top directory; `None` if nothing below the root is held by the tree itself.
     pub top: Option<ContentId>,
     /// Entries that replace or add to those of the directories: files with other permissions, special
-    /// files, and victims, which the private store holds.
+    /// files, private files and victims.
     pub overlay: BTreeMap<RelPath, Entry>,
+    /// The paths in `overlay` that no directory has: a walk alone may not see them.
+    pub listed: BTreeSet<RelPath>,
     /// Paths outside the root, absolute, that are held as well.
     pub outside: BTreeMap<std::path::PathBuf, Entry>,
     /// Directories that have an id but were never stored, because the tree was only looked at.
@@ -246,14 +254,26 @@ pub struct Tree {
     pub default_modes: DefaultModes,
 }
 
+impl Tree {
+    /// The paths below the root that are held for their own sake, and so must be looked at for their own sake.
+    pub fn held_by_name(&self) -> impl Iterator<Item = &RelPath> {
+        let is_named =
+            |path: &RelPath, entry: &Entry| entry.content.is_none() || self.listed.contains(path);
+        self.overlay.iter().filter(move |(path, entry)| is_named(path, entry)).map(|(path, _)| path)
+    }
+}
+
 /// The permissions that most files of a root have. A checkpoint lists only files with others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DefaultModes {
     /// Of a file that its owner cannot execute.
+    #[serde(with = "octal")]
     pub file: u32,
     /// Of a file that its owner can execute.
+    #[serde(with = "octal")]
     pub executable: u32,
     /// Of a directory.
+    #[serde(with = "octal")]
     pub directory: u32,
 }
 
@@ -267,9 +287,11 @@ impl Default for DefaultModes {
 pub type Manifest = BTreeMap<RelPath, Entry>;
 
 /// Something left out of a checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Skipped {
     /// Which file or directory: below the root, or absolute when it lies outside.
+    #[serde(with = "escaped")]
     pub path: Vec<u8>,
     /// Why.
     pub reason: SkipReason,
@@ -307,6 +329,8 @@ pub enum SkipReason {
     /// It does not fit in the budget for ignored files, and a build very probably makes it again.
     Output = 13,
 }
+
+text_form!(SkipReason: name, from_name);
 
 impl SkipReason {
     const ALL: [Self; 13] = [

@@ -1,11 +1,33 @@
-//! The data types: plain values, no I/O, no serde.
+//! The data types: plain values, no I/O. The values that are stored derive serde: a stored value has no second
+//! type beside its own.
+
+/// Serializes a type as text.
+macro_rules! text_form {
+    ($type:ident: $to_text:ident, $from_text:ident) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(self.$to_text().as_ref())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(from)?;
+                Self::$from_text(&text)
+                    .ok_or_else(|| serde::de::Error::custom(concat!("not a ", stringify!($type))))
+            }
+        }
+    };
+}
 
 mod call;
 mod checkpoint;
 mod decision;
+pub mod escape;
 mod files;
 mod git_files;
 mod hex;
+pub mod octal;
 mod path;
 mod scan_entry;
 mod settings;

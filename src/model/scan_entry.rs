@@ -109,8 +109,7 @@ pub struct ScanEntry {
     pub name: Vec<u8>,
     /// What the system said. Zeros, but for the type, where it was not asked (an ignored file).
     pub stamp: Stamp,
-    /// Its bytes as its store, or the private one, names them; for a directory that directory's
-    /// id. `None` until it is read.
+    /// Its bytes as its store names them; for a directory that directory's id. `None` until it is read.
     pub content: Option<ContentId>,
     /// What is known of it.
     pub marks: Marks,
@@ -126,7 +125,7 @@ pub struct Marks {
     pub tracked: bool,
     /// An ignore file names it, or what it lies in: it is held within a budget.
     pub ignored: bool,
-    /// Its bytes belong in the private store.
+    /// No ref of a checkpoint may reach it.
     pub private: bool,
     /// It changed so shortly before it was looked at that its stamp proves nothing next time.
     pub racy: bool,

@@ -221,8 +221,7 @@ impl Default for Triggers {
     }
 }
 
-/// What people keep secrets in. A name too many costs nothing: the file is held all the same, in
-/// the private store.
+/// What people keep secrets in. A name too many costs nothing: the file is held all the same.
 const PRIVATE: [&str; 16] = [
     ".env*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_*", ".netrc",
     ".npmrc", ".pypirc", ".pgpass", ".git-credentials", "*.tfvars", "*.tfstate*",

@@ -8,7 +8,7 @@ fn path(text: &str) -> RelPath {
 
 fn file(id: u8, permissions: u32) -> Entry {
     let id = crate::model::ContentId::new(&[id; 20]);
-    let content = Some(crate::model::Content { id, place: crate::model::Storage::Store });
+    let content = Some(crate::model::Content { id, place: crate::model::Storage::Git });
     Entry { kind: Kind::File, permissions, content, device: 0 }
 }
 

@@ -110,6 +110,7 @@ impl Project {
                         held,
                     )
             });
+            tree.listed.extend(missing.iter().map(|(path, _)| path.clone()));
             tree.overlay.extend(missing);
             if in_turn || has_more {
                 outside.retain(|path, _| {

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     error::{Error, Result},
     fs::{Dir, DirCursor, names_in, stat_path},
-    model::{Entry, Kind, RelPath, SkipReason, Skipped, Stamp, Storage, Tree},
+    model::{Entry, Kind, RelPath, SkipReason, Skipped, Stamp, Tree},
     plan::{self, Action, Author, Change, KeepReason, PlanStep, RestorePlan},
     process::Process,
     project::Project,
@@ -38,10 +38,8 @@ pub(super) fn see(
     outside: &BTreeSet<PathBuf>,
 ) -> Result<RootComparison> {
     // What was held for its own sake is looked at for its own sake, and so is what a restore put there.
-    let overlay = then.overlay.iter().chain(restored.into_iter().flat_map(|tree| &tree.overlay));
-    let privately = overlay
-        .filter(|(_, entry)| entry.content.is_none_or(|content| content.place == Storage::Private));
-    let below = privately.map(|(path, _)| project.root.join(path));
+    let by_name = then.held_by_name().chain(restored.into_iter().flat_map(Tree::held_by_name));
+    let below = by_name.map(|path| project.root.join(path));
     let mut victims: Vec<PathBuf> = below.chain(outside.iter().cloned()).collect();
     let seen = look(process, project, then, victims.clone())?;
     if project.is_gone {

@@ -7,9 +7,11 @@ use std::fmt::Write as _;
 
 use crate::{
     error::{Error, Result},
-    model::{Content, ContentId, Directory, Entry, Kind, ScanEntry, Storage},
-    store::{
+    model::{
+        Content, ContentId, Directory, Entry, Kind, ScanEntry, Storage,
         escape::{escape_into, unescape},
+    },
+    store::{
         listing::{ListingLine, parse_content},
         objects::{Objects, object},
     },
@@ -48,7 +50,7 @@ pub(in crate::store) fn entry_of(found: &ScanEntry, place: Storage) -> Option<Li
 pub(in crate::store) fn to_text(found: &[ScanEntry]) -> String {
     let mut text = String::with_capacity(found.len() * 100);
     for found in found {
-        if let Some(line) = entry_of(found, Storage::Private) {
+        if let Some(line) = entry_of(found, Storage::Files) {
             put_line(&mut text, &found.name, line);
         }
     }
@@ -58,7 +60,7 @@ pub(in crate::store) fn to_text(found: &[ScanEntry]) -> String {
 /// The entries of a directory, as [`parse`] would return them.
 pub(in crate::store) fn entries(found: &[ScanEntry]) -> Directory {
     let entry =
-        |found: &ScanEntry| Some((found.name.clone(), entry_of(found, Storage::Private)?.entry));
+        |found: &ScanEntry| Some((found.name.clone(), entry_of(found, Storage::Files)?.entry));
     found.iter().filter_map(entry).collect()
 }
 
@@ -103,7 +105,7 @@ fn parse_line(line: &str) -> Option<(Vec<u8>, Entry)> {
     let kind = LETTERS.iter().find(|(_, known)| *known == letter)?.0;
     let permissions = parse_mode(fields.next()?)?;
     let number: u64 = fields.next()?.parse().ok()?;
-    let content = parse_content(fields.next()?, Storage::Private).ok()?;
+    let content = parse_content(fields.next()?, Storage::Files).ok()?;
     let name = unescape(fields.next()?).filter(|name| is_name(name))?;
     let has_content = kind.has_content() || kind == Kind::Directory;
     let is_device = matches!(kind, Kind::CharDevice | Kind::BlockDevice);

@@ -1,5 +1,4 @@
-//! Listings: paths held separately from the tree or outside the root, stored as one private text
-//! object.
+//! Listings: paths held separately from the tree or outside the root, stored as one text object.
 //!
 //! Each line is `MODE SIZE DEVICE ID PATH`, sorted by the bytes of the path.
 
@@ -11,19 +10,19 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{
-    escape::{escape_into, unescape},
-    objects::{self, object},
-};
+use super::objects::{self, object};
 use crate::{
     error::{Error, Result},
-    model::{Content, ContentId, Entry, Kind, RelPath, Storage},
+    model::{
+        Content, ContentId, Entry, Kind, RelPath, Storage,
+        escape::{escape_into, unescape},
+    },
 };
 
 /// One line: an entry, and the size of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListingLine {
-    /// The entry. Its content, if any, is in the private store.
+    /// The entry.
     pub entry: Entry,
     /// The size of its content in bytes.
     pub size: u64,
@@ -54,17 +53,18 @@ pub fn id_of(listing: &Listing) -> Option<ContentId> {
     (!listing.is_empty()).then(|| objects::id_of(to_text(listing).as_bytes()))
 }
 
-/// Parses the listing stored as `id`.
+/// Parses the listing stored as `id`, with contents in the naming of `place`.
 ///
 /// # Errors
 ///
 /// [`Error::Damaged`] for any text that [`to_text`] does not produce.
-pub fn parse(id: &ContentId, text: &[u8]) -> Result<Listing> {
+pub fn parse(id: &ContentId, text: &[u8], place: Storage) -> Result<Listing> {
     let damaged = |why: &str| Error::damaged(object(id), why);
     let text = str::from_utf8(text).map_err(|_| damaged("not text"))?;
     let mut listing = Listing::new();
     for line in text.split_terminator('\n') {
-        let (path, line) = parse_line(line).ok_or_else(|| damaged("a line is not an entry"))?;
+        let (path, line) =
+            parse_line(line, place).ok_or_else(|| damaged("a line is not an entry"))?;
         listing.insert(path, line);
     }
     if to_text(&listing) != text {
@@ -119,11 +119,11 @@ fn is_plain_absolute(path: &Path) -> bool {
     path.as_os_str() == rebuilt.as_os_str()
 }
 
-fn parse_line(line: &str) -> Option<(Vec<u8>, ListingLine)> {
+fn parse_line(line: &str, place: Storage) -> Option<(Vec<u8>, ListingLine)> {
     let mut fields = line.split(' ');
     let mode = u32::from_str_radix(fields.next()?, 8).ok()?;
     let (size, device): (u64, _) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    let content = parse_content(fields.next()?, Storage::Private).ok()?;
+    let content = parse_content(fields.next()?, place).ok()?;
     let path = unescape(fields.next()?)?;
     let entry = Entry { kind: Kind::of_mode(mode)?, permissions: mode & 0o7777, content, device };
     let whole = fields.next().is_none() && mode <= 0o177_777;
@@ -131,16 +131,16 @@ fn parse_line(line: &str) -> Option<(Vec<u8>, ListingLine)> {
     (whole && may_have).then_some((path, ListingLine { entry, size }))
 }
 
-/// The text is neither an id of the private store nor `-`.
+/// The text is neither an id nor `-`.
 #[derive(Debug)]
 pub(super) struct NotContent;
 
-/// Parses an id of the private store, or `-` for no content.
+/// Parses an id in the naming of `place`, or `-` for no content.
 pub(super) fn parse_content(text: &str, place: Storage) -> Result<Option<Content>, NotContent> {
     if text == "-" {
         return Ok(None);
     }
-    let id = ContentId::parse(text).filter(|_| text.len() == 64).ok_or(NotContent)?;
+    let id = ContentId::parse(text).ok_or(NotContent)?;
     Ok(Some(Content { id, place }))
 }
 
@@ -150,7 +150,7 @@ mod tests {
 
     fn line(kind: Kind) -> ListingLine {
         let id = ContentId::new(&[7; 32]);
-        let content = kind.has_content().then_some(Content { id, place: Storage::Private });
+        let content = kind.has_content().then_some(Content { id, place: Storage::Files });
         ListingLine { entry: Entry { kind, permissions: 0o600, content, device: 0 }, size: 3 }
     }
 
@@ -163,7 +163,7 @@ mod tests {
         ]);
         let text = to_text(&listing);
         let id = ContentId::new(&[1; 32]);
-        assert_eq!(parse(&id, text.as_bytes()).unwrap(), listing);
+        assert_eq!(parse(&id, text.as_bytes(), Storage::Files).unwrap(), listing);
         assert_eq!(outside(&id, &listing).unwrap().len(), 3);
         assert!(below(&id, &listing).is_err());
     }
@@ -184,13 +184,14 @@ mod tests {
             &format!("040700 0 0 {hash} a\n"),
             "100600 3 0 - a b\n",
         ] {
-            let read = parse(&id, bad.as_bytes()).and_then(|listing| below(&id, &listing));
+            let read =
+                parse(&id, bad.as_bytes(), Storage::Files).and_then(|listing| below(&id, &listing));
             assert!(matches!(read, Err(Error::Damaged { .. })), "{bad}");
         }
         for path in ["..", "/a/../b", "a//b", "/a/", "", "a\\0000b"] {
             let text = format!("100600 3 0 {hash} {path}\n");
             let read = |way: fn(&ContentId, &Listing) -> Result<usize>| {
-                parse(&id, text.as_bytes()).and_then(|listing| way(&id, &listing))
+                parse(&id, text.as_bytes(), Storage::Files).and_then(|listing| way(&id, &listing))
             };
             assert!(read(|id, listing| Ok(below(id, listing)?.len())).is_err(), "{path}");
             assert!(read(|id, listing| Ok(outside(id, listing)?.len())).is_err(), "{path}");

@@ -3,7 +3,6 @@
 mod anchor;
 pub mod copy;
 pub(crate) mod directory;
-pub mod escape;
 pub mod git;
 pub mod listing;
 pub mod naming;

@@ -19,11 +19,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::escape::{escape, unescape};
 use crate::{
     error::{Error, Result},
     fs::{self, Dir, Listed},
-    model::{Kind, Stamp},
+    model::{
+        Kind, Stamp,
+        escape::{escape, unescape},
+    },
     scan::is_racy,
     state::RootState,
 };

@@ -33,20 +33,19 @@ const TRIES: usize = 4;
 
 /// The destination of file contents: a store, or only a hash.
 pub trait Sink {
-    /// Takes the content of an open file; `size` is the expected size. A private file must not go
-    /// into a repository.
+    /// Takes the content of an open file; `size` is the expected size.
     ///
     /// # Errors
     ///
     /// Fails if the content cannot be stored. A file that cannot be read is an `Ok` result.
-    fn file(&mut self, file: &File, size: u64, private: bool) -> Result<Taken>;
+    fn file(&mut self, file: &File, size: u64) -> Result<Taken>;
 
     /// Takes the target text of a symlink.
     ///
     /// # Errors
     ///
     /// Fails if it cannot be stored.
-    fn link(&mut self, text: &[u8], private: bool) -> Result<ContentId>;
+    fn link(&mut self, text: &[u8]) -> Result<ContentId>;
 }
 
 /// Reads every unread file of `scan`, victims first, and sets its content id. Uses a thread for each
@@ -208,8 +207,7 @@ impl<'a> FileReader<'a> {
     fn read_part(&mut self, path: &DirPath, part: &mut [ScanEntry]) -> Result<()> {
         let dir = self.cursor.enter(&path.0).ok();
         for found in part.iter_mut().filter(|found| found.is_unread()) {
-            let private = found.marks.private;
-            if self.read(dir.as_deref(), found, private)? {
+            if self.read(dir.as_deref(), found)? {
                 self.note_changing(path.join(&found.name), found);
             }
         }
@@ -226,7 +224,7 @@ impl<'a> FileReader<'a> {
             VictimPath::Outside(path) => Dir::open(path.parent().unwrap_or(path)),
         };
         victim.found.name = victim.path.name().to_vec();
-        if self.read(dir.ok().as_ref(), &mut victim.found, true)? {
+        if self.read(dir.ok().as_ref(), &mut victim.found)? {
             self.note_changing(victim.path.as_bytes().to_vec(), &victim.found);
         }
         Ok(())
@@ -238,14 +236,14 @@ impl<'a> FileReader<'a> {
     }
 
     /// Reads a file; returns whether it kept changing.
-    fn read(&mut self, dir: Option<&Dir>, found: &mut ScanEntry, private: bool) -> Result<bool> {
+    fn read(&mut self, dir: Option<&Dir>, found: &mut ScanEntry) -> Result<bool> {
         if self.is_late() {
             found.skipped = Some(SkipReason::OutOfTime);
             return Ok(false);
         }
         let place = dir.and_then(|dir| Some((dir, c_name(&found.name).ok()?)));
         let read = match place {
-            Some((dir, name)) => self.read_until_steady(dir, &name, found.kind(), private)?.ok(),
+            Some((dir, name)) => self.read_until_steady(dir, &name, found.kind())?.ok(),
             None => None,
         };
         let Some(ReadFile { id, stamp, is_steady, is_racy }) = read else {
@@ -261,12 +259,11 @@ impl<'a> FileReader<'a> {
         dir: &Dir,
         name: &CString,
         kind: Option<Kind>,
-        private: bool,
     ) -> Result<io::Result<ReadFile>> {
         let mut last = None;
         for _ in 0..TRIES {
             let now = now_ns();
-            match self.read_once(dir, name, kind, private)? {
+            match self.read_once(dir, name, kind)? {
                 Ok(mut read) => {
                     read.is_racy |= is_racy(&read.stamp, now);
                     if read.is_steady {
@@ -289,11 +286,10 @@ impl<'a> FileReader<'a> {
         dir: &Dir,
         name: &CString,
         kind: Option<Kind>,
-        private: bool,
     ) -> Result<io::Result<ReadFile>> {
         match kind {
-            Some(Kind::File) => self.read_regular(dir, name, private),
-            Some(Kind::Link) => self.read_link(dir, name, private),
+            Some(Kind::File) => self.read_regular(dir, name),
+            Some(Kind::Link) => self.read_link(dir, name),
             Some(
                 Kind::Directory | Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice,
             )
@@ -301,17 +297,12 @@ impl<'a> FileReader<'a> {
         }
     }
 
-    fn read_regular(
-        &mut self,
-        dir: &Dir,
-        name: &CString,
-        private: bool,
-    ) -> Result<io::Result<ReadFile>> {
+    fn read_regular(&mut self, dir: &Dir, name: &CString) -> Result<io::Result<ReadFile>> {
         let (file, before) = match dir.open_file(name) {
             Ok(opened) => opened,
             Err(err) => return Ok(Err(err)),
         };
-        let (id, size) = match self.sink.file(&file, before.size, private)? {
+        let (id, size) = match self.sink.file(&file, before.size)? {
             Ok(taken) => taken,
             Err(err) => return Ok(Err(err)),
         };
@@ -319,12 +310,7 @@ impl<'a> FileReader<'a> {
         Ok(Ok(ReadFile::new(id, Stamp { size, ..before }, is_steady)))
     }
 
-    fn read_link(
-        &mut self,
-        dir: &Dir,
-        name: &CString,
-        private: bool,
-    ) -> Result<io::Result<ReadFile>> {
+    fn read_link(&mut self, dir: &Dir, name: &CString) -> Result<io::Result<ReadFile>> {
         let read = || -> io::Result<_> {
             let before = dir.stat_child(name)?;
             let text = dir.read_link(name)?;
@@ -335,7 +321,7 @@ impl<'a> FileReader<'a> {
             Ok(read) => read,
             Err(err) => return Ok(Err(err)),
         };
-        let id = self.sink.link(&text, private)?;
+        let id = self.sink.link(&text)?;
         Ok(Ok(ReadFile::new(id, Stamp { size: text.len() as u64, ..before }, is_steady)))
     }
 
@@ -347,10 +333,10 @@ impl<'a> FileReader<'a> {
 }
 
 /// The listings of victims below the root and outside it.
-pub(in crate::store) fn victims(victims: &[Victim]) -> (Listing, Listing) {
+pub(in crate::store) fn victims(victims: &[Victim], place: Storage) -> (Listing, Listing) {
     let (mut below, mut outside) = (Listing::new(), Listing::new());
     for victim in victims {
-        let Some(line) = victim_line(&victim.found) else { continue };
+        let Some(line) = victim_line(&victim.found, place) else { continue };
         let listing = match &victim.path {
             VictimPath::Below(_) => &mut below,
             VictimPath::Outside(_) => &mut outside,
@@ -361,9 +347,9 @@ pub(in crate::store) fn victims(victims: &[Victim]) -> (Listing, Listing) {
 }
 
 /// A directory among the victims has no content: its files have lines of their own.
-fn victim_line(found: &ScanEntry) -> Option<ListingLine> {
+fn victim_line(found: &ScanEntry, place: Storage) -> Option<ListingLine> {
     if found.kind() != Some(Kind::Directory) {
-        return entry_of(found, Storage::Private);
+        return entry_of(found, place);
     }
     let permissions = found.stamp.permissions();
     let entry = Entry { kind: Kind::Directory, permissions, content: None, device: 0 };

@@ -1,19 +1,17 @@
 //! What the saves of both stores have in common: waiting for other saves, everything that a
 //! checkpoint holds besides its files, its record, and what the cache says of it.
 
-use std::time::Instant;
+use std::{path::PathBuf, time::Instant};
 
 use super::{
     Draft, LOCK_WAIT, Saved, Store,
-    listing::{self, Listing},
-    reading,
-    record::{self, Held, Record, StoreKind},
+    record::{self, FormatVersion, Held, Record, StoreKind},
 };
 use crate::{
     cache::Facts,
     error::Result,
     fs::{Lock, now_ns},
-    model::{Checkpoint, Completeness, ContentId, Head, SkipReason, Skipped},
+    model::{Checkpoint, Completeness, ContentId, DefaultModes, Head, SkipReason, Skipped},
     scan::Scan,
     state::RootState,
 };
@@ -24,10 +22,16 @@ pub(super) struct CheckpointContents {
     pub(super) keeper: StoreKind,
     /// The root's directory.
     pub(super) top: Option<ContentId>,
-    /// Private files and special files below the root.
-    pub(super) overlay: Listing,
-    /// Entries outside the root.
-    pub(super) outside: Listing,
+    /// The permissions of all files that nothing else is recorded of.
+    pub(super) default_modes: DefaultModes,
+    /// The listing of private files and special files below the root.
+    pub(super) overlay: Option<ContentId>,
+    /// The listing of entries outside the root.
+    pub(super) outside: Option<ContentId>,
+    /// The tree with everything private, in a private repository.
+    pub(super) private: Option<ContentId>,
+    /// The paths outside the root that are held, or known to be absent.
+    pub(super) outside_paths: Vec<PathBuf>,
     /// Whether anything was left out for lack of time.
     pub(super) partial: bool,
     /// What was left out.
@@ -50,11 +54,13 @@ impl CheckpointContents {
             skipped.iter().map(|skip| (skip.path.clone(), skip.reason)).collect()
         };
         let old = &newest.checkpoint;
-        (newest.keeper, old.top) == (self.keeper, self.top)
+        newest.keeper == self.keeper
+            && old.top == self.top
             && old.completeness == Completeness::of_record(self.partial)
             && old.head == self.head
-            && newest.overlay == listing::id_of(&self.overlay)
-            && newest.outside == listing::id_of(&self.outside)
+            && newest.default_modes == self.default_modes
+            && newest.overlay == self.overlay
+            && newest.outside == self.outside
             && left_out(&old.skipped) == left_out(&self.skipped)
             && record::are_same_repositories(&newest.repositories, &self.repositories)
             && newest.dangling == self.dangling
@@ -73,15 +79,18 @@ impl CheckpointContents {
             files: draft.scan.file_count(),
             completeness: Completeness::of_record(self.partial),
             skipped: self.skipped.clone(),
-            outside: reading::outside(&self.outside, &draft.scan),
+            outside: self.outside_paths.clone(),
             head: self.head.clone(),
             staged: self.staged,
         };
         Record {
+            version: FormatVersion,
             checkpoint,
             keeper: self.keeper,
-            overlay: listing::id_of(&self.overlay),
-            outside: listing::id_of(&self.outside),
+            default_modes: self.default_modes,
+            overlay: self.overlay,
+            outside: self.outside,
+            private: self.private,
             tree: None,
             store: None,
             repositories: self.repositories.clone(),

@@ -1,4 +1,4 @@
-//! Garbage collection of the private objects that no checkpoint of any root needs, and merging of
+//! Garbage collection of the file store's objects that no checkpoint of any root needs, and merging of
 //! their packs.
 //!
 //! The mark phase runs beside saves, and so does copying what stays of a pack. The sweep phase deletes in slices so short that a hook can
@@ -23,7 +23,7 @@ use crate::{
     crash,
     error::{Error, Result},
     fs::remove_if_there,
-    model::{CheckpointId, ContentId, Kind},
+    model::{CheckpointId, ContentId, Kind, Storage},
     state::StateDir,
 };
 
@@ -243,7 +243,7 @@ pub(super) fn mark(
     for id in needs.listings.iter().copied() {
         if is_new(id) {
             let text = unless_damaged(objects.read(&id))?;
-            let lines = listing::parse(&id, &text).unwrap_or_default();
+            let lines = listing::parse(&id, &text, Storage::Files).unwrap_or_default();
             for content in lines.values().filter_map(|line| line.entry.content) {
                 is_new(content.id);
             }

@@ -54,7 +54,7 @@ impl UsageIndex {
         }
     }
 
-    /// Adds the private objects that a checkpoint needs, and none of a repository.
+    /// Adds the objects of the file store that a checkpoint needs, and none of a repository.
     pub fn add_private(&mut self, needs: &Needs) {
         self.add_needs(0, None, &Needs { trees: Vec::new(), ..needs.clone() });
     }

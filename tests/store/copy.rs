@@ -87,7 +87,7 @@ impl OnDisk for CopyFixture {
     fn make_newer(&self, id: CheckpointId) {
         let path = record::path_of(&self.root_state(), id);
         let text = fs::read_to_string(&path).unwrap();
-        write(&path, text.replace("\"version\": 1", "\"version\": 2"));
+        write(&path, text.replace("\"version\": 2", "\"version\": 3"));
     }
 }
 
@@ -249,7 +249,7 @@ fn damage_is_found_and_named() {
     assert_eq!(damage.len(), 1);
     assert_eq!(damage[0].checkpoint, Some(saved.id));
     assert!(damage[0].what.starts_with("objects/"), "{damage:?}");
-    let content = Content { id: b, place: Storage::Store };
+    let content = Content { id: b, place: Storage::Git };
     let mut copy = Vec::new();
     assert!(fixture.open().open(&content).unwrap().read_to_end(&mut copy).is_err());
     fs::remove_file(fixture.objects().path(&saved.top.unwrap())).unwrap();
@@ -294,7 +294,7 @@ fn where_a_root_was_is_written_down() {
     let roots = record::all_roots(&fixture.state()).unwrap();
     assert_eq!(roots, [fixture.root_state()]);
     let path = fixture.root_state().location();
-    let newer = fs::read_to_string(&path).unwrap().replace("\"version\": 1", "\"version\": 9");
+    let newer = fs::read_to_string(&path).unwrap().replace("\"version\": 2", "\"version\": 9");
     write(&path, &newer);
     write(&fixture.root.path().join("a"), "a");
     save_new(&fixture);
@@ -393,7 +393,7 @@ fn listings_say_what_is_private() {
     let scan = walk_but(&fixture.root, &[".env"], std::slice::from_ref(&path));
     let saved = fixture.open().save(draft(scan)).unwrap().checkpoint;
     let tree = fixture.open().tree(saved.id).unwrap();
-    assert!(tree.overlay.values().all(|entry| entry.content.unwrap().place == Storage::Private));
+    assert!(tree.overlay.values().all(|entry| entry.content.unwrap().place == Storage::Files));
     let text = record::read(&fixture.root_state(), saved.id).unwrap().overlay.unwrap();
     let text = String::from_utf8(fixture.objects().read(&text).unwrap()).unwrap();
     assert!(text.starts_with("100644 5 0 ") && text.ends_with(" .env\n"), "{text}");

@@ -22,7 +22,7 @@ use beforehand::{
 use super::{Fixture, OnDisk, draft, held, save};
 use crate::support::{
     temp::{TempDir, chmod, count, link, noise, on_disk, write},
-    walk::{walk, walk_but},
+    walk::walk,
 };
 
 /// A worktree whose git directory lies elsewhere, so that it has only the user's files in it.
@@ -61,7 +61,7 @@ impl GitFixture {
         GitStore::open(&self.root, &self.state()).unwrap()
     }
 
-    fn unchanged(&self) -> Scan {
+    pub(super) fn unchanged(&self) -> Scan {
         let base = ScanTable::load(&self.root_state().cache()).unwrap();
         Scan { anchor: base.facts().anchor, base: Some(base), ..Scan::default() }
     }
@@ -87,7 +87,7 @@ impl GitFixture {
     }
 
     /// The lines of the list of refs.
-    fn packed_refs(&self) -> Vec<String> {
+    pub(crate) fn packed_refs(&self) -> Vec<String> {
         let list = fs::read_to_string(self.private_dir().join("packed-refs")).unwrap_or_default();
         list.lines().map(str::to_owned).collect()
     }
@@ -103,7 +103,7 @@ impl GitFixture {
         write(&self.private_dir().join("packed-refs"), kept.join("\n") + "\n");
     }
 
-    fn repo(&self) -> gix::Repository {
+    pub(crate) fn repo(&self) -> gix::Repository {
         gix::open_opts(self.private_dir(), gix::open::Options::isolated()).unwrap()
     }
 
@@ -234,7 +234,7 @@ impl OnDisk for GitFixture {
     fn make_newer(&self, id: CheckpointId) {
         let record = self.root_state().checkpoints().join(format!("{id}.json"));
         let text = fs::read_to_string(&record).unwrap();
-        write(&record, text.replace("\"version\": 1", "\"version\": 2"));
+        write(&record, text.replace("\"version\": 2", "\"version\": 3"));
         let repo = self.repo();
         let suffix = format!("/{id}");
         let lines = self.packed_refs();
@@ -244,7 +244,7 @@ impl OnDisk for GitFixture {
         for entry in tree.entries.iter_mut().filter(|entry| entry.filename == "meta") {
             let meta = repo.find_blob(entry.oid).unwrap().take_data();
             let meta = String::from_utf8(meta).unwrap();
-            let meta = meta.replace("\"version\": 1", "\"version\": 2");
+            let meta = meta.replace("\"version\": 2", "\"version\": 3");
             entry.oid = repo.write_blob(meta).unwrap().detach();
         }
         let new = repo.write_object(&tree).unwrap();
@@ -438,6 +438,7 @@ fn a_cache_without_its_objects_is_not_trusted() {
     let first = save_new(&fixture);
     let scan = fixture.unchanged();
     fixture.drop_ref(&format!("refs/checkpoints/main/{first}"));
+    fixture.drop_ref(&format!("refs/private/main/{first}"));
     for name in ["main", "administration"] {
         fixture.drop_ref(&format!("refs/anchors/{name}"));
     }
@@ -452,47 +453,6 @@ fn a_cache_without_its_objects_is_not_trusted() {
 }
 
 #[test]
-fn private_files_and_victims_never_enter_a_repository() {
-    let fixture = GitFixture::new();
-    let root = fixture.root().path();
-    write(&root.join("a"), "plain");
-    write(&root.join(".env"), "TOKEN");
-    write(&root.join("id_rsa"), "KEY");
-    let mut scan = walk_but(fixture.root(), &[".env"], &[root.join(".env")]);
-    for found in scan.fresh.values_mut().flat_map(|fresh| &mut fresh.found) {
-        found.marks.private = found.name == b"id_rsa";
-    }
-    let mut cause = beforehand::model::Cause::asked(Some("a secret message".to_owned()));
-    cause.tool = Some("Bash".to_owned());
-    let id = fixture.open().save(Draft { cause, ..draft(scan) }).unwrap().checkpoint.id;
-    assert_eq!(held(&*fixture.open(), id), on_disk(root));
-    let repo = fixture.repo();
-    for object in repo.objects.iter().unwrap() {
-        let object = repo.find_object(object.unwrap()).unwrap();
-        for secret in ["TOKEN", "KEY", "a secret message", "id_rsa"] {
-            assert!(!String::from_utf8_lossy(&object.data).contains(secret), "{secret}");
-        }
-    }
-    // What was read before is believed, and held again.
-    write(&root.join("a"), "changed");
-    let mut scan = fixture.unchanged();
-    let top = walk(fixture.root()).fresh.remove(&beforehand::model::DirPath::default()).unwrap();
-    let base = scan.base.take().unwrap();
-    let mut top = top;
-    for found in &mut top.found {
-        let known = base.dir(0).row(&found.name).unwrap();
-        (found.marks, found.skipped) = (known.marks, known.skipped);
-        found.content = known.content.filter(|_| found.name != b"a");
-    }
-    scan.base = Some(base);
-    scan.fresh.insert(beforehand::model::DirPath::default(), top);
-    let second = fixture.open().save(draft(scan)).unwrap().checkpoint.id;
-    let mut expected = on_disk(root);
-    expected.remove(&b".env"[..]);
-    assert_eq!(held(&*fixture.open(), second), expected);
-}
-
-#[test]
 fn a_checkpoint_without_its_private_record_is_still_one() {
     let fixture = GitFixture::new();
     write(&fixture.root().path().join("d/a"), "a");
@@ -502,7 +462,14 @@ fn a_checkpoint_without_its_private_record_is_still_one() {
     fs::remove_dir_all(fixture.root_state().dir()).unwrap();
     let listed = fixture.open().list().unwrap();
     assert_eq!((listed[0].id, listed[0].sequence, listed[0].top), (saved.id, 1, saved.top));
-    assert_eq!(listed[0].cause.summary, None);
+    assert_eq!(listed, std::slice::from_ref(&saved), "the copy says everything");
+    assert_eq!(held(&*fixture.open(), saved.id), on_disk(fixture.root().path()));
+    fixture.drop_ref(&format!("refs/private/main/{}", saved.id));
+    #[expect(clippy::disallowed_methods, reason = "the test's own state directory")]
+    let _if_it_was_made_again = fs::remove_dir_all(fixture.root_state().dir());
+    let listed = fixture.open().list().unwrap();
+    assert_eq!((listed[0].id, listed[0].sequence, listed[0].top), (saved.id, 1, saved.top));
+    assert_eq!(listed[0].cause.summary, None, "what is public has no message");
     assert_eq!(held(&*fixture.open(), saved.id), on_disk(fixture.root().path()));
     write(&fixture.root().path().join("d/a"), "b");
     assert_eq!(save(&fixture).checkpoint.sequence, 2);

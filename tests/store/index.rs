@@ -106,7 +106,7 @@ fn a_hostile_index_is_held_as_the_file_it_is_or_left_out_and_said_so() {
         let expected = bytes.is_none().then_some(SkipReason::Unreadable);
         assert_eq!(said.map(|skipped| skipped.reason), expected);
         assert_eq!(fixture.store().restore_index(saved.id).unwrap(), IndexOutcome::NotKept);
-        let name = format!("refs/checkpoints/main/{}:repository/index", saved.id);
+        let name = format!("refs/private/main/{}:private/repository/index", saved.id);
         if let (Some(bytes), Some(shown)) = (bytes, fixture.private_git(&["show", &name])) {
             assert_eq!(shown.stdout, bytes);
         }

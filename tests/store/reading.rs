@@ -24,7 +24,7 @@ struct Meddler {
 }
 
 impl Sink for Meddler {
-    fn file(&mut self, mut file: &File, _: u64, _: bool) -> Result<Taken> {
+    fn file(&mut self, mut file: &File, _: u64) -> Result<Taken> {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).unwrap();
         self.looks += 1;
@@ -34,7 +34,7 @@ impl Sink for Meddler {
         Ok(Ok((id_of(&bytes), bytes.len() as u64)))
     }
 
-    fn link(&mut self, text: &[u8], _: bool) -> Result<ContentId> {
+    fn link(&mut self, text: &[u8]) -> Result<ContentId> {
         Ok(id_of(text))
     }
 }

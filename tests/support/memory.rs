@@ -53,16 +53,16 @@ struct Named {
 }
 
 impl Sink for Named {
-    fn file(&mut self, mut file: &File, _: u64, _: bool) -> Result<Taken> {
+    fn file(&mut self, mut file: &File, _: u64) -> Result<Taken> {
         let mut bytes = Vec::new();
         let size = match file.read_to_end(&mut bytes) {
             Ok(size) => size as u64,
             Err(err) => return Ok(Err(err)),
         };
-        Ok(Ok((self.link(&bytes, false)?, size)))
+        Ok(Ok((self.link(&bytes)?, size)))
     }
 
-    fn link(&mut self, text: &[u8], _: bool) -> Result<ContentId> {
+    fn link(&mut self, text: &[u8]) -> Result<ContentId> {
         let id = ContentId::new(&Sha256::digest(text));
         self.objects.insert(id, text.to_vec());
         Ok(id)
@@ -91,9 +91,12 @@ impl Named {
         }
         read.tree.top = draft.top();
         for victim in draft.victims.iter().filter(|victim| victim.found.is_held()) {
-            let entry = entry_of(&victim.found, Storage::Private);
+            let entry = entry_of(&victim.found, Storage::Files);
             match victim.path.clone() {
-                VictimPath::Below(path) => drop(read.tree.overlay.insert(path, entry)),
+                VictimPath::Below(path) => {
+                    read.tree.listed.insert(path.clone());
+                    read.tree.overlay.insert(path, entry);
+                }
                 VictimPath::Outside(path) => drop(read.tree.outside.insert(path, entry)),
             }
         }
@@ -103,7 +106,7 @@ impl Named {
 
 fn entries(found: &[ScanEntry]) -> Directory {
     let held = found.iter().filter(|found| found.is_held());
-    held.map(|found| (found.name.clone(), entry_of(found, Storage::Store))).collect()
+    held.map(|found| (found.name.clone(), entry_of(found, Storage::Git))).collect()
 }
 
 fn entry_of(found: &ScanEntry, place: Storage) -> Entry {

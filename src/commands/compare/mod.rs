@@ -24,7 +24,7 @@ use crate::{
     fs::Dir,
     model::{
         By, Checkpoint, CheckpointId, ContentId, DirPath, Entry, Kind, RelPath, SkipReason,
-        Skipped, Storage, Tree,
+        Skipped, Tree,
     },
     plan::{ByPath, Change, Picked},
     process::Process,
@@ -496,10 +496,7 @@ impl attribution::CurrentState for LaterSide<'_> {
 
 /// What a checkpoint holds for its own sake is looked at for its own sake.
 fn named_in(project: &Project, from: &Checkpoint, then: &Tree) -> Vec<PathBuf> {
-    let is_private =
-        |entry: &Entry| entry.content.is_none_or(|held| held.place == Storage::Private);
-    let below = then.overlay.iter().filter(|(_, entry)| is_private(entry));
-    let below = below.map(|(path, _)| project.root.join(path));
+    let below = then.held_by_name().map(|path| project.root.join(path));
     below.chain(restore::outside_paths(project, from, then)).collect()
 }
 

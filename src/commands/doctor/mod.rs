@@ -87,6 +87,7 @@ fn examine(process: &Process<'_>) -> Result<Vec<CheckResult>> {
     }
     lines.extend(environment(process, &settings));
     lines.push(store(process, &state, &settings));
+    lines.extend(older(process, &state));
     if root.is_some_and(|root| trial::is_elsewhere(&root, &state)) {
         let message = "it is on another file system than the store, so nothing can be linked";
         lines.push(CheckResult::new("project", Severity::Note, message, None));
@@ -142,6 +143,21 @@ fn store(process: &Process<'_>, state: &StateDir, settings: &Settings) -> CheckR
             line(Severity::Trouble, message, Some(hint.to_owned()))
         }
     }
+}
+
+/// The state of older builds, which nothing reads.
+fn older(process: &Process<'_>, state: &StateDir) -> Vec<CheckResult> {
+    let home = process.home();
+    let mut lines = Vec::new();
+    for dir in state.all_older() {
+        let message = format!(
+            "the checkpoints of an older build are in {}, and this build does not read them",
+            ui::path(&dir, home.as_deref())
+        );
+        let hint = "use the older build to restore from them, and remove the directory when you need none of them";
+        lines.push(CheckResult::new("older state", Severity::Note, message, Some(hint.to_owned())));
+    }
+    lines
 }
 
 /// The last trouble of the hook.

@@ -386,6 +386,7 @@ impl StepState {
             if let Some(entry) = entry {
                 let content = was.filter(|_| was_directory && stays).and_then(|was| was.content);
                 let entry = Entry { content: entry.content.or(content), ..*entry };
+                tree.listed.insert(path.clone());
                 tree.overlay.insert(path.clone(), entry);
             }
         }

@@ -506,7 +506,7 @@ impl FileHistory<'_> {
                 let bytes = self.source.read(path, found).ok_or(StepGap::Bytes)?;
                 let id = ContentId::new(&Sha256::digest(&bytes));
                 contents.insert(id, bytes);
-                Some(Content { id, place: Storage::Private })
+                Some(Content { id, place: Storage::Files })
             }
         };
         Ok(Some(Entry { kind, permissions, content, device: found.device }))

@@ -33,7 +33,7 @@ use crate::{
     fs::{FileBuffer, Lock, create_private_dirs},
     model::{
         CheckpointId, Completeness, Content, ContentId, DefaultModes, Directory, Entry, RelPath,
-        Root, Tree,
+        Root, Storage, Tree,
     },
     scan::Scan,
     state::{RootState, StateDir},
@@ -58,6 +58,11 @@ impl CopyStore {
         Self { root: root.clone(), state, objects }
     }
 
+    /// Its objects.
+    pub(super) fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
     fn record(&self, id: CheckpointId) -> Result<Record> {
         let record = record::read(&self.state, id)?;
         match record.keeper {
@@ -74,7 +79,7 @@ impl CopyStore {
     }
 
     fn listing(&self, id: &ContentId) -> Result<Listing> {
-        listing::parse(id, &self.objects.read(id)?)
+        listing::parse(id, &self.objects.read(id)?, Storage::Files)
     }
 
     fn overlay(&self, record: &Record) -> Result<BTreeMap<RelPath, Entry>> {
@@ -110,15 +115,18 @@ impl CopyStore {
         let others =
             hold_others(state, root, &scan.repositories, None, deadline, &mut left_out, stamps)?;
         scan.name_directories(|_, found| batch.put_bytes(directory::to_text(found).as_bytes()))?;
-        let (overlay, outside) = victims(&scan.victims);
+        let (overlay, outside) = victims(&scan.victims, Storage::Files);
         for listing in [&overlay, &outside].into_iter().filter(|listing| !listing.is_empty()) {
             batch.put_bytes(listing::to_text(listing).as_bytes())?;
         }
         let contents = CheckpointContents {
             keeper: StoreKind::Copy,
             top: scan.top(),
-            overlay,
-            outside,
+            default_modes: DefaultModes::default(),
+            overlay: listing::id_of(&overlay),
+            outside: listing::id_of(&outside),
+            private: None,
+            outside_paths: reading::outside(&outside, scan),
             partial: scan.partial,
             skipped: reading::skipped(scan, left_out),
             head: None,
@@ -268,9 +276,11 @@ impl Store for CopyStore {
 
     fn tree(&self, id: CheckpointId) -> Result<Tree> {
         let record = self.record(id)?;
+        let overlay = self.overlay(&record)?;
         Ok(Tree {
             top: record.checkpoint.top,
-            overlay: self.overlay(&record)?,
+            listed: overlay.keys().cloned().collect(),
+            overlay,
             outside: self.outside(&record)?,
             unsaved: BTreeMap::new(),
             default_modes: DefaultModes::default(),
@@ -289,12 +299,13 @@ impl Store for CopyStore {
             unsaved.insert(id, directory::entries(found));
             Ok(id)
         })?;
-        let (overlay, outside) = victims(&scan.victims);
+        let (overlay, outside) = victims(&scan.victims, Storage::Files);
         let unstored = ContentId::new(&[]);
         let overlay = listing::below(&unstored, &overlay)?;
         let outside = listing::outside(&unstored, &outside)?;
         Ok(Tree {
             top: scan.top(),
+            listed: overlay.keys().cloned().collect(),
             overlay,
             outside,
             unsaved,
@@ -372,11 +383,11 @@ struct Keep<'a, 'b> {
 }
 
 impl Sink for Keep<'_, '_> {
-    fn file(&mut self, file: &File, size: u64, _: bool) -> Result<Taken> {
+    fn file(&mut self, file: &File, size: u64) -> Result<Taken> {
         self.batch.put_file(file, size, &mut self.buffer)
     }
 
-    fn link(&mut self, text: &[u8], _: bool) -> Result<ContentId> {
+    fn link(&mut self, text: &[u8]) -> Result<ContentId> {
         self.batch.put_bytes(text)
     }
 }
@@ -385,11 +396,11 @@ impl Sink for Keep<'_, '_> {
 struct NameOnly;
 
 impl Sink for NameOnly {
-    fn file(&mut self, file: &File, _: u64, _: bool) -> Result<Taken> {
+    fn file(&mut self, file: &File, _: u64) -> Result<Taken> {
         Ok(identify_file(file))
     }
 
-    fn link(&mut self, text: &[u8], _: bool) -> Result<ContentId> {
+    fn link(&mut self, text: &[u8]) -> Result<ContentId> {
         Ok(id_of(text))
     }
 }

@@ -8,11 +8,14 @@ use gix::{
     objs::{Kind as ObjectKind, tree::EntryKind},
 };
 
-use super::{GitStore, LoadedCheckpoint, meta, modes, refs, repo::Repo, repository, tree};
+use super::{GitStore, LoadedCheckpoint, modes, refs, repo::Repo, repository, tree};
 use crate::{
     error::{Error, Result},
     model::CheckpointId,
-    store::{Damage, listing, record},
+    store::{
+        Damage,
+        record::{self, Record},
+    },
 };
 
 /// Everything wrong with the checkpoints of a root, in all its private repositories.
@@ -54,7 +57,7 @@ pub(super) fn repair(store: &GitStore) -> Result<Vec<String>> {
     let known = store.loaded(&repo)?;
     let seen = |id| known.iter().find(|known| known.checkpoint.id == id && known.parts.is_some());
     let mut done = repository::repair_repository_refs(&store.state)?;
-    done.extend(record::salvage_all(&store.state, |id| Some(&seen(id)?.checkpoint))?);
+    done.extend(record::salvage_all(&store.state, |id| seen(id)?.record.clone())?);
     for name in store.refs.dangling(&repo)? {
         refs::delete(&repo, std::slice::from_ref(&name))?;
         done.push(format!("dropped {name}, which led nowhere"));
@@ -96,7 +99,7 @@ impl Checker<'_> {
                 return;
             }
         };
-        if known.tree.is_none() {
+        if known.tree.is_none() && !self.store.is_retracted(self.repo, id) {
             let why = "the ref is gone; the checkpoint restores all the same, and `--repair` makes \
                        the ref again";
             self.found.push(Damage::note(Some(id), self.store.refs.name(id), why.to_owned()));
@@ -139,21 +142,46 @@ impl Checker<'_> {
 
     fn meta(&mut self, id: CheckpointId, meta: ObjectId) {
         let read = self.repo.read(&meta, ObjectKind::Blob);
-        if let Err(err) = read.and_then(|json| meta::parse("meta", &json)) {
+        if let Err(err) = read.and_then(|json| Record::from_json("meta", &json)) {
             self.note(id, "meta".to_owned(), err.to_string());
         }
     }
 
-    /// Checks what the private store has of a checkpoint.
+    /// Checks the private part of a checkpoint.
     fn record(&mut self, id: CheckpointId, known: &LoadedCheckpoint) {
+        let what = format!("checkpoints/{id}.json");
         let Some(record) = &known.record else {
-            let what = format!("checkpoints/{id}.json");
-            self.note(id, what, "the private record is missing or cannot be read".to_owned());
+            let why = "the record and its copy are missing or cannot be read";
+            self.note(id, what, why.to_owned());
             return;
         };
+        if !record::path_of(&self.store.state, id).exists() {
+            let why = "it is missing; its copy is used, and `--repair` makes it again";
+            self.found.push(Damage::note(Some(id), what, why.to_owned()));
+        }
+        match self.store.refs.private(self.repo, id) {
+            Ok(Some(private)) => {
+                if let Err(err) = tree::private_part(self.repo, private) {
+                    self.note(id, self.store.refs.private_name(id), err.to_string());
+                }
+            }
+            Ok(None) => {
+                let why = "the ref is gone; `--repair` makes it again".to_owned();
+                self.found.push(Damage::note(Some(id), self.store.refs.private_name(id), why));
+            }
+            Err(err) => self.note(id, self.store.refs.private_name(id), err.to_string()),
+        }
         for list in [record.overlay, record.outside].into_iter().flatten() {
-            if let Err((what, why)) = self.listing(&list) {
-                self.note(id, what, why);
+            match super::read_listing(self.repo, &list) {
+                Ok(listing) => {
+                    for (path, line) in listing {
+                        if let Some(content) = line.entry.content {
+                            let path = String::from_utf8_lossy(&path).into_owned();
+                            self.blob(id, &path, self.repo.object_id(&content.id));
+                        }
+                    }
+                }
+                Err(err) => self.note(id, list.to_string(), err.to_string()),
             }
         }
         let look = repository::RepositoryCheck {
@@ -166,19 +194,6 @@ impl Checker<'_> {
         for (what, why) in faults {
             self.note(id, what, why);
         }
-    }
-
-    fn listing(&self, id: &crate::model::ContentId) -> Result<(), (String, String)> {
-        let objects = &self.store.objects;
-        let wrong = |what: String, err: &Error| (what, err.to_string());
-        let read = objects.read(id).and_then(|text| listing::parse(id, &text));
-        let lines = read.map_err(|err| wrong(id.to_string(), &err))?;
-        for (path, line) in lines {
-            let Some(content) = line.entry.content else { continue };
-            let held = objects.check(&content.id, self.read_data);
-            held.map_err(|err| wrong(String::from_utf8_lossy(&path).into_owned(), &err))?;
-        }
-        Ok(())
     }
 
     /// Checks every tree and blob below a tree.

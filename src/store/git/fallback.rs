@@ -66,7 +66,7 @@ impl GitStore {
     pub(super) fn shown_by_git(&self, id: CheckpointId) -> String {
         let earlier = self.earlier_repo_of(id);
         let repo = earlier.as_ref().unwrap_or(&self.repo);
-        let tree = || Some(repo.object_id(&record::read(&self.state, id).ok()?.tree?).to_string());
+        let tree = || Some(repo.object_id(&self.record_of(id)?.tree?).to_string());
         let name = self.refs.find(repo, id).ok().flatten().or_else(tree);
         let name = name.unwrap_or_else(|| self.refs.name(id));
         let dir = shell_words::quote(&repo.common_dir.to_string_lossy()).into_owned();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gix::{ObjectId, hash::Kind as HashKind};
 
-use super::{index, meta, modes, repo, repo::Repo, repository, tree};
+use super::{Record, index, modes, repo, repo::Repo, repository, tree};
 use crate::{
     error::Result,
     model::{Root, RootKind},
@@ -20,8 +20,7 @@ pub fn tree(bytes: &[u8]) {
 
 /// Parses the blobs of a checkpoint, and the index of one of our packs.
 pub fn parts(bytes: &[u8]) {
-    let _damaged = meta::parse("meta", bytes).map(|meta| meta.checkpoint);
-    let _order = meta::order(bytes);
+    let _damaged = Record::from_json("meta", bytes);
     let _damaged = modes::parse(bytes);
     let _damaged = index::parse_extra(bytes);
     for hash in [HashKind::Sha1, HashKind::Sha256] {

@@ -9,7 +9,6 @@ pub(crate) mod checkout;
 mod fallback;
 #[doc(hidden)]
 pub mod fuzzing;
-mod meta;
 mod reset_branch;
 mod save;
 mod sink;
@@ -32,9 +31,10 @@ use super::{
     CopyStore, Damage, Draft, LOCK_WAIT, Saved, Store, Survey, Unreadable, anchor,
     directory::entry_of,
     listing,
-    objects::Objects,
     plumbing::{
-        head, index, modes, refs,
+        head, index, modes,
+        objects::ObjectWriter,
+        refs,
         refs::Refs,
         repo::{self, Repo, content_id},
         stream,
@@ -49,8 +49,8 @@ use crate::{
     error::{Error, Result},
     fs::Lock,
     model::{
-        Checkpoint, CheckpointId, Completeness, Content, ContentId, DefaultModes, Directory, Entry,
-        Kind, RelPath, Root, ScanEntry, Storage, StoreChoice, Tree,
+        Checkpoint, CheckpointId, Completeness, Content, ContentId, Directory, Entry, Kind,
+        RelPath, Root, ScanEntry, Storage, StoreChoice, Tree,
     },
     root::GitDirs,
     scan::Scan,
@@ -61,7 +61,6 @@ use crate::{
 pub struct GitStore {
     root: Root,
     state: RootState,
-    objects: Objects,
     /// The user's repository; `None` if there is none now.
     user: Option<Repo>,
     private: PrivateRepository,
@@ -76,6 +75,7 @@ pub struct GitStore {
 struct Stored {
     id: CheckpointId,
     sequence: u64,
+    /// Its record; from the copy in the repository if the file cannot be read.
     record: Option<Record>,
     has_ref: bool,
 }
@@ -83,13 +83,12 @@ struct Stored {
 /// A checkpoint with everything that can be read of it.
 struct LoadedCheckpoint {
     checkpoint: Checkpoint,
-    /// The private record, if it can be read.
+    /// The record, or its copy, if one of the two can be read.
     record: Option<Record>,
     /// The tree that its ref points at; `None` if the ref is missing.
     tree: Option<ObjectId>,
     /// `None` if it cannot be read.
     parts: Option<Parts>,
-    default_modes: Option<DefaultModes>,
 }
 
 impl GitStore {
@@ -140,10 +139,10 @@ impl GitStore {
         root: &Root,
         state: &StateDir,
     ) -> Self {
-        let (objects, repo) = (Objects::new(state.objects()), private.repo());
+        let repo = private.repo();
         let copies = CopyStore::of(root, state);
         let (root, state, choice) = (root.clone(), state.root(root), StoreChoice::Auto);
-        Self { root, state, objects, user, private, repo, refs, copies, choice }
+        Self { root, state, user, private, repo, refs, copies, choice }
     }
 
     /// Sets where new checkpoints are saved.
@@ -171,27 +170,82 @@ impl GitStore {
     /// The private repository of a checkpoint, if it is an earlier one, from before the user's
     /// repository was recreated with another hash function. All others are in this one.
     fn earlier_repo_of(&self, id: CheckpointId) -> Option<Repo> {
-        let name = record::read(&self.state, id).ok()?.store?;
+        let name = self.record_of(id)?.store?;
         let is_earlier = name != self.private.name();
         is_earlier.then(|| PrivateRepository::named(self.state.state(), &name).repo())
     }
 
     /// Whether a checkpoint is in the file store.
     fn is_copy(&self, id: CheckpointId) -> bool {
-        record::read(&self.state, id).is_ok_and(|record| record.keeper == StoreKind::Copy)
+        self.record_of(id).is_some_and(|record| record.keeper == StoreKind::Copy)
+    }
+
+    /// The record of a checkpoint: its file or, if that cannot be read, the copy in this private repository.
+    fn record_of(&self, id: CheckpointId) -> Option<Record> {
+        match record::read(&self.state, id) {
+            Ok(record) => Some(record),
+            Err(err) if record::is_lost(&err) => self.copy_of(&self.repo, id).ok(),
+            Err(_) => None,
+        }
+    }
+
+    /// The copy of a checkpoint's record in its private part.
+    fn copy_of(&self, repo: &Repo, id: CheckpointId) -> Result<Record> {
+        let missing = || Error::damaged(self.refs.private_name(id), "the ref is gone");
+        let private = self.refs.private(repo, id)?.ok_or_else(missing)?;
+        let part = tree::private_part(repo, private)?;
+        let record =
+            Record::from_json("record", &repo.read_checked(&part.record, ObjectKind::Blob)?)?;
+        let is_it = record.checkpoint.id == id;
+        if is_it {
+            Ok(record)
+        } else {
+            Err(Error::damaged("record", "it names another checkpoint"))
+        }
+    }
+
+    /// Whether a checkpoint has no ref of its own because it holds as public what became private later.
+    fn is_retracted(&self, repo: &Repo, id: CheckpointId) -> bool {
+        let private = self.refs.private(repo, id).ok().flatten();
+        let part = private.and_then(|private| tree::private_part(repo, private).ok());
+        part.is_some_and(|part| part.public.is_some())
+    }
+
+    /// Writes lost records again from their copies, unless another process has the root's lock: then the next
+    /// reader does it. A checkpoint that was dropped meanwhile has no ref any more.
+    fn write_lost(&self, copies: &[Record]) -> Result<usize> {
+        if copies.is_empty() || !self.state.dir().is_dir() {
+            return Ok(0);
+        }
+        let Some(_lock) = Lock::acquire_if_free(&self.state.lock(), Instant::now())? else {
+            return Ok(0);
+        };
+        let mut written = 0;
+        for record in copies {
+            if self.refs.has(&self.repo, record.checkpoint.id) {
+                record::rewrite(&self.state, record)?;
+                written += 1;
+            }
+        }
+        Ok(written)
     }
 
     /// The tree of a checkpoint.
     fn tree_id(&self, repo: &Repo, id: CheckpointId) -> Result<ObjectId> {
         match self.refs.checkpoint(repo, id)? {
             Some(tree) => Ok(tree),
-            None if record::path_of(&self.state, id).exists() => {
+            None => match self.record_of(id) {
                 // The ref was deleted; the objects may still exist.
-                let tree = record::read(&self.state, id)?.tree.map(|tree| repo.object_id(&tree));
-                tree.filter(|tree| repo.has(tree))
-                    .ok_or_else(|| Error::damaged(self.refs.name(id), "the ref is gone"))
-            }
-            None => Err(Error::NoSuchCheckpoint { given: id.to_string() }),
+                Some(record) => {
+                    let tree = record.tree.map(|tree| repo.object_id(&tree));
+                    tree.filter(|tree| repo.has(tree))
+                        .ok_or_else(|| Error::damaged(self.refs.name(id), "the ref is gone"))
+                }
+                None if record::path_of(&self.state, id).exists() => {
+                    Err(Error::damaged(self.refs.name(id), "the ref is gone"))
+                }
+                None => Err(Error::NoSuchCheckpoint { given: id.to_string() }),
+            },
         }
     }
 
@@ -205,9 +259,18 @@ impl GitStore {
         let repo = self.repo.refreshed();
         let mut made = 0;
         for there in self.stored(&repo, &record::read_all(&self.state)?)? {
-            let tree = there.record.filter(|_| !there.has_ref).and_then(|record| record.tree);
-            if let Some(tree) = tree.map(|tree| repo.object_id(&tree)).filter(|id| repo.has(id)) {
+            let Some(record) = there.record else { continue };
+            let tree = record.tree.map(|tree| repo.object_id(&tree)).filter(|id| repo.has(id));
+            let has_ref = self.refs.checkpoint(&repo, there.id)?.is_some();
+            if let Some(tree) = tree.filter(|_| !has_ref && !self.is_retracted(&repo, there.id)) {
                 refs::set(&repo, &self.refs.name(there.id), tree)?;
+                made += 1;
+            }
+            if self.refs.private(&repo, there.id)?.is_none() {
+                let writer = ObjectWriter::new(&repo);
+                let private = save::add_private(&repo, &writer, &record)?;
+                writer.finish()?;
+                refs::set(&repo, &self.refs.private_name(there.id), private)?;
                 made += 1;
             }
         }
@@ -234,7 +297,9 @@ impl GitStore {
                     there.push(Stored { id, sequence, record: Some(record.clone()), has_ref });
                 }
                 // Only the ref tells that it belongs to this repository.
-                Err(_) if has_ref => there.push(self.without_record(repo, kept.id)),
+                Err(err) if has_ref && record::is_lost(err) => {
+                    there.push(self.without_record(repo, kept.id));
+                }
                 Ok(_) | Err(_) => (),
             }
         }
@@ -244,21 +309,25 @@ impl GitStore {
     }
 
     fn without_record(&self, repo: &Repo, id: CheckpointId) -> Stored {
-        let json = self.tree_id(repo, id).and_then(|tree| {
-            let (_, meta) = read_parts(repo, tree)?;
-            repo.read(&meta, ObjectKind::Blob)
-        });
-        let sequence = json.map_or(0, |json| meta::order(&json).0);
-        Stored { id, sequence, record: None, has_ref: true }
+        let record = self.copy_of(repo, id).ok();
+        let sequence = match &record {
+            Some(record) => record.checkpoint.sequence,
+            None => self.public_bytes(repo, id).map_or(0, |json| record::guess_order(&json).0),
+        };
+        Stored { id, sequence, record, has_ref: true }
+    }
+
+    /// The public part of a checkpoint's record.
+    fn public_bytes(&self, repo: &Repo, id: CheckpointId) -> Result<Vec<u8>> {
+        let (_, meta) = read_parts(repo, self.tree_id(repo, id)?)?;
+        repo.read(&meta, ObjectKind::Blob)
     }
 
     /// Whether a newer beforehand wrote a checkpoint, according to its record or its `meta`.
     fn is_newer(&self, repo: &Repo, id: CheckpointId) -> bool {
-        let meta = || {
-            let (_, meta) = read_parts(repo, self.tree_id(repo, id)?)?;
-            meta::parse("meta", &repo.read(&meta, ObjectKind::Blob)?).map(drop)
-        };
-        record::is_newer(&self.state, id) || matches!(meta(), Err(Error::FormatTooNew { .. }))
+        let public = self.public_bytes(repo, id);
+        let public = public.and_then(|json| Record::from_json("meta", &json));
+        record::is_newer(&self.state, id) || matches!(public, Err(Error::FormatTooNew { .. }))
     }
 
     /// Reads the tree of a checkpoint.
@@ -272,13 +341,15 @@ impl GitStore {
         self.user.as_ref().map(Repo::refreshed)
     }
 
-    fn listed(&self, id: Option<ContentId>) -> Result<Option<(ContentId, listing::Listing)>> {
-        id.map(|id| Ok((id, listing::parse(&id, &self.objects.read(&id)?)?))).transpose()
-    }
-
     fn anchored(&self, scan: &Scan) -> bool {
         scan.anchor.is_some() && scan.anchor == self.anchor()
     }
+}
+
+/// A listing in the private part of a checkpoint.
+fn read_listing(repo: &Repo, id: &ContentId) -> Result<listing::Listing> {
+    let text = repo.read_checked(&repo.object_id(id), ObjectKind::Blob)?;
+    listing::parse(id, &text, Storage::Git)
 }
 
 /// Combines a checkpoint's record and tree.
@@ -288,35 +359,27 @@ fn load(
     tree: Option<ObjectId>,
     record: Option<Record>,
 ) -> LoadedCheckpoint {
-    let read = tree.map(|tree| read_parts(repo, tree));
-    let (parts, json) = match &read {
-        Some(Ok((parts, meta))) => {
-            let json = repo.read(meta, ObjectKind::Blob);
-            (Some(parts.clone()), Some(json))
-        }
-        Some(Err(_)) | None => (None, None),
-    };
-    let parsed = json.as_ref().map(|json| match json {
-        Ok(json) => meta::parse(&format!("meta of {id}"), json),
-        Err(_) => Err(Error::damaged(format!("meta of {id}"), "it cannot be read")),
-    });
-    let order = match &json {
-        Some(Ok(json)) => meta::order(json),
-        Some(Err(_)) | None => Default::default(),
-    };
-    let default_modes =
-        parsed.as_ref().and_then(|meta| meta.as_ref().ok()).map(|meta| meta.default_modes);
-    let top = parts.as_ref().and_then(|parts| parts.files).map(|id| content_id(&id));
-    let checkpoint = match (&record, parsed) {
+    let read = tree.and_then(|tree| read_parts(repo, tree).ok());
+    let checkpoint = match (&record, &read) {
         (Some(record), _) => record.checkpoint.clone(),
-        (None, Some(Ok(meta))) if meta.checkpoint.id == id => {
-            Checkpoint { top, completeness: Completeness::RecordLost, ..meta.checkpoint }
-        }
-        (None, Some(Ok(_))) => record::placeholder(id, order, "it names another checkpoint"),
-        (None, Some(Err(err))) => record::placeholder(id, order, &err.to_string()),
-        (None, None) => record::placeholder(id, order, "its tree cannot be read"),
+        (None, Some((parts, meta))) => public_checkpoint(repo, id, parts, meta),
+        (None, None) => record::placeholder(id, Default::default(), "its tree cannot be read"),
     };
-    LoadedCheckpoint { checkpoint, record, tree, parts, default_modes }
+    LoadedCheckpoint { checkpoint, record, tree, parts: read.map(|(parts, _)| parts) }
+}
+
+/// A checkpoint from the public part of its record.
+fn public_checkpoint(repo: &Repo, id: CheckpointId, parts: &Parts, meta: &ObjectId) -> Checkpoint {
+    let json = repo.read(meta, ObjectKind::Blob).unwrap_or_default();
+    let order = record::guess_order(&json);
+    match Record::from_json(&format!("meta of {id}"), &json) {
+        Ok(public) if public.checkpoint.id == id => {
+            let top = parts.files.map(|id| content_id(&id));
+            Checkpoint { top, completeness: Completeness::RecordLost, ..public.checkpoint }
+        }
+        Ok(_) => record::placeholder(id, order, "it names another checkpoint"),
+        Err(err) => record::placeholder(id, order, &err.to_string()),
+    }
 }
 
 /// The entries in `modes`, with their contents from the tree.
@@ -367,7 +430,7 @@ impl EntryLookup<'_> {
 /// The entries of files with unusual modes, from a scan instead of a tree.
 fn odd_found(odd: &[(Vec<u8>, ScanEntry)]) -> Result<BTreeMap<RelPath, Entry>> {
     let entry = |(path, found): &(Vec<u8>, ScanEntry)| {
-        let entry = entry_of(found, Storage::Store)?.entry;
+        let entry = entry_of(found, Storage::Git)?.entry;
         let path = RelPath::from_bytes(path).map_err(|_| {
             Error::damaged(String::from_utf8_lossy(path).escape_debug().to_string(), "not a path")
         });
@@ -400,20 +463,28 @@ impl Store for GitStore {
         let mut unrecorded = Vec::new();
         for kept in record::read_all(&self.state)? {
             let has_ref = refs.remove(&kept.id);
-            match kept.record {
-                Err(_) if has_ref => {
-                    survey.unreadable.extend(kept.unreadable());
-                    unrecorded.push(kept.id);
-                }
-                Ok(_) | Err(_) => kept.add_to(&mut survey),
+            let is_lost = kept.record.as_ref().is_err_and(record::is_lost);
+            if is_lost && has_ref {
+                unrecorded.push((kept.id, kept.unreadable().map(|(_, why)| why)));
+            } else {
+                kept.add_to(&mut survey);
             }
         }
-        for id in unrecorded.into_iter().chain(refs) {
-            if self.is_newer(&repo, id) {
-                survey.unreadable.insert(id, Unreadable::Newer);
+        unrecorded.extend(refs.into_iter().map(|id| (id, None)));
+        let mut copies = Vec::new();
+        for (id, unreadable) in unrecorded {
+            if let Ok(record) = self.copy_of(&repo, id) {
+                survey.needs.push(record.needs());
+                survey.checkpoints.push(record.checkpoint.clone());
+                copies.push(record);
+                continue;
             }
+            let is_newer = self.is_newer(&repo, id);
+            let unreadable = if is_newer { Some(Unreadable::Newer) } else { unreadable };
+            survey.unreadable.extend(unreadable.map(|why| (id, why)));
             survey.checkpoints.push(self.load(&repo, self.without_record(&repo, id)).checkpoint);
         }
+        let _by_the_next_reader = self.write_lost(&copies);
         survey.checkpoints.sort_by_key(|it| std::cmp::Reverse((it.sequence, it.id)));
         Ok(survey)
     }
@@ -425,22 +496,26 @@ impl Store for GitStore {
         let earlier = self.earlier_repo_of(id);
         let repo = earlier.as_ref().unwrap_or(&self.repo);
         let (parts, meta) = read_parts(repo, self.tree_id(repo, id)?)?;
-        let json = repo.read(&meta, ObjectKind::Blob)?;
-        let default_modes = meta::parse(&format!("meta of {id}"), &json)?.default_modes;
+        let record = if let Some(record) = self.record_of(id) {
+            record
+        } else {
+            // Only what is public is left.
+            let json = repo.read(&meta, ObjectKind::Blob)?;
+            Record::from_json(&format!("meta of {id}"), &json)?
+        };
         let mut tree = Tree {
             top: parts.files.map(|id| content_id(&id)),
             overlay: odd_entries(repo, &parts)?,
-            default_modes,
+            default_modes: record.default_modes,
             ..Tree::default()
         };
-        if record::path_of(&self.state, id).exists() {
-            let record = record::read(&self.state, id)?;
-            if let Some((id, overlay)) = self.listed(record.overlay)? {
-                tree.overlay.extend(listing::below(&id, &overlay)?);
-            }
-            if let Some((id, outside)) = self.listed(record.outside)? {
-                tree.outside = listing::outside(&id, &outside)?;
-            }
+        if let Some(id) = record.overlay {
+            let listed = listing::below(&id, &read_listing(repo, &id)?)?;
+            tree.listed.extend(listed.keys().cloned());
+            tree.overlay.extend(listed);
+        }
+        if let Some(id) = record.outside {
+            tree.outside = listing::outside(&id, &read_listing(repo, &id)?)?;
         }
         Ok(tree)
     }
@@ -463,9 +538,12 @@ impl Store for GitStore {
         let (below, outside) = save::listings(scan, &summary);
         let unstored = ContentId::new(&[]);
         let mut overlay = odd_found(&summary.odd)?;
-        overlay.extend(listing::below(&unstored, &below)?);
+        let below = listing::below(&unstored, &below)?;
+        let listed = below.keys().cloned().collect();
+        overlay.extend(below);
         let outside = listing::outside(&unstored, &outside)?;
-        Ok(Tree { top: scan.top(), overlay, outside, unsaved, default_modes: scan.default_modes })
+        let default_modes = scan.default_modes;
+        Ok(Tree { top: scan.top(), overlay, listed, outside, unsaved, default_modes })
     }
 
     fn directory(&self, id: &ContentId) -> Result<Directory> {
@@ -477,8 +555,8 @@ impl Store for GitStore {
         let missing = || Error::damaged(id.to_string(), "it is missing");
         let found = |is_there: bool| is_there.then_some(()).ok_or_else(missing);
         match content.place {
-            Storage::Private => self.copies.has(content),
-            Storage::Store => {
+            Storage::Files => self.copies.has(content),
+            Storage::Git => {
                 let in_repo = |repo: &Repo| found(repo.has(&repo.object_id(id)));
                 self.read_from_any(id, in_repo, || found(self.copies.has(content))).is_ok()
             }
@@ -488,8 +566,8 @@ impl Store for GitStore {
     fn open(&self, content: &Content) -> Result<Box<dyn Read>> {
         let id = &content.id;
         match content.place {
-            Storage::Private => self.copies.open(content),
-            Storage::Store => {
+            Storage::Files => self.copies.open(content),
+            Storage::Git => {
                 self.read_from_any(id, |repo| stream::open(repo, id), || self.copies.open(content))
             }
         }
@@ -528,7 +606,7 @@ impl Store for GitStore {
     }
 
     fn is_untidy(&self) -> bool {
-        self.private.is_due() || sweep::is_untidy(&self.objects)
+        self.private.is_due() || sweep::is_untidy(self.copies.objects())
     }
 
     fn check(&self, read_data: bool) -> Result<Vec<Damage>> {

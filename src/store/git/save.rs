@@ -6,15 +6,10 @@
 //! scan. A save that does not get the root's lock in time proceeds without it and leaves anchor and
 //! cache alone.
 
+mod retract;
 mod unchanged;
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    path::PathBuf,
-    sync::{Mutex, PoisonError},
-    thread,
-    time::Instant,
-};
+use std::{collections::BTreeSet, path::PathBuf, time::Instant};
 
 use gix::{
     ObjectId,
@@ -23,12 +18,9 @@ use gix::{
 };
 
 use self::unchanged::latest;
-use super::{
-    GitStore, LoadedCheckpoint, meta,
-    sink::{GitSink, PrivateSink},
-};
+use super::{GitStore, LoadedCheckpoint, sink::GitSink};
 use crate::{
-    cache::{Facts, TableRow},
+    cache::Facts,
     error::{Error, Result},
     fs::{Lock, create_private_dirs, now_ns},
     git_index::GitIndex,
@@ -48,7 +40,7 @@ use crate::{
             objects::ObjectWriter,
             refs::{NewRefs, own},
             repo::{Odb, Repo, content_id},
-            tree::{self, Parts, TreeBuilder},
+            tree::{self, Parts, PathTree, PrivatePart, TreeBuilder},
         },
         reading::{self, victims},
         record::{self, Held, Record, RecordEntry, StoreKind},
@@ -60,6 +52,8 @@ use crate::{
 /// Everything that a save has stored so far, except the checkpoint itself.
 struct StoredParts {
     parts: Parts,
+    /// Private files and special files below the root.
+    below: Listing,
     contents: CheckpointContents,
     /// The root's own repository.
     own: Option<Own>,
@@ -74,6 +68,14 @@ impl StoredParts {
     fn settle(&mut self) -> Result<()> {
         self.own.as_mut().map_or(Ok(()), |own| own.held_repository.borrowed.settle())
     }
+}
+
+/// A listing in the private repository.
+struct StoredListing {
+    /// Its text; `None` if it is empty.
+    text: Option<ObjectId>,
+    /// A tree with the contents that it names.
+    files: Option<ObjectId>,
 }
 
 /// What is held of the root's own repository.
@@ -134,7 +136,6 @@ impl<'a> Save<'a> {
         let stamps = CheckedStamps::of(&store.state);
         if !stamps.stand() {
             store.private.set_damaged_aside(&stamps.changed)?;
-            store.objects.set_damaged_aside(&stamps.changed);
         }
         let repo = store.repo.refreshed();
         let anchor = store.refs.anchor(&repo).ok().flatten().filter(|_| stamps.stand());
@@ -167,39 +168,31 @@ impl<'a> Save<'a> {
 
     fn run(&mut self, draft: &mut Draft) -> Result<Saved> {
         let writer = ObjectWriter::new(&self.repo);
-        let private = Mutex::new(PrivateSink::new(&self.store.objects));
         let mut left_out = Vec::new();
         let (own, index) = self.hold_own(&writer, draft.deadline, &mut left_out)?;
-        invalidate(&self.repo, &mut draft.scan, self.facts.is_some(), &writer, &private)?;
-        let mut made = self.make(draft, &writer, &private, own, index, left_out)?;
-        let private = private.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let trusted = self.trusted();
+        invalidate(&self.repo, &mut draft.scan, trusted, &writer)?;
+        let mut made = self.make(draft, &writer, own, index, left_out)?;
         if let Some(newest) = self.unchanged_since(draft, &made) {
             made.settle()?;
-            self.keep(draft, &newest.checkpoint, &made, writer, private)?;
+            self.keep(draft, &newest.checkpoint, &made, writer)?;
             return Ok(Saved { checkpoint: newest.checkpoint.clone(), is_new: false });
         }
         let mut record = made.contents.to_record(&self.store.state, draft, self.sequence);
-        let tree = self.add_checkpoint(&writer, &made, &record.checkpoint, &draft.scan)?;
-        record.tree = Some(content_id(&tree));
         record.store = Some(self.store.name().to_owned());
-        if let (Some(_), Some(own)) = (&made.own, record.repositories.first_mut()) {
-            own.tree = content_id(&tree);
-        }
-        // Where the root is was written down with an earlier checkpoint.
-        let is_much = !private.is_empty() || self.newest.is_none();
-        let (state, root, taken_at) = (&self.store.state, &self.store.root, draft.taken_at);
+        let tree = self.add_checkpoint(&writer, &made, &record)?;
+        record.tree = Some(content_id(&tree));
+        let private = add_private(&self.repo, &writer, &record)?;
         let name = self.store.name();
-        let aside = || {
-            record::write_location(state, root, Some(name), taken_at)?;
-            private.publish()
-        };
-        let (names, _held) = beside(is_much, aside, || writer.publish())?;
+        record::write_location(&self.store.state, &self.store.root, Some(name), draft.taken_at)?;
+        let names = writer.publish()?;
         made.settle()?;
         // Reading takes time, and a save without the lock may have been faster.
         if let Some(first) = save::overtaken(self.store, draft)? {
             return Ok(first);
         }
-        self.publish(&record, tree, &made, &names)?;
+        self.retract(&made.below)?;
+        self.publish(&record, tree, private, &made, &names)?;
         self.write_cache(&draft.scan, &record.checkpoint, &made);
         Ok(Saved { checkpoint: record.checkpoint, is_new: true })
     }
@@ -244,19 +237,24 @@ impl<'a> Save<'a> {
         IndexRead { stamp, known, file }
     }
 
+    /// Which objects that the cache names are known to be kept.
+    fn trusted(&self) -> Trusted {
+        let latest = self.facts.and_then(|facts| facts.latest);
+        let is_kept = |(id, _)| self.store.refs.has(&self.repo, id);
+        Trusted { files: self.facts.is_some(), private: latest.is_some_and(is_kept) }
+    }
+
     fn unchanged_since(&self, draft: &Draft, made: &StoredParts) -> Option<&LoadedCheckpoint> {
         let is_same = |newest: &&LoadedCheckpoint| {
             newest.parts.as_ref() == Some(&made.parts)
-                && newest.default_modes == Some(draft.scan.default_modes)
                 && newest.record.as_ref().is_some_and(|newest| made.contents.are_held_by(newest))
         };
         self.newest.as_ref().filter(|_| !draft.always).filter(is_same)
     }
 
-    /// The root's own repository as in the record, but for the tree of the checkpoint.
-    fn described(&self, own: &Own) -> Held {
+    /// The root's own repository as in the record. `tree` has everything private of the checkpoint.
+    fn described(&self, own: &Own, tree: ContentId) -> Held {
         let (root, private) = (self.store.root.path(), &self.store.private);
-        let tree = content_id(&ObjectId::null(self.repo.hash));
         let administration = own.held_repository.administration();
         repository::held(root, &own.place, private, tree, administration, true)
     }
@@ -266,7 +264,6 @@ impl<'a> Save<'a> {
         &self,
         draft: &mut Draft,
         writer: &ObjectWriter,
-        private: &Mutex<PrivateSink<'_>>,
         mut own: Option<Own>,
         index: Option<IndexRead>,
         left_out: Vec<Skipped>,
@@ -279,7 +276,7 @@ impl<'a> Save<'a> {
         let (index, extra, stamp) =
             self.stage_in_time(index, is_whole, draft.deadline, writer, &mut skipped)?;
         let mut sinks = (0..reading::threads_for(scan))
-            .map(|_| GitSink::storing(repo, writer, private))
+            .map(|_| GitSink::storing(repo, writer))
             .collect::<Result<Vec<_>>>()?;
         let root = self.store.root.path();
         skipped.extend(reading::read_all(root, scan, draft.deadline, &mut sinks)?);
@@ -289,8 +286,12 @@ impl<'a> Save<'a> {
         })?;
         let summary = summarize(scan);
         let modes = add_blob(writer, &summary.modes(), odb)?;
-        let (overlay, outside) = listings(scan, &summary);
-        put_listings(private, [&overlay, &outside])?;
+        let (below, outside) = listings(scan, &summary);
+        let outside_paths = reading::outside(&outside, scan);
+        let stored_below = self.add_listing(writer, &below)?;
+        let stored_outside = self.add_listing(writer, &outside)?;
+        let private =
+            self.add_private_tree(writer, own.as_ref(), &stored_below, &stored_outside)?;
         let known = own.as_ref().map(|own| own.place.common_dir.clone());
         let (state, dot_gits) = (self.store.state.state(), &scan.repositories);
         let (known, deadline) = (known.as_deref(), draft.deadline);
@@ -304,12 +305,15 @@ impl<'a> Save<'a> {
         let proven = index.filter(|_| stamp == Some(scan.index));
         let files = scan.top().map(|id| repo.object_id(&id));
         let parts = Parts { files, modes, index, extra };
-        let described = own.iter().map(|own| self.described(own));
+        let described = own.iter().zip(private).map(|(own, tree)| self.described(own, tree));
         let contents = CheckpointContents {
             keeper: StoreKind::Git,
             top: scan.top(),
-            overlay,
-            outside,
+            default_modes: scan.default_modes,
+            overlay: stored_below.text.map(|id| content_id(&id)),
+            outside: stored_outside.text.map(|id| content_id(&id)),
+            private,
+            outside_paths,
             partial: scan.partial,
             skipped: reading::skipped(scan, skipped),
             head: self.head.clone(),
@@ -317,7 +321,7 @@ impl<'a> Save<'a> {
             repositories: described.chain(others.held).collect(),
             dangling: others.dangling,
         };
-        Ok(StoredParts { parts, contents, own, _locks: others.locks, proven })
+        Ok(StoredParts { parts, below, contents, own, _locks: others.locks, proven })
     }
 
     /// The index tree of the newest checkpoint.
@@ -409,37 +413,71 @@ impl<'a> Save<'a> {
         }
     }
 
-    /// Stores the checkpoint's own two objects and returns its tree.
+    /// Stores a listing, and a tree with the contents that it names, for readers of the repository.
+    fn add_listing(&self, writer: &ObjectWriter, listing: &Listing) -> Result<StoredListing> {
+        let odb = self.repo.odb()?;
+        let text = add_blob(writer, listing::to_text(listing).as_bytes(), odb)?;
+        let mut files = PathTree::default();
+        for (path, line) in listing {
+            let kind = match line.entry.kind {
+                Kind::Link => EntryKind::Link,
+                Kind::File if line.entry.permissions & 0o100 != 0 => EntryKind::BlobExecutable,
+                _ => EntryKind::Blob,
+            };
+            if let Some(content) = line.entry.content {
+                let path = path.strip_prefix(b"/").unwrap_or(path);
+                files.add(path, kind, self.repo.object_id(&content.id));
+            }
+        }
+        let mut add_tree = |body: Vec<u8>| writer.add(ObjectKind::Tree, &body, odb);
+        let files = if files.is_empty() { None } else { Some(files.store(&mut add_tree)?) };
+        Ok(StoredListing { text, files })
+    }
+
+    /// Stores the tree with everything private of a checkpoint except its record; `None` if there is nothing.
+    fn add_private_tree(
+        &self,
+        writer: &ObjectWriter,
+        own: Option<&Own>,
+        below: &StoredListing,
+        outside: &StoredListing,
+    ) -> Result<Option<ContentId>> {
+        let administration = own.map(|own| own.held_repository.administration());
+        let parts = [
+            ("below", EntryKind::Tree, below.files),
+            ("below.listing", EntryKind::Blob, below.text),
+            ("outside", EntryKind::Tree, outside.files),
+            ("outside.listing", EntryKind::Blob, outside.text),
+            ("repository", EntryKind::Tree, administration.map(|it| it.tree)),
+            ("repository.modes", EntryKind::Blob, administration.and_then(|it| it.modes)),
+        ];
+        if parts.iter().all(|(_, _, id)| id.is_none()) {
+            return Ok(None);
+        }
+        add_tree(&self.repo, writer, parts).map(|id| Some(content_id(&id)))
+    }
+
+    /// Stores the tree of a checkpoint: its files, and the public part of its record.
     fn add_checkpoint(
         &self,
         writer: &ObjectWriter,
         made: &StoredParts,
-        checkpoint: &Checkpoint,
-        scan: &Scan,
+        record: &Record,
     ) -> Result<ObjectId> {
-        let odb = self.repo.odb()?;
-        let json = meta::to_json(checkpoint, &scan.default_modes);
-        let meta = writer.add(ObjectKind::Blob, &json, odb)?;
-        let mut tree = TreeBuilder::default();
+        let public = record.to_public().to_json();
+        let meta = writer.add(ObjectKind::Blob, &public, self.repo.odb()?)?;
         let parts = &made.parts;
-        let administration = made.own.as_ref().map(|own| own.held_repository.administration());
-        let repository = administration.map(|it| it.tree);
-        let repository_modes = administration.and_then(|it| it.modes);
-        let parts = [
-            ("files", EntryKind::Tree, parts.files),
-            ("index", EntryKind::Tree, parts.index),
-            ("index.extra", EntryKind::Blob, parts.extra),
-            ("meta", EntryKind::Blob, Some(meta)),
-            ("modes", EntryKind::Blob, parts.modes),
-            ("repository", EntryKind::Tree, repository),
-            ("repository.modes", EntryKind::Blob, repository_modes),
-        ];
-        for (name, kind, id) in parts {
-            if let Some(id) = id {
-                tree.add(name.as_bytes(), kind, id);
-            }
-        }
-        writer.add(ObjectKind::Tree, &tree.finish(), odb)
+        add_tree(
+            &self.repo,
+            writer,
+            [
+                ("files", EntryKind::Tree, parts.files),
+                ("index", EntryKind::Tree, parts.index),
+                ("index.extra", EntryKind::Blob, parts.extra),
+                ("meta", EntryKind::Blob, Some(meta)),
+                ("modes", EntryKind::Blob, parts.modes),
+            ],
+        )
     }
 
     /// Writes the record and the refs, once the `names` of new objects are on the disk.
@@ -447,6 +485,7 @@ impl<'a> Save<'a> {
         &self,
         record: &Record,
         tree: ObjectId,
+        private: ObjectId,
         made: &StoredParts,
         names: &[PathBuf],
     ) -> Result<()> {
@@ -457,6 +496,7 @@ impl<'a> Save<'a> {
         let new = NewRefs {
             id,
             tree,
+            private,
             anchor: made.parts.files.filter(|_| is_alone),
             administration: own.filter(|_| is_alone),
         };
@@ -476,13 +516,11 @@ impl<'a> Save<'a> {
         newest: &Checkpoint,
         made: &StoredParts,
         writer: ObjectWriter,
-        private: PrivateSink<'_>,
     ) -> Result<()> {
         let scan = &draft.scan;
         if !writer.is_empty() {
             writer.finish()?;
         }
-        let _held = private.publish()?;
         let Some(files) = made.parts.files.filter(|_| self.lock.is_some()) else { return Ok(()) };
         let facts = (scan.index, made.proven.map(|id| content_id(&id)));
         let index_is_new = self.facts.is_some_and(|old| (old.index, old.staged) != facts);
@@ -504,11 +542,7 @@ impl<'a> Save<'a> {
             made.contents.repositories.iter().map(|held| &*held.store).collect();
         names.insert(self.store.name());
         let private = names.into_iter().map(|name| PrivateRepository::named(state, name));
-        let mut dirs: Vec<PathBuf> = private.flat_map(|one| one.object_dirs()).collect();
-        if !made.contents.overlay.is_empty() || !made.contents.outside.is_empty() {
-            dirs.push(state.objects());
-        }
-        dirs
+        private.flat_map(|one| one.object_dirs()).collect()
     }
 
     /// Writes the cache for the next scan. A failure only makes that scan slower.
@@ -532,48 +566,38 @@ impl<'a> Save<'a> {
     }
 }
 
+/// Which objects that a cache names still exist, without a look at each of them.
+#[derive(Clone, Copy)]
+struct Trusted {
+    /// Those of the tree `files`: the anchor keeps them.
+    files: bool,
+    /// Private ones: the private part of the checkpoint that the cache was written for keeps them.
+    private: bool,
+}
+
 /// Drops ids from a scan if their objects may no longer exist.
-fn invalidate(
-    repo: &Repo,
-    scan: &mut Scan,
-    trust_cache: bool,
-    writer: &ObjectWriter,
-    private: &Mutex<PrivateSink<'_>>,
-) -> Result<()> {
-    let mut private = private.lock().unwrap_or_else(PoisonError::into_inner);
-    let (mut has_content, mut hidden) = (scan.base.is_some(), Vec::new());
+fn invalidate(repo: &Repo, scan: &mut Scan, trusted: Trusted, writer: &ObjectWriter) -> Result<()> {
+    let mut is_doubtful = false;
     scan.each(|_, row| {
-        has_content |= row.content.is_some() && row.kind() != Some(Kind::Directory);
-        hidden.extend(row.content.filter(|_| row.marks.private));
+        let is_trusted = if row.marks.private { trusted.private } else { trusted.files };
+        is_doubtful |= !is_trusted && row.content.is_some() && row.kind() != Some(Kind::Directory);
     });
-    // Private objects are not covered by the anchor, so they are always checked.
-    let mut held = HashSet::new();
-    if !hidden.is_empty() {
-        let batch = private.batch()?;
-        held.extend(hidden.iter().copied().filter(|id| batch.contains(id)));
+    if !is_doubtful {
+        return Ok(());
     }
     let odb = repo.odb()?;
     let is_there = |id: ContentId, marks: Marks| {
-        if marks.private {
-            held.contains(&id)
-        } else {
-            trust_cache || writer.relies_on(repo.object_id(&id), odb)
-        }
+        let is_trusted = if marks.private { trusted.private } else { trusted.files };
+        is_trusted || writer.relies_on(repo.object_id(&id), odb)
     };
-    let lost = hidden.iter().any(|id| !held.contains(id));
-    if lost || (has_content && !trust_cache) {
-        // Without a base, nothing need be dropped as long as nothing is missing.
-        let mut is_whole = scan.base.is_none();
-        if is_whole {
-            let content =
-                |row: &TableRow<'_>| row.content.filter(|_| row.kind() != Some(Kind::Directory));
-            scan.each(|_, row| {
-                is_whole = is_whole && content(&row).is_none_or(|id| is_there(id, row.marks));
-            });
-        }
-        if !is_whole {
-            scan.forget_base(|found| found.content.is_some_and(|id| is_there(id, found.marks)));
-        }
+    let mut is_whole = true;
+    scan.each(|_, row| {
+        let content = row.content.filter(|_| row.kind() != Some(Kind::Directory));
+        is_whole = is_whole && content.is_none_or(|id| is_there(id, row.marks));
+    });
+    // With a base, the trees of directories without changes are not looked at one by one.
+    if !is_whole || scan.base.is_some() && !trusted.files {
+        scan.forget_base(|found| found.content.is_some_and(|id| is_there(id, found.marks)));
     }
     Ok(())
 }
@@ -595,6 +619,27 @@ fn copy_staged(user: &Repo, repo: &Repo, index: &GitIndex, writer: &ObjectWriter
     Ok(())
 }
 
+/// Stores the private part of a checkpoint: its record, and everything private that it names.
+pub(super) fn add_private(repo: &Repo, writer: &ObjectWriter, record: &Record) -> Result<ObjectId> {
+    let private = record.private.map(|id| repo.object_id(&id));
+    let record = writer.add(ObjectKind::Blob, &record.to_json(), repo.odb()?)?;
+    add_tree(repo, writer, PrivatePart { record, private, public: None }.entries())
+}
+
+fn add_tree<const N: usize>(
+    repo: &Repo,
+    writer: &ObjectWriter,
+    parts: [(&str, EntryKind, Option<ObjectId>); N],
+) -> Result<ObjectId> {
+    let mut tree = TreeBuilder::default();
+    for (name, kind, id) in parts {
+        if let Some(id) = id {
+            tree.add(name.as_bytes(), kind, id);
+        }
+    }
+    writer.add(ObjectKind::Tree, &tree.finish(), repo.odb()?)
+}
+
 fn is_over(deadline: Option<Instant>) -> bool {
     deadline.is_some_and(|deadline| Instant::now() >= deadline)
 }
@@ -604,42 +649,11 @@ fn add_blob(writer: &ObjectWriter, bytes: &[u8], odb: &Odb) -> Result<Option<Obj
     Some(bytes).filter(|bytes| !bytes.is_empty()).map(add).transpose()
 }
 
-/// The listings of what the private store holds: below the root, and outside.
+/// The listings of what is private: below the root, and outside.
 pub(super) fn listings(scan: &Scan, summary: &Summary) -> (Listing, Listing) {
-    let (mut below, outside) = victims(&scan.victims);
+    let (mut below, outside) = victims(&scan.victims, Storage::Git);
     for (path, found) in &summary.private {
-        below.extend(entry_of(found, Storage::Private).map(|line| (path.clone(), line)));
+        below.extend(entry_of(found, Storage::Git).map(|line| (path.clone(), line)));
     }
     (below, outside)
-}
-
-/// Runs `aside` in a thread beside `others`, if that is worthwhile: both mostly wait for the disk.
-fn beside<T, U: Send>(
-    is_worth_it: bool,
-    aside: impl FnOnce() -> Result<U> + Send,
-    others: impl FnOnce() -> Result<T>,
-) -> Result<(T, U)> {
-    if !is_worth_it {
-        return Ok((others()?, aside()?));
-    }
-    let waiting = Mutex::new(Some(aside));
-    let take = || waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let begin = || take().map(|aside| aside());
-    thread::scope(|scope| {
-        let thread = thread::Builder::new().spawn_scoped(scope, begin).ok();
-        let others = others();
-        let done = thread
-            .and_then(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        // If no thread could be started, it has not run yet.
-        let done = done.or_else(begin).expect("the thread that took it has finished");
-        Ok((others?, done?))
-    })
-}
-
-fn put_listings(private: &Mutex<PrivateSink<'_>>, listings: [&Listing; 2]) -> Result<()> {
-    for listing in listings.into_iter().filter(|listing| !listing.is_empty()) {
-        let mut private = private.lock().unwrap_or_else(PoisonError::into_inner);
-        private.batch()?.put_bytes(listing::to_text(listing).as_bytes())?;
-    }
-    Ok(())
 }

@@ -3,7 +3,7 @@
 
 use gix::{ObjectId, objs::Kind as ObjectKind};
 
-use super::{GitStore, IndexEntry, branch, meta, reset_branch};
+use super::{GitStore, IndexEntry, branch, reset_branch};
 use crate::{
     cache::ScanTable,
     error::Result,
@@ -181,8 +181,10 @@ impl GitStore {
         let repo = earlier.as_ref().unwrap_or(&self.repo);
         let (parts, meta) = read_parts(repo, self.tree_id(repo, id)?)?;
         let Some(index) = parts.index else { return Ok(Err(IndexOutcome::NotKept)) };
-        let json = repo.read(&meta, ObjectKind::Blob)?;
-        let then = meta::parse(&format!("meta of {id}"), &json)?.checkpoint.head;
+        let then = match self.record_of(id) {
+            Some(record) => record.checkpoint.head,
+            None => super::public_checkpoint(repo, id, &parts, &meta).head,
+        };
         if let Some(refusal) = then.and_then(|then| restore_index::refusal(user, &then)) {
             return Ok(Err(refusal));
         }

@@ -1,4 +1,4 @@
-//! The private objects: file contents named by their SHA-256, shared by all roots. The small ones of
+//! The objects of the file store: file contents named by their SHA-256, shared by all roots. The small ones of
 //! a save are in one `pack`, each large one is a file.
 //!
 //! Files are written under a temporary name, synced, and then renamed. A save holds

@@ -28,7 +28,7 @@ pub(in crate::store) struct ModeRecord {
 pub(in crate::store) struct Summary {
     /// Files that need a record, sorted by path.
     pub(in crate::store) odd: Vec<(Vec<u8>, ScanEntry)>,
-    /// Files with their content in the private store.
+    /// Private files, which are not in the tree.
     pub(in crate::store) private: Vec<(Vec<u8>, ScanEntry)>,
 }
 

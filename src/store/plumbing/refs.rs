@@ -29,6 +29,8 @@ use crate::{
     model::{CheckpointId, Kind},
 };
 
+/// The private part of each checkpoint. Whoever pushes the refs of checkpoints pushes nothing of these.
+const PRIVATE: &str = "refs/private/";
 /// The refs of checkpoints.
 const CHECKPOINTS: &str = "refs/checkpoints/";
 /// The trees that caches rely on.
@@ -65,6 +67,16 @@ impl Refs {
         format!("{CHECKPOINTS}{}/{id}", self.worktree)
     }
 
+    /// The full name of the ref of a checkpoint's private part.
+    pub(in crate::store) fn private_name(&self, id: CheckpointId) -> String {
+        format!("{PRIVATE}{}/{id}", self.worktree)
+    }
+
+    /// The full names of both.
+    fn names(&self, id: CheckpointId) -> [String; 2] {
+        [self.name(id), self.private_name(id)]
+    }
+
     fn anchor_name(&self) -> String {
         format!("{ANCHORS}{}", self.worktree)
     }
@@ -74,9 +86,27 @@ impl Refs {
         read(repo, &self.anchor_name())
     }
 
-    /// Whether a checkpoint of this worktree has a ref.
+    /// Whether a checkpoint of this worktree has both its refs.
     pub(in crate::store) fn has(&self, repo: &Repo, id: CheckpointId) -> bool {
-        read(repo, &self.name(id)).is_ok_and(|found| found.is_some())
+        let packed = packed(repo).unwrap_or_default();
+        self.names(id).iter().all(|name| {
+            in_packed(&packed, name).is_some() || matches!(read_file(repo, name), Ok(Some(_)))
+        })
+    }
+
+    /// The tree of a checkpoint's private part, wherever its ref is.
+    pub(in crate::store) fn private(
+        &self,
+        repo: &Repo,
+        id: CheckpointId,
+    ) -> Result<Option<ObjectId>> {
+        if let Some(found) = read(repo, &self.private_name(id))? {
+            return Ok(Some(found));
+        }
+        match Self::elsewhere(repo, PRIVATE, id)? {
+            Some(name) => read(repo, &name),
+            None => Ok(None),
+        }
     }
 
     /// The tree of a checkpoint, wherever its ref is: a worktree that was moved had another name.
@@ -88,7 +118,7 @@ impl Refs {
         if let Some(found) = read(repo, &self.name(id))? {
             return Ok(Some(found));
         }
-        match Self::elsewhere(repo, id)? {
+        match Self::elsewhere(repo, CHECKPOINTS, id)? {
             Some(name) => read(repo, &name),
             None => Ok(None),
         }
@@ -97,32 +127,39 @@ impl Refs {
     /// The full name of a checkpoint's ref in any worktree; `None` if it has none.
     pub(in crate::store) fn find(&self, repo: &Repo, id: CheckpointId) -> Result<Option<String>> {
         let name = self.name(id);
-        if read(repo, &name)?.is_some() { Ok(Some(name)) } else { Self::elsewhere(repo, id) }
+        if read(repo, &name)?.is_some() {
+            Ok(Some(name))
+        } else {
+            Self::elsewhere(repo, CHECKPOINTS, id)
+        }
     }
 
     /// Looks for a checkpoint's ref under other worktrees.
-    fn elsewhere(repo: &Repo, id: CheckpointId) -> Result<Option<String>> {
-        for worktree in list_names(&repo.common_dir.join(CHECKPOINTS))? {
-            let name = format!("{CHECKPOINTS}{}/{id}", worktree.to_string_lossy());
+    fn elsewhere(repo: &Repo, prefix: &str, id: CheckpointId) -> Result<Option<String>> {
+        for worktree in list_names(&repo.common_dir.join(prefix))? {
+            let name = format!("{prefix}{}/{id}", worktree.to_string_lossy());
             if repo.common_dir.join(&name).is_file() {
                 return Ok(Some(name));
             }
         }
         let suffix = format!("/{id}");
-        Ok(packed_below(repo, CHECKPOINTS)?.into_iter().find(|name| name.ends_with(&suffix)))
+        Ok(packed_below(repo, prefix)?.into_iter().find(|name| name.ends_with(&suffix)))
     }
 
-    /// All checkpoints of this worktree that have a ref.
+    /// All checkpoints of this worktree that have a ref, or their private part.
     pub(in crate::store) fn list(&self, repo: &Repo) -> Result<BTreeSet<CheckpointId>> {
-        let prefix = format!("{CHECKPOINTS}{}/", self.worktree);
-        let mut found: BTreeSet<_> = list_names(&repo.common_dir.join(&prefix))?
-            .iter()
-            .filter_map(|name| checkpoint_name(name.as_encoded_bytes()))
-            .collect();
-        let packed = packed_below(repo, &prefix)?;
-        found.extend(
-            packed.iter().filter_map(|name| checkpoint_name(&name.as_bytes()[prefix.len()..])),
-        );
+        let mut found = BTreeSet::new();
+        let packed = packed(repo)?;
+        for prefix in [CHECKPOINTS, PRIVATE] {
+            let prefix = format!("{prefix}{}/", self.worktree);
+            for name in list_names(&repo.common_dir.join(&prefix))? {
+                found.extend(checkpoint_name(name.as_encoded_bytes()));
+            }
+            for (_, name) in packed.lines().filter_map(packed_line) {
+                let name = name.strip_prefix(prefix.as_bytes());
+                found.extend(name.and_then(checkpoint_name));
+            }
+        }
         Ok(found)
     }
 
@@ -141,7 +178,8 @@ impl Refs {
         (record, checkpoints): (PendingFile, &Path),
         names: &[PathBuf],
     ) -> Result<()> {
-        let mut refs = vec![(self.name(new.id), new.tree)];
+        let mut refs =
+            vec![(self.name(new.id), new.tree), (self.private_name(new.id), new.private)];
         refs.extend(new.anchor.map(|anchor| (self.anchor_name(), anchor)));
         refs.extend(new.administration.map(|tree| (ADMINISTRATION.to_owned(), tree)));
         let list = PackedList::with(repo, &refs);
@@ -183,11 +221,12 @@ impl Refs {
             // The anchor first, so that no cache trusts what is about to go.
             delete(repo, &[self.anchor_name()])?;
         }
-        let mut names: Vec<String> = ids.iter().map(|id| self.name(*id)).collect();
+        let mut names: Vec<String> = ids.iter().flat_map(|id| self.names(*id)).collect();
         delete(repo, &names)?;
         names.clear();
         for id in ids {
-            names.extend(Self::elsewhere(repo, *id)?);
+            names.extend(Self::elsewhere(repo, CHECKPOINTS, *id)?);
+            names.extend(Self::elsewhere(repo, PRIVATE, *id)?);
         }
         delete(repo, &names)
     }
@@ -195,7 +234,7 @@ impl Refs {
     /// Refs that are malformed, or that point at a missing object.
     pub(in crate::store) fn dangling(&self, repo: &Repo) -> Result<Vec<String>> {
         let ids = self.list(repo)?;
-        let names = ids.iter().map(|id| self.name(*id)).chain([self.anchor_name()]);
+        let names = ids.iter().flat_map(|id| self.names(*id)).chain([self.anchor_name()]);
         let leads_nowhere = |name: &String| match read(repo, name) {
             Ok(Some(tree)) => !repo.has(&tree),
             Ok(None) => false,
@@ -205,10 +244,30 @@ impl Refs {
     }
 }
 
+/// The full names of the refs of all checkpoints that may leave this machine.
+///
+/// # Errors
+///
+/// Fails if they cannot be read.
+pub(in crate::store) fn public(repo: &Repo) -> Result<Vec<String>> {
+    Ok(all(repo)?.into_iter().filter(|name| name.starts_with(CHECKPOINTS)).collect())
+}
+
+/// The name of the ref of the private part, from that of the checkpoint's ref.
+pub(in crate::store) fn private_of(name: &str) -> String {
+    name.replacen(CHECKPOINTS, PRIVATE, 1)
+}
+
+/// Whether a ref keeps a checkpoint.
+pub(in crate::store) fn is_of_checkpoint(name: &str) -> bool {
+    name.starts_with(CHECKPOINTS) || name.starts_with(PRIVATE)
+}
+
 /// What the refs of a new checkpoint point at.
 pub(in crate::store) struct NewRefs {
     pub(in crate::store) id: CheckpointId,
     pub(in crate::store) tree: ObjectId,
+    pub(in crate::store) private: ObjectId,
     /// The tree that the cache of the root relies on, if there will be one.
     pub(in crate::store) anchor: Option<ObjectId>,
     /// The same of the git directory.
@@ -432,22 +491,33 @@ fn checkpoint_name(name: &[u8]) -> Option<CheckpointId> {
 
 /// Reads one ref, loose or packed, without following symbolic refs. `None` if it does not exist.
 pub(in crate::store) fn read(repo: &Repo, name: &str) -> Result<Option<ObjectId>> {
-    let damaged = || Error::damaged(name, "not the name of an object");
+    match read_file(repo, name)? {
+        Some(id) => Ok(Some(id)),
+        None => Ok(in_packed(&packed(repo)?, name)),
+    }
+}
+
+/// The object that a ref with a file of its own points at.
+fn read_file(repo: &Repo, name: &str) -> Result<Option<ObjectId>> {
     // A directory is not a ref, and a pipe must not block.
     let path = repo.common_dir.join(name);
-    if path.is_file()
-        && let Some(bytes) = read_small(&path, REF_MAX_BYTES)?
-    {
-        return ObjectId::from_hex(bytes.trim_ascii_end()).map(Some).map_err(|_| damaged());
+    if !path.is_file() {
+        return Ok(None);
     }
-    let packed = packed(repo)?;
+    let Some(bytes) = read_small(&path, REF_MAX_BYTES)? else { return Ok(None) };
+    let id = ObjectId::from_hex(bytes.trim_ascii_end());
+    id.map(Some).map_err(|_| Error::damaged(name, "not the name of an object"))
+}
+
+/// The object that a ref points at by the bytes of `packed-refs`.
+fn in_packed(packed: &[u8], name: &str) -> Option<ObjectId> {
     let mut wanted = name.as_bytes().to_vec();
     wanted.push(b'\n');
-    let found = packed.find_iter(&wanted).find_map(|at| {
+    packed.find_iter(&wanted).find_map(|at| {
         let begin = packed[..at].rfind_byte(b'\n').map_or(0, |at| at + 1);
-        packed_line(packed[begin..].lines().next()?).filter(|(_, found)| *found == name.as_bytes())
-    });
-    Ok(found.map(|(id, _)| id))
+        let line = packed_line(packed[begin..].lines().next()?);
+        line.filter(|(_, found)| *found == name.as_bytes()).map(|(id, _)| id)
+    })
 }
 
 pub(in crate::store) fn full(name: &str) -> Result<gix::refs::FullName> {

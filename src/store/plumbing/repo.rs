@@ -292,7 +292,7 @@ pub(in crate::store) fn content_id(id: &oid) -> ContentId {
 
 /// The content of an object in the repository.
 pub(in crate::store) fn content(id: &oid) -> Content {
-    Content { id: content_id(id), place: Storage::Store }
+    Content { id: content_id(id), place: Storage::Git }
 }
 
 /// Computes the id of an object without storing it.

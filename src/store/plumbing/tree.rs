@@ -1,5 +1,7 @@
 //! Converts directories of a scan to git tree objects, and back.
 
+use std::collections::BTreeMap;
+
 use gix::{
     ObjectId,
     hash::{Kind as HashKind, oid},
@@ -207,6 +209,54 @@ pub(in crate::store) fn parse(
         .collect()
 }
 
+/// A tree of paths that no directory of a scan has as such.
+#[derive(Default)]
+pub(in crate::store) struct PathTree {
+    files: Vec<(Vec<u8>, EntryKind, ObjectId)>,
+    directories: BTreeMap<Vec<u8>, PathTree>,
+}
+
+impl PathTree {
+    /// Adds the content of a file or symlink at a path with slashes between its names.
+    pub(in crate::store) fn add(&mut self, path: &[u8], kind: EntryKind, id: ObjectId) {
+        let mut names: Vec<&[u8]> = path.split(|&byte| byte == b'/').collect();
+        let name = names.pop().unwrap_or_default();
+        let mut directory = self;
+        for name in names {
+            directory = directory.directories.entry(name.to_vec()).or_default();
+        }
+        directory.files.push((name.to_vec(), kind, id));
+    }
+
+    /// Whether nothing was added.
+    pub(in crate::store) fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.directories.is_empty()
+    }
+
+    /// Passes the bytes of every tree to `each`, which returns its id, and returns the top one.
+    ///
+    /// # Errors
+    ///
+    /// As `each`.
+    pub(in crate::store) fn store(
+        self,
+        each: &mut dyn FnMut(Vec<u8>) -> Result<ObjectId>,
+    ) -> Result<ObjectId> {
+        let mut tree = TreeBuilder::default();
+        for (name, directory) in self.directories {
+            let id = directory.store(each)?;
+            let bearer = Bearer { link: false, large: false };
+            tree.add(&escape(&name, bearer), EntryKind::Tree, id);
+        }
+        for (name, kind, id) in self.files {
+            // Nobody reads these as attributes, so a large file of that name needs no other.
+            let bearer = Bearer { link: kind == EntryKind::Link, large: true };
+            tree.add(&escape(&name, bearer), kind, id);
+        }
+        each(tree.finish())
+    }
+}
+
 /// The entries of a checkpoint's tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::store) struct Parts {
@@ -214,6 +264,50 @@ pub(in crate::store) struct Parts {
     pub(in crate::store) modes: Option<ObjectId>,
     pub(in crate::store) index: Option<ObjectId>,
     pub(in crate::store) extra: Option<ObjectId>,
+}
+
+/// The entries of the private part of a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct PrivatePart {
+    /// The record.
+    pub(in crate::store) record: ObjectId,
+    /// Everything private that it names.
+    pub(in crate::store) private: Option<ObjectId>,
+    /// The checkpoint's tree, if it holds as public what became private later: it has no other ref then.
+    pub(in crate::store) public: Option<ObjectId>,
+}
+
+impl PrivatePart {
+    /// The entries of its tree.
+    pub(in crate::store) fn entries(self) -> [(&'static str, EntryKind, Option<ObjectId>); 3] {
+        [
+            ("private", EntryKind::Tree, self.private),
+            ("public", EntryKind::Tree, self.public),
+            ("record", EntryKind::Blob, Some(self.record)),
+        ]
+    }
+}
+
+/// Reads the private part of a checkpoint.
+///
+/// # Errors
+///
+/// [`Error::Damaged`] if it has no record.
+pub(in crate::store) fn private_part(repo: &Repo, tree: ObjectId) -> Result<PrivatePart> {
+    let mut record = None;
+    let mut private = None;
+    let mut public = None;
+    for (name, kind, id) in entries(repo, &tree)? {
+        match (&name[..], kind) {
+            (b"record", EntryKind::Blob) => record = Some(id),
+            (b"private", EntryKind::Tree) => private = Some(id),
+            (b"public", EntryKind::Tree) => public = Some(id),
+            _ => (),
+        }
+    }
+    let record =
+        record.ok_or_else(|| Error::damaged(format!("tree {tree}"), "it has no `record`"))?;
+    Ok(PrivatePart { record, private, public })
 }
 
 /// Reads the top tree of a checkpoint: its entries, and the id of its `meta`.

@@ -21,13 +21,13 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::version::{Versioned, from_json, to_json};
+use super::version::{FormatVersion, from_json, to_json};
 use crate::{
     crash,
     error::{Error, Result},
     fs::{Lock, is_absent, nature, read_small, replace_synced, sync_dir},
+    model::escape::{escape_path, parse_path},
     state::{StateDir, hash_name},
-    store::escape::{escape_path, parse_path},
 };
 
 /// The file that describes a root, in its entry.
@@ -374,18 +374,13 @@ pub fn remove_dangling(dir: &Path) -> Result<()> {
 /// What of an entry's file identifies its root.
 #[derive(Deserialize)]
 struct EntryFile {
-    version: u32,
+    #[serde(rename = "version")]
+    _version: FormatVersion,
     path: String,
     #[serde(flatten)]
     identity: Identity,
     #[serde(default)]
     former: Vec<Identity>,
-}
-
-impl Versioned for EntryFile {
-    fn version(&self) -> u32 {
-        self.version
-    }
 }
 
 /// The new content of an entry's file after its directory moved from `from` to `to`. Also updates
@@ -400,11 +395,10 @@ fn moved(file: &Path, from: &Path, to: &Path, now: &Identity) -> Result<Vec<u8>>
     if let Some(birth) = now.birth {
         json.insert("birth".to_owned(), birth.into());
     }
-    if json.contains_key("parent_inode")
+    if json.contains_key("parent")
         && let Ok(above) = Identity::of(to.parent().unwrap_or(to))
     {
-        json.insert("parent_device".to_owned(), above.device.into());
-        json.insert("parent_inode".to_owned(), above.inode.into());
+        json.insert("parent".to_owned(), vec![above.device, above.inode].into());
     }
     let git_dir = json.get("git_dir").and_then(Value::as_str).and_then(|it| parse_path(it).ok());
     if let Some(inside) = git_dir.as_deref().and_then(|it| it.strip_prefix(from).ok()) {

@@ -11,33 +11,43 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     SIZE_MAX_BYTES,
+    held::is_store_name,
     identity::{Identity, IdentityMatch, Registry},
-    version::{VERSION, Versioned, from_json, moment, to_json},
-    wire::store_name,
+    older,
+    version::{FormatVersion, from_json, to_json},
 };
 use crate::{
     error::{Error, Result},
     fs::{create_private_dirs, read_small, replace_synced},
     journal::{self, LineKind},
-    model::{Root, RootKind},
+    model::{
+        Root, RootKind,
+        escape::{escape_path, escaped},
+    },
     state::{RootState, StateDir},
-    store::escape::{escape_path, parse_path},
 };
 
 /// The recorded location of a root. It distinguishes a removed root from an unmounted disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RootLocation {
+    /// The version of the format.
+    pub version: FormatVersion,
     /// Its path.
+    #[serde(with = "escaped")]
     pub path: PathBuf,
     /// Its device, inode and birth time.
+    #[serde(flatten)]
     pub root: Identity,
     /// Identities of earlier directories at its path, the latest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former: Vec<Identity>,
     /// Device and inode of the parent directory.
     pub parent: (u64, u64),
     /// Its git directory, if it was a repository.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "escaped")]
     pub git_dir: Option<PathBuf>,
     /// The name of the private repository with its checkpoints, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
     /// When it was first seen.
     pub first_seen: DateTime<Utc>,
@@ -66,6 +76,7 @@ pub fn write_location(
     }
     let there = Identity::of(root.path()).map_err(Error::io("look at", root.path()))?;
     let place = RootLocation {
+        version: FormatVersion,
         path: root.path().to_owned(),
         root: there,
         former: known
@@ -86,10 +97,13 @@ pub fn write_location(
         return Ok(());
     }
     create_private_dirs(state.dir())?;
-    replace_synced(&state.location(), &to_json(&LocationFile::of(&place)))
+    if known.is_none() {
+        older::mark_current(state.state());
+    }
+    replace_synced(&state.location(), &to_json(&place))
 }
 
-/// Moves the state of a root to its current path, if the root has moved or is mounted twice. Call
+/// Sets the state of an older build aside. Then moves the state of a root to its current path, if the root has moved or is mounted twice. Call
 /// it before the state of a root that may be new is used.
 ///
 /// # Errors
@@ -97,6 +111,11 @@ pub fn write_location(
 /// Fails if the state directory cannot be listed or renamed, or if another process saves for too
 /// long. The root then counts as new.
 pub fn settle(state: &StateDir, path: &Path, now: DateTime<Utc>) -> Result<IdentityMatch> {
+    if let Some(older) = older::set_aside(state)? {
+        let text =
+            format!("the checkpoints of an older build are set aside in {}", escape_path(&older));
+        journal::write(state, now, LineKind::Deed, None, &text);
+    }
     let found = Registry::roots(state).resolve(path)?;
     if let IdentityMatch::Moved { from } = &found {
         let text = format!("the checkpoints of {} moved along", escape_path(from));
@@ -108,9 +127,11 @@ pub fn settle(state: &StateDir, path: &Path, now: DateTime<Utc>) -> Result<Ident
 /// Reads the location of a root; `None` if it was never recorded.
 pub fn read_location(state: &RootState) -> Result<Option<RootLocation>> {
     let Some(bytes) = read_small(&state.location(), SIZE_MAX_BYTES)? else { return Ok(None) };
-    let file: LocationFile = from_json("root.json", &bytes)?;
-    let place = file.into_location().ok_or_else(|| Error::damaged("root.json", "not a path"))?;
-    Ok(Some(place))
+    let place: RootLocation = from_json("root.json", &bytes)?;
+    match &place.store {
+        Some(name) if !is_store_name(name) => Err(Error::damaged("root.json", "not a repository")),
+        Some(_) | None => Ok(Some(place)),
+    }
 }
 
 /// Reads the location of a root that has checkpoints, for which it must exist.
@@ -122,63 +143,5 @@ pub fn known_location(state: &RootState) -> Result<Option<RootLocation>> {
     match read_location(state)? {
         None if !super::ids(state)?.is_empty() => Err(Error::damaged("root.json", "it is missing")),
         place => Ok(place),
-    }
-}
-
-/// `root.json`.
-#[derive(Serialize, Deserialize)]
-pub(super) struct LocationFile {
-    version: u32,
-    path: String,
-    #[serde(flatten)]
-    root: Identity,
-    parent_device: u64,
-    parent_inode: u64,
-    kind: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    git_dir: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    store: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    former: Vec<Identity>,
-    #[serde(with = "moment")]
-    first_seen: DateTime<Utc>,
-}
-
-impl Versioned for LocationFile {
-    fn version(&self) -> u32 {
-        self.version
-    }
-}
-
-impl LocationFile {
-    fn of(place: &RootLocation) -> Self {
-        Self {
-            version: VERSION,
-            path: escape_path(&place.path),
-            root: place.root,
-            parent_device: place.parent.0,
-            parent_inode: place.parent.1,
-            kind: if place.git_dir.is_some() { "git" } else { "plain" }.to_owned(),
-            git_dir: place.git_dir.as_deref().map(escape_path),
-            store: place.store.clone(),
-            former: place.former.clone(),
-            first_seen: place.first_seen,
-        }
-    }
-
-    pub(super) fn into_location(self) -> Option<RootLocation> {
-        Some(RootLocation {
-            path: parse_path(&self.path).ok()?,
-            root: self.root,
-            former: self.former,
-            parent: (self.parent_device, self.parent_inode),
-            git_dir: self.git_dir.as_deref().map(parse_path).transpose().ok()?,
-            store: match self.store {
-                Some(name) => Some(store_name(name)?),
-                None => None,
-            },
-            first_seen: self.first_seen,
-        })
     }
 }

@@ -1,15 +1,13 @@
-//! The record of a checkpoint: a private JSON file with everything except its files, the same for
-//! both stores. Also `root.json`, one for each root. Hides the formats.
+//! The record of a checkpoint: its one document, with everything except its files, the same for both stores.
+//! The JSON file and the copy in a private repository are the same bytes. Also `root.json`, one for each root.
 
 pub mod identity;
 
 mod held;
 mod location;
-mod packed;
-mod record_cache;
+mod older;
 mod unreadable;
 mod version;
-mod wire;
 
 use std::{
     collections::HashSet,
@@ -19,32 +17,33 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub use held::Held;
 pub(super) use held::are_same as are_same_repositories;
 pub use location::{RootLocation, known_location, read_location, settle, write_location};
-pub(super) use unreadable::salvage_all;
 pub use unreadable::{
     Needs, Unreadable, gc_blocker, gc_blocker_among, give_up, is_newer, needs, quarantine_damage,
     quarantined, unreadable,
 };
-pub(super) use wire::{agent_name, agent_named};
+pub(super) use unreadable::{is_lost, salvage_all};
+pub use version::FormatVersion;
 
 use self::{
-    location::LocationFile,
-    record_cache::{RecordCache, UNKNOWN_MAX},
+    held::{is_plain_place, is_store_name},
     version::{from_json, to_json},
-    wire::RecordFile,
 };
 use super::Survey;
 use crate::{
     error::{Error, Result},
     fs::{
         PendingFile, create_private_dirs, is_short_of_means, list_names, now_ns, read_small,
-        remove_if_there, sync_dir,
+        remove_if_there, replace_synced, sync_dir,
     },
-    model::{Cause, Checkpoint, CheckpointId, Completeness, ContentId},
+    model::{
+        Cause, Checkpoint, CheckpointId, Completeness, ContentId, DefaultModes, escape::escaped,
+    },
     state::{RootState, StateDir},
 };
 
@@ -52,24 +51,40 @@ use crate::{
 /// allocate.
 const SIZE_MAX_BYTES: u64 = 64 << 20;
 
-/// A checkpoint, and the private listings that belong to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The document of a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Record {
+    /// The version of the format.
+    pub version: FormatVersion,
     /// The checkpoint.
     pub checkpoint: Checkpoint,
     /// Which store holds the directory that [`Checkpoint::top`] names.
     pub keeper: StoreKind,
+    /// The permissions of all files that nothing else is recorded of.
+    #[serde(default)]
+    pub default_modes: DefaultModes,
     /// The listing of private files and special files below the root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlay: Option<ContentId>,
     /// The listing of entries outside the root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<ContentId>,
-    /// The tree that its ref points at.
+    /// The tree with everything private that its private repository has: the contents of the two listings, and
+    /// the root's own repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub private: Option<ContentId>,
+    /// The tree that its ref points at. The copy in that tree cannot name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<ContentId>,
     /// The private repository that `tree` is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
     /// The repositories it holds: the root's own, those nested in it, and others that a call named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repositories: Vec<Held>,
     /// Files called `.git` that point to no repository, with their text: as in [`Held::pointers`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "escaped")]
     pub dangling: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -78,31 +93,73 @@ impl Record {
     pub fn pointers(&self) -> impl Iterator<Item = &(Vec<u8>, Vec<u8>)> {
         self.repositories.iter().flat_map(|held| &held.pointers).chain(&self.dangling)
     }
+
+    /// Its bytes, in every place that has it.
+    pub(super) fn to_json(&self) -> Vec<u8> {
+        to_json(self)
+    }
+
+    /// Reads its bytes; `place` names theirs in messages.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::FormatTooNew`] or [`Error::Damaged`].
+    pub(super) fn from_json(place: &str, bytes: &[u8]) -> Result<Self> {
+        let record: Self = from_json(place, bytes)?;
+        match record.leads_elsewhere() {
+            Some(why) => Err(Error::damaged(place, why)),
+            None => Ok(record),
+        }
+    }
+
+    /// Why it must not be used: a name in it becomes part of a path, and could lead elsewhere.
+    fn leads_elsewhere(&self) -> Option<&'static str> {
+        let mut stores = self.repositories.iter().map(|held| &held.store).chain(&self.store);
+        let paths = self.repositories.iter().map(|held| &held.path);
+        let mut paths = paths.chain(self.pointers().map(|(path, _)| path));
+        if !stores.all(|name| is_store_name(name)) {
+            Some("the name of a repository is not one")
+        } else if !paths.all(|path| is_plain_place(path)) {
+            Some("the path of a repository is not one")
+        } else {
+            None
+        }
+    }
+
+    /// The part that may leave this machine with the files: no prompts, no command lines, no paths outside the
+    /// root, and nothing of other repositories.
+    pub(super) fn to_public(&self) -> Self {
+        let mut public = self.clone();
+        let Checkpoint { cause, skipped, outside, .. } = &mut public.checkpoint;
+        cause.summary = None;
+        if let Some(by) = &mut cause.by {
+            by.prompt = None;
+            by.transcript = None;
+            by.position = None;
+        }
+        skipped.retain(|skipped| !skipped.path.starts_with(b"/"));
+        outside.clear();
+        Self {
+            overlay: None,
+            outside: None,
+            private: None,
+            tree: None,
+            repositories: Vec::new(),
+            dangling: Vec::new(),
+            ..public
+        }
+    }
 }
 
 /// The kind of store that holds a checkpoint's files. A directory can become a repository and stop
 /// being one; its records stay together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum StoreKind {
     /// A private repository.
     Git,
-    /// The private objects.
+    /// The objects of the file store.
     Copy,
-}
-
-impl StoreKind {
-    const ALL: [Self; 2] = [Self::Git, Self::Copy];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Git => "git",
-            Self::Copy => "copy",
-        }
-    }
-
-    fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
 }
 
 /// A record file, readable or not.
@@ -173,6 +230,16 @@ pub fn write(state: &RootState, record: &Record) -> Result<()> {
     sync_dir(&state.checkpoints())
 }
 
+/// Writes the record of a checkpoint again, from its copy.
+///
+/// # Errors
+///
+/// Fails if it cannot be written.
+pub(super) fn rewrite(state: &RootState, record: &Record) -> Result<()> {
+    create_private_dirs(&state.checkpoints())?;
+    replace_synced(&path_of(state, record.checkpoint.id), &record.to_json())
+}
+
 /// Writes the record of a new checkpoint, which does not exist before the file has its name.
 ///
 /// # Errors
@@ -180,8 +247,7 @@ pub fn write(state: &RootState, record: &Record) -> Result<()> {
 /// Fails if it cannot be written.
 pub(super) fn unpublished(state: &RootState, record: &Record) -> Result<PendingFile> {
     create_private_dirs(&state.checkpoints())?;
-    let bytes = to_json(&RecordFile::of(record));
-    PendingFile::write(&path_of(state, record.checkpoint.id), &bytes)
+    PendingFile::write(&path_of(state, record.checkpoint.id), &record.to_json())
 }
 
 /// Reads the record of a checkpoint.
@@ -202,30 +268,9 @@ pub fn read(state: &RootState, id: CheckpointId) -> Result<Record> {
 ///
 /// Fails if the directory cannot be listed. Unreadable records are part of the result.
 pub fn read_all(state: &RootState) -> Result<Vec<RecordEntry>> {
-    let (ids, mut cache) = (ids(state)?, RecordCache::load(state));
-    let mut kept = Vec::with_capacity(ids.len());
-    let mut unknown = Vec::new();
-    for id in ids {
-        if let Some(record) = cache.find(id) {
-            let order = (record.checkpoint.sequence, record.checkpoint.taken_at);
-            kept.push(RecordEntry { id, record: Ok(record), order });
-            continue;
-        }
-        let stamp = cache.stamp(id);
-        let read = read_entry(state, id)?;
-        if read.as_ref().is_some_and(|kept| kept.record.is_ok()) {
-            unknown.push((kept.len(), stamp));
-        }
-        kept.extend(read);
-    }
-    if unknown.len() > UNKNOWN_MAX {
-        for (at, stamp) in unknown {
-            let RecordEntry { id, record, .. } = &kept[at];
-            if let Ok(record) = record {
-                cache.add(*id, stamp, record);
-            }
-        }
-        cache.save(state);
+    let mut kept = Vec::new();
+    for id in ids(state)? {
+        kept.extend(read_entry(state, id)?);
     }
     // Sorted by cached keys: entries are large, and a directory lists them in no order.
     kept.sort_by_cached_key(|kept| std::cmp::Reverse((kept.sequence(), kept.id)));
@@ -322,8 +367,7 @@ fn read_entry(state: &RootState, id: CheckpointId) -> Result<Option<RecordEntry>
             return Ok(Some(RecordEntry { id, record, order: Default::default() }));
         }
     };
-    let record = from_json::<RecordFile>(&what, &bytes).and_then(|file| {
-        let record = file.into_record().map_err(|why| Error::damaged(&what, why))?;
+    let record = Record::from_json(&what, &bytes).and_then(|record| {
         let is_it = record.checkpoint.id == id;
         if is_it { Ok(record) } else { Err(Error::damaged(&what, "it names another checkpoint")) }
     });
@@ -342,14 +386,15 @@ fn is_no_record(kind: io::ErrorKind) -> bool {
     )
 }
 
-/// Every version of the format has these two keys, so lists can always be sorted.
-fn guess_order(bytes: &[u8]) -> (u64, DateTime<Utc>) {
+/// Every version of the format has these keys, so lists can always be sorted.
+pub(super) fn guess_order(bytes: &[u8]) -> (u64, DateTime<Utc>) {
     order_of(&serde_json::from_slice(bytes).unwrap_or_default())
 }
 
 fn order_of(value: &serde_json::Value) -> (u64, DateTime<Utc>) {
-    let sequence = value["sequence"].as_u64().unwrap_or(0);
-    let taken_at = value["taken_at"].as_str().and_then(|text| text.parse().ok());
+    let checkpoint = &value["checkpoint"];
+    let sequence = checkpoint["sequence"].as_u64().unwrap_or(0);
+    let taken_at = checkpoint["taken_at"].as_str().and_then(|text| text.parse().ok());
     (sequence, taken_at.unwrap_or_default())
 }
 
@@ -365,10 +410,9 @@ pub fn all_roots(state: &StateDir) -> Result<Vec<RootState>> {
 
 /// Parses bytes as each kind of record; for fuzz/.
 pub(crate) fn parse_any(bytes: &[u8]) {
-    let _damaged = from_json::<RecordFile>("x", bytes).map(RecordFile::into_record);
-    let _damaged = from_json::<LocationFile>("x", bytes).map(LocationFile::into_location);
+    let _damaged = Record::from_json("x", bytes);
+    let _damaged = from_json::<RootLocation>("x", bytes);
     let _order = guess_order(bytes);
-    record_cache::parse_any(bytes);
 }
 
 /// Trees, each with the name of the private repository that has it.

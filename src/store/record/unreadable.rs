@@ -6,19 +6,15 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Record, RecordEntry, SIZE_MAX_BYTES, StoreKind, all_roots,
-    held::{HeldFile, PointerFile, parse_pointer},
-    order_of, path_of, placeholder, read_all, read_entry,
-    version::{VERSION, to_json},
-    wire::{KEYS, RecordFile, parse_id, store_name},
+    Record, RecordEntry, SIZE_MAX_BYTES, StoreKind, all_roots, order_of, path_of, placeholder,
+    read_all, read_entry,
 };
 use crate::{
     error::{Error, Result},
-    fs::{create_private_dirs, list_names, read_small, remove_if_there, replace_synced, sync_dir},
+    fs::{create_private_dirs, list_names, read_small, remove_if_there, sync_dir},
     model::{Checkpoint, CheckpointId, ContentId},
     state::{RootState, StateDir},
     store::{Damage, objects::Objects},
@@ -27,9 +23,9 @@ use crate::{
 /// The objects that a record names directly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// A directory among the private objects.
+    /// A directory of the file store.
     pub top: Option<ContentId>,
-    /// Listings among the private objects.
+    /// Listings of the file store.
     pub listings: Vec<ContentId>,
     /// Trees, each with the name of its private repository.
     pub trees: Vec<(String, ContentId)>,
@@ -39,12 +35,13 @@ impl Record {
     /// The objects that the record names.
     pub fn needs(&self) -> Needs {
         let top = self.checkpoint.top.filter(|_| self.keeper == StoreKind::Git);
-        let own = [self.tree, top].into_iter().flatten();
+        let own = [self.tree, self.private, top].into_iter().flatten();
         let own = own.filter_map(|tree| Some((self.store.clone()?, tree)));
         let held = self.repositories.iter().map(|held| (held.store.clone(), held.tree));
+        let listings = [self.overlay, self.outside].into_iter().flatten();
         Needs {
             top: self.checkpoint.top.filter(|_| self.keeper == StoreKind::Copy),
-            listings: [self.overlay, self.outside].into_iter().flatten().collect(),
+            listings: listings.filter(|_| self.keeper == StoreKind::Copy).collect(),
             trees: own.chain(held).collect(),
         }
     }
@@ -77,6 +74,12 @@ pub(super) fn why(err: &Error) -> Unreadable {
         Error::Io { .. } => Unreadable::IoError,
         _ => Unreadable::Damaged,
     }
+}
+
+/// Whether a record is gone or damaged, so that its copy stands for it. One that a newer beforehand wrote, or
+/// that may be readable later, is neither.
+pub(in crate::store) fn is_lost(err: &Error) -> bool {
+    matches!(err, Error::NoSuchCheckpoint { .. }) || why(err) == Unreadable::Damaged
 }
 
 /// Whether a newer beforehand wrote the record of a checkpoint.
@@ -139,56 +142,43 @@ pub fn gc_blocker_among(
     Ok(None)
 }
 
-/// Salvages damaged records from what is left of them, or quarantines them, and returns what was
-/// done. `seen` supplies what is known of a checkpoint from elsewhere. What the records may need is
-/// kept for now. The caller holds the root's lock.
+/// Salvages damaged records, or quarantines them, and returns what was done. `copy` supplies the copy that a
+/// private repository has of a record; without one, what is left of the record is used. What the records may need
+/// is kept for now. The caller holds the root's lock.
 ///
 /// # Errors
 ///
 /// Fails if the state directory cannot be written. Each record is then either unchanged or done.
-pub(in crate::store) fn salvage_all<'a>(
+pub(in crate::store) fn salvage_all(
     state: &RootState,
-    seen: impl Fn(CheckpointId) -> Option<&'a Checkpoint>,
+    copy: impl Fn(CheckpointId) -> Option<Record>,
 ) -> Result<Vec<String>> {
     let mut done = Vec::new();
     for (id, _) in unreadable(state)?.into_iter().filter(|(_, why)| *why == Unreadable::Damaged) {
-        done.push(match salvage(state, id, seen(id))? {
-            Salvaged::Rebuilt => {
-                format!("made checkpoints/{id}.json again from what was left of it")
-            }
-            Salvaged::Quarantined => format!(
-                "put checkpoints/{id}.json aside as damaged/{id}.json: nothing is left in it, and \
-                 what it may have named is kept for a while"
-            ),
-        });
+        let (record, from) = match copy(id) {
+            Some(copy) => (Some(copy), "its copy"),
+            None => (salvage_record(state, id), "what was left of it"),
+        };
+        if let Some(record) = record {
+            super::rewrite(state, &record)?;
+            done.push(format!("made checkpoints/{id}.json again from {from}"));
+        } else {
+            quarantine(state, id)?;
+            done.push(format!(
+                "put checkpoints/{id}.json aside as damaged/{id}.json: nothing is left in it, and what it may have \
+                 named is kept for a while"
+            ));
+        }
     }
     Ok(done)
 }
 
-/// The result of salvaging a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Salvaged {
-    /// It is readable again.
-    Rebuilt,
-    /// Nothing could be salvaged; it was moved to `damaged/`.
-    Quarantined,
-}
-
-fn salvage(state: &RootState, id: CheckpointId, seen: Option<&Checkpoint>) -> Result<Salvaged> {
+fn quarantine(state: &RootState, id: CheckpointId) -> Result<()> {
     let path = path_of(state, id);
-    let Some(mut rest) = salvage_record(state, id) else {
-        let to = quarantine_path(state, id);
-        create_private_dirs(&state.damaged())?;
-        fs::rename(&path, &to).map_err(Error::io("put aside", &path))?;
-        sync_dir(&state.damaged())?;
-        sync_dir(&state.checkpoints())?;
-        return Ok(Salvaged::Quarantined);
-    };
-    if let Some(seen) = seen {
-        rest.checkpoint = Checkpoint { cause: rest.checkpoint.cause, ..seen.clone() };
-    }
-    replace_synced(&path, &to_json(&RecordFile::of(&rest)))?;
-    Ok(Salvaged::Rebuilt)
+    create_private_dirs(&state.damaged())?;
+    fs::rename(&path, quarantine_path(state, id)).map_err(Error::io("put aside", &path))?;
+    sync_dir(&state.damaged())?;
+    sync_dir(&state.checkpoints())
 }
 
 /// The ids of quarantined records.
@@ -229,46 +219,21 @@ fn quarantine_path(state: &RootState, id: CheckpointId) -> PathBuf {
     state.damaged().join(format!("{id}.json"))
 }
 
-/// What a damaged record must still say to be salvaged.
-#[derive(Deserialize)]
-struct RemainsFile {
-    version: u32,
-    id: String,
-    keeper: String,
-    top: Option<String>,
-    #[serde(rename = "besides")]
-    overlay: Option<String>,
-    outside: Option<String>,
-    tree: Option<String>,
-    store: Option<String>,
-    repositories: Option<Vec<HeldFile>>,
-    dangling: Option<Vec<PointerFile>>,
-}
-
-/// Salvages a damaged record: either everything it names, or `None`.
+/// Salvages a damaged record: either everything it names, or `None`. Only what is told of the checkpoint itself
+/// may be damaged.
 fn salvage_record(state: &RootState, id: CheckpointId) -> Option<Record> {
     let bytes = read_small(&path_of(state, id), SIZE_MAX_BYTES).ok()??;
-    let value: Value = serde_json::from_slice(&bytes).ok()?;
-    // An unknown key could name anything.
-    let is_known = value.as_object()?.keys().all(|key| KEYS.contains(&key.as_str()));
+    let mut value: Value = serde_json::from_slice(&bytes).ok()?;
     let order = order_of(&value);
-    let rest: RemainsFile = serde_json::from_value(value).ok()?;
-    let is_ours = is_known && rest.version == VERSION && rest.id == id.to_string();
-    let why = "what is left of a damaged record";
-    let held = rest.repositories.unwrap_or_default().into_iter();
-    let dangling = rest.dangling.unwrap_or_default();
-    let record = Record {
-        checkpoint: Checkpoint { top: parse_id(rest.top).ok()?, ..placeholder(id, order, why) },
-        keeper: StoreKind::named(&rest.keeper)?,
-        overlay: parse_id(rest.overlay).ok()?,
-        outside: parse_id(rest.outside).ok()?,
-        tree: parse_id(rest.tree).ok()?,
-        store: match rest.store {
-            Some(name) => Some(store_name(name)?),
-            None => None,
-        },
-        repositories: held.map(|file| file.into_held().ok()).collect::<Option<_>>()?,
-        dangling: dangling.iter().map(parse_pointer).collect::<Option<_>>()?,
+    let then = value.get("checkpoint")?;
+    let is_it = then["id"] == id.to_string();
+    let top = match then.get("top") {
+        Some(top) => Some(ContentId::parse(top.as_str()?)?),
+        None => None,
     };
-    is_ours.then_some(record)
+    let why = "what is left of a damaged record";
+    let checkpoint = Checkpoint { top, ..placeholder(id, order, why) };
+    value["checkpoint"] = serde_json::to_value(checkpoint).ok()?;
+    let bytes = serde_json::to_vec(&value).ok()?;
+    Record::from_json("x", &bytes).ok().filter(|_| is_it)
 }

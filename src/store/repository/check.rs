@@ -134,7 +134,7 @@ impl RepositoryCheck<'_> {
             faults.push((name, "one of its packs is damaged".to_owned()));
         }
         // The checkpoint's own ref keeps the root's repository.
-        let is_own = self.record.tree == Some(held.tree);
+        let is_own = self.record.private == Some(held.tree);
         if !is_own && !is_kept(&repo, held) {
             let name = format!("refs/repository/{}", held.tree);
             faults.push((name, "the ref is gone, or leads elsewhere".to_owned()));

@@ -535,7 +535,7 @@ pub(in crate::store) fn repair_repository_refs(state: &RootState) -> Result<Vec<
     let mut done = Vec::new();
     for kept in record::read_all(state)? {
         let Ok(record) = &kept.record else { continue };
-        for held in record.repositories.iter().filter(|held| record.tree != Some(held.tree)) {
+        for held in record.repositories.iter().filter(|held| record.private != Some(held.tree)) {
             done.extend(repair_repository_ref(state.state(), held)?);
         }
     }

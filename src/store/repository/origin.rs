@@ -10,11 +10,9 @@ use super::{PrivateRepository, SHA256};
 use crate::{
     error::Result,
     fs::{read_small, replace},
+    model::escape::{escape_path, parse_path},
     state::{StateDir, hash_name},
-    store::{
-        escape::{escape_path, parse_path},
-        record::identity::{Identity, Likeness},
-    },
+    store::record::identity::{Identity, Likeness},
 };
 
 /// How many git directories created by restores are remembered.

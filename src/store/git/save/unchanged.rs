@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use super::{StoredParts, own, repository};
 use crate::{
     cache::ScanTable,
-    model::{Checkpoint, CheckpointId, ContentId, Kind, Stamp},
+    model::{Checkpoint, CheckpointId, ContentId, Stamp},
     scan::Scan,
     store::{
         Draft, Store,
@@ -28,7 +28,7 @@ impl GitStore {
             && scan.victims.is_empty()
             && scan.repositories.is_empty()
             && scan.unheld.is_empty();
-        if draft.always || !is_quiet || !is_index_known(scan) || !self.holds_private(scan) {
+        if draft.always || !is_quiet || !is_index_known(scan) {
             return None;
         }
         let (id, digest) = scan.base.as_ref()?.facts().latest?;
@@ -50,18 +50,6 @@ impl GitStore {
             return None;
         }
         record::read(&self.state, id).ok().map(|record| record.checkpoint)
-    }
-
-    /// Whether the private objects of the root's files still exist; no anchor covers them.
-    fn holds_private(&self, scan: &Scan) -> bool {
-        let mut all = true;
-        scan.each(|_, row| {
-            let is_private = row.marks.private && row.kind() != Some(Kind::Directory);
-            if let Some(id) = row.content.filter(|_| is_private) {
-                all = all && self.objects.contains(&id);
-            }
-        });
-        all
     }
 }
 

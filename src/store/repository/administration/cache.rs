@@ -14,13 +14,13 @@ use gix::ObjectId;
 use super::Administration;
 use crate::{
     fs::{in_halves, read_small, read_start, replace, stat_path},
-    model::{ContentId, Kind, Stamp},
-    store::{
+    model::{
+        ContentId, Kind, Stamp,
         escape::{escape, unescape},
-        plumbing::{
-            refs::{self, ADMINISTRATION},
-            repo::Repo,
-        },
+    },
+    store::plumbing::{
+        refs::{self, ADMINISTRATION},
+        repo::Repo,
     },
 };
 

@@ -13,8 +13,8 @@ use std::{
 use crate::{
     error::Result,
     fs::{all_at_once, now_ns, read_small, replace, stat_path, sync_dir},
+    model::escape::{escape, unescape},
     scan::is_racy,
-    store::escape::{escape, unescape},
 };
 
 /// Enough for a million object directories.

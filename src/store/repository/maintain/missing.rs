@@ -11,7 +11,7 @@ use std::{
 use crate::{
     error::Result,
     fs::{now_ns, read_small, replace},
-    store::escape::{escape, unescape},
+    model::escape::{escape, unescape},
 };
 
 /// Enough for a million files.

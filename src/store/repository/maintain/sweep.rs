@@ -123,7 +123,7 @@ impl Sweep<'_> {
         let names = refs::all(&self.repo)?;
         let is_named =
             record::trees(self.state)?.iter().any(|(store, _)| store == self.private.name());
-        Ok(!is_named && names.iter().all(|name| !name.starts_with("refs/checkpoints/")))
+        Ok(!is_named && !names.iter().any(|name| refs::is_of_checkpoint(name)))
     }
 
     /// Marks what refs and records need now. Returns the refs that hold a tree for no record.
