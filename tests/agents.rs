@@ -8,6 +8,10 @@ use std::{
     process::{Command, Stdio},
 };
 
+use beforehand::{
+    agent::{DIALECTS, Dialect, Markers},
+    model::{Event, Intent, ToolCall},
+};
 use serde_json::{Value, json};
 
 use crate::support::{temp::write, world::World};
@@ -327,4 +331,134 @@ fn calls_at_once_are_held_once_and_none_runs_before() {
         assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), b"{}".as_slice()));
     }
     assert_eq!(turns(&mut world), [1]);
+}
+
+/// A call of an agent, as it was recorded.
+struct Recorded {
+    payload: Value,
+    call: ToolCall,
+}
+
+impl Recorded {
+    fn of(dialect: &Dialect, payload: &Value) -> Option<Self> {
+        let text = payload.to_string();
+        match dialect.parse(text.as_bytes(), &Markers::default()) {
+            Ok(Event::ToolCall(call)) => Some(Self { payload: payload.clone(), call }),
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    /// Every call in the agent's folder of payloads.
+    fn all(dialect: &Dialect) -> Vec<Self> {
+        let dir = format!("{}/fixtures/payloads/{}", env!("CARGO_MANIFEST_DIR"), dialect.name);
+        let mut paths: Vec<_> =
+            fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths.retain(|path| !path.file_name().unwrap().to_str().unwrap().starts_with("decision-"));
+        let payloads =
+            paths.iter().filter_map(|path| serde_json::from_slice(&fs::read(path).unwrap()).ok());
+        payloads.filter_map(|payload: Value| Self::of(dialect, &payload)).collect()
+    }
+
+    /// The same call with another text in the place of each that is, or has in it, `old`.
+    fn with(&self, dialect: &Dialect, old: &str, new: &str, is_whole: bool) -> Option<Self> {
+        fn replace(value: &mut Value, old: &str, new: &str, is_whole: bool) {
+            match value {
+                Value::String(text) if !is_whole || text == old => *text = text.replace(old, new),
+                Value::Array(items) => {
+                    for item in items {
+                        replace(item, old, new, is_whole);
+                    }
+                }
+                Value::Object(members) => {
+                    for item in members.values_mut() {
+                        replace(item, old, new, is_whole);
+                    }
+                }
+                Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => (),
+            }
+        }
+        let mut payload = self.payload.clone();
+        replace(&mut payload, old, new, is_whole);
+        Self::of(dialect, &payload)
+    }
+
+    /// The same call in another directory.
+    fn moved(self, dialect: &Dialect, root: &str) -> Self {
+        let mut from = self.call.context.cwd.clone();
+        if let Intent::Write(paths) | Intent::Edit(paths) = &self.call.intent {
+            // Windsurf's edits name no directory.
+            let path = paths.iter().find(|path| path.is_absolute());
+            from = from.or_else(|| Some(path?.parent()?.to_owned()));
+        }
+        let moved = from.and_then(|from| self.with(dialect, from.to_str().unwrap(), root, false));
+        moved.unwrap_or(self)
+    }
+}
+
+/// A call that writes, one that edits, one that runs `rm`, and one of a tool that no row knows, from the
+/// recorded payloads of each agent.
+fn destructive_calls(dialect: &Dialect, root: &str) -> Vec<Recorded> {
+    let all: Vec<_> =
+        Recorded::all(dialect).into_iter().map(|call| call.moved(dialect, root)).collect();
+    let is_write = |it: &&Recorded| matches!(it.call.intent, Intent::Write(_));
+    let is_edit = |it: &&Recorded| matches!(it.call.intent, Intent::Edit(_));
+    let write = all.iter().find(is_write);
+    let edit = all.iter().find(is_edit);
+    assert!(write.or(edit).is_some(), "{}: no payload of a write or an edit", dialect.name);
+    let same = |it: &Recorded| Recorded::of(dialect, &it.payload).unwrap();
+    let mut calls: Vec<_> = write.into_iter().chain(edit).map(same).collect();
+    let wanted = "rm -rf docs notes.txt";
+    let is_wanted =
+        |it: &Recorded| matches!(&it.call.intent, Intent::Run { command, .. } if command == wanted);
+    let runs = all.iter().find_map(|it| match &it.call.intent {
+        Intent::Run { command, .. } => {
+            let mut calls =
+                [true, false].map(|is_whole| it.with(dialect, command, wanted, is_whole));
+            calls.iter_mut().find_map(|call| call.take_if(|call| is_wanted(call)))
+        }
+        _ => None,
+    });
+    let trial = dialect.trial_payload(root.as_ref(), wanted);
+    let trial = || Recorded::of(dialect, &serde_json::from_str(&trial).unwrap()).unwrap();
+    calls.push(runs.unwrap_or_else(trial));
+    let unknown = all.iter().find_map(|it| it.with(dialect, &it.call.tool, "made_up", true));
+    calls.extend(unknown.filter(|it| matches!(it.call.intent, Intent::Unknown(_))));
+    calls
+}
+
+#[test]
+fn whatever_call_of_an_agent_destroys_comes_back() {
+    let mut unknown = 0;
+    for dialect in DIALECTS {
+        let root = World::new().root();
+        let count = destructive_calls(dialect, root.to_str().unwrap()).len();
+        for at in 0..count {
+            let mut world = World::new();
+            let root = world.root();
+            let Recorded { payload, call } =
+                destructive_calls(dialect, root.to_str().unwrap()).swap_remove(at);
+            if let Some(variable) = dialect.trial.dir_variable {
+                world.env.insert(variable.into(), root.clone().into());
+            }
+            let mut lost = vec![root.join("notes.txt"), root.join("docs/plan.md")];
+            if let Intent::Write(paths) | Intent::Edit(paths) = &call.intent {
+                lost = paths.iter().map(|path| root.join(path)).collect();
+            }
+            unknown += usize::from(matches!(call.intent, Intent::Unknown(_)));
+            for path in &lost {
+                write(path, b"bytes\r\n\0");
+            }
+            tell(&world, dialect.name, &payload);
+            for path in &lost {
+                fs::remove_file(path).unwrap();
+            }
+            let done = world.run(&["restore", "1", "--yes", "--force"]);
+            for path in &lost {
+                let label = format!("{} {payload}: {}{}", dialect.name, done.stdout, done.stderr);
+                assert_eq!(fs::read(path).ok().as_deref(), Some(&b"bytes\r\n\0"[..]), "{label}");
+            }
+        }
+    }
+    assert!(unknown + 3 > DIALECTS.len(), "only {unknown} tools had another name");
 }

@@ -9,6 +9,9 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+use beforehand::agent::{
+    AgentFiles, DIALECTS, Dialect, FileKind, InstallFile, LineRunner, by_name,
+};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -17,17 +20,26 @@ use crate::support::{
     world::World,
 };
 
-/// Agents with hooks of the user's. `OpenCode`'s plugin starts the program by itself.
-const AGENTS: &[&str] = &[
-    "claude-code", "codex", "gemini-cli", "qwen-code", "copilot-cli", "cline", "hermes", "cursor",
-    "windsurf", "kiro", "factory-droid", "crush", "goose", "antigravity", "grok-build",
-    "devin-cli", "vscode-agent", "vibe", "auggie", "openhands", "kimi", "qoder", "letta",
-    "command-code",
-];
-/// Those of them that get no hooks in a project.
-const NOT_IN_PROJECTS: &[&str] = &["hermes", "kiro", "grok-build", "vscode-agent", "vibe", "kimi"];
-/// Agents that run no shell, or of which that is not known.
-const WITHOUT_SHELL: &[&str] = &["hermes", "cursor"];
+/// The agents of which a file among these has our line. A plugin starts the program by itself.
+fn agents(files: fn(&AgentFiles) -> Vec<&'static [InstallFile]>) -> Vec<&'static str> {
+    let has_line = |dialect: &&Dialect| {
+        files(&dialect.files)
+            .into_iter()
+            .flatten()
+            .any(|file| file.kind.is_settings() || matches!(file.kind, FileKind::Script))
+    };
+    DIALECTS.iter().filter(has_line).map(|dialect| dialect.name).collect()
+}
+
+fn users() -> Vec<&'static str> {
+    agents(|files| vec![files.user, files.each])
+}
+
+/// Whether an agent runs no shell, or that is not known.
+fn is_without_shell(agent: &str) -> bool {
+    by_name(agent).unwrap().files.runner == LineRunner::Words
+}
+
 const SHELLS: &[&str] = &["/bin/sh", "/bin/dash", "/bin/bash", "/usr/bin/zsh", "/usr/bin/fish"];
 
 /// One line, and for whom it is.
@@ -101,7 +113,7 @@ fn run(world: &World, path: &str, words: &[&str], payload: &str) -> Output {
 /// Every way in which an agent may run the line.
 fn outputs(world: &World, path: &str, registered: &Registered, payload: &str) -> Vec<Output> {
     let Registered { agent, line } = registered;
-    let is_split = WITHOUT_SHELL.contains(&&**agent);
+    let is_split = is_without_shell(agent);
     // In quotes within quotes, `fish` reads a quote of the path otherwise.
     let shells = SHELLS.iter().filter(|shell| !(is_split && shell.ends_with("fish")));
     let shells = shells.filter(|shell| Path::new(shell).exists());
@@ -196,12 +208,12 @@ fn a_line_of_the_users_answers_as_the_program_and_is_silent_without_it() {
     for name in ["bin/beforehand", "it's my/beforehand"] {
         let (world, program) = with_program(name);
         let path = "/usr/bin:/bin";
-        let args: Vec<&str> = ["install", "--yes"].iter().chain(AGENTS).copied().collect();
+        let args: Vec<&str> = ["install", "--yes"].into_iter().chain(users()).collect();
         let words: Vec<&str> = [program.to_str().unwrap()].into_iter().chain(args).collect();
         run(&world, path, &words, "");
         let lines = registered(&world.home());
         let agents: BTreeSet<_> = lines.iter().map(|it| &*it.agent).collect();
-        assert_eq!(agents, AGENTS.iter().copied().collect(), "{name}");
+        assert_eq!(agents, users().into_iter().collect(), "{name}");
         answers_as(&world, path, &program, &lines);
         chmod(&program, 0o600);
         is_silent(&world, path, &lines);
@@ -213,19 +225,16 @@ fn a_line_of_the_users_answers_as_the_program_and_is_silent_without_it() {
 #[test]
 fn a_line_of_a_project_names_no_place_of_this_machine() {
     let (world, program) = with_program("bin/beforehand");
-    let agents: Vec<_> = AGENTS
-        .iter()
-        .filter(|agent| !NOT_IN_PROJECTS.contains(agent))
-        .chain(&["amplifier", "opencode"])
-        .copied()
+    let agents = agents(|files| vec![files.project]);
+    let args: Vec<&str> = ["install", "--project", "--yes", "opencode"]
+        .into_iter()
+        .chain(agents.iter().copied())
         .collect();
-    let args: Vec<&str> =
-        ["install", "--project", "--yes"].into_iter().chain(agents.clone()).collect();
     let output = beforehand(&world, &world.root(), &args).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let lines = registered(&world.root());
     let found: BTreeSet<_> = lines.iter().map(|it| &*it.agent).collect();
-    assert_eq!(found, agents.iter().copied().filter(|agent| *agent != "opencode").collect());
+    assert_eq!(found, agents.into_iter().collect());
     let mut open = vec![world.root()];
     while let Some(dir) = open.pop() {
         for entry in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {

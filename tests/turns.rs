@@ -57,6 +57,57 @@ fn a_turn_that_was_undone_is_listed_as_such() {
     assert_eq!(table.matches("[undone]").count(), 1, "{table}");
 }
 
+/// The shell lines of a custom command run before the prompt that names its turn.
+#[test]
+fn the_shell_lines_of_a_command_belong_to_its_turn() {
+    for agent in ["opencode", "kilo"] {
+        let mut world = World::new();
+        let root = world.root();
+        world.write("src/first", "one");
+        let tell = |world: &mut World, event: &str, turn: &str, more: Value| {
+            let mut payload = serde_json::json!({
+                "session_id": "s", "cwd": root, "hook_event_name": event, "message_id": turn,
+            });
+            payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            world.wait(1);
+            world.run_in(&root, &["hook", "--agent", agent], &payload.to_string());
+        };
+        let write = serde_json::json!({
+            "call_id": "1", "tool_name": "write", "tool_input": { "filePath": "made" },
+        });
+        let clean = |call: &str| {
+            serde_json::json!({
+                "call_id": call, "tool_name": "command", "tool_input": { "command": "clean" },
+            })
+        };
+        tell(&mut world, "chat.message", "one", serde_json::json!({ "prompt": "make it" }));
+        tell(&mut world, "tool.execute.before", "one", write.clone());
+        world.write("made", "by the agent");
+        tell(&mut world, "tool.execute.after", "one", write);
+        tell(&mut world, "session.idle", "one", serde_json::json!({}));
+        // The plugin also holds when the commands are listed. Then nothing runs, and no turn takes it over.
+        tell(&mut world, "command.execute.before", "one", clean("2"));
+        world.write("src/hand", "by hand");
+        tell(&mut world, "command.execute.before", "one", clean("3"));
+        for path in ["src/first", "src/hand"] {
+            fs::remove_file(world.root().join(path)).unwrap();
+        }
+        tell(&mut world, "command.executed", "one", clean("3"));
+        tell(&mut world, "chat.message", "two", serde_json::json!({ "prompt": "say so" }));
+        tell(&mut world, "session.idle", "two", serde_json::json!({}));
+        let rows = listed(&mut world, &[]);
+        let rows: Vec<_> = rows.as_array().unwrap().iter().map(|row| &row["prompt"]).collect();
+        assert_eq!(rows, ["say so", "make it"], "{agent}");
+        ours(&mut world, &["undo", "--yes"], 0);
+        assert_eq!(world.read("src/hand"), "by hand", "{agent}");
+        assert_eq!(world.read("src/first"), "one", "{agent}");
+        assert_eq!(world.read("made"), "by the agent", "{agent}");
+        ours(&mut world, &["undo", "--yes"], 0);
+        assert!(!world.root().join("made").exists(), "{agent}");
+        assert_eq!(world.read("src/hand"), "by hand", "{agent}");
+    }
+}
+
 /// In the first turn the agent wrote `a`, in the second `.env.made`, which is ignored; in the
 /// third it removed what is ignored.
 fn three_turns() -> World {

@@ -55,7 +55,9 @@ export const Beforehand = async (instance) => {
   const turns = new Map()
   const parents = new Map()
   let latest
-  let heldAt = 0
+  // The commands with shell lines, and the call that the hook was told of before those of one.
+  const commands = new Set()
+  let held
 
   function root(session) {
     let top = session
@@ -98,6 +100,10 @@ export const Beforehand = async (instance) => {
     return answer
   }
 
+  function shellLines(session, command) {
+    return { session, call: { call_id: `command-${Date.now()}`, tool_name: "command", tool_input: { command } } }
+  }
+
   // OpenCode runs the shell lines of a command before it calls any hook. Right before that it reads the
   // command's text, as it does several times to list the commands, so a session that is under way is
   // held then.
@@ -105,13 +111,15 @@ export const Beforehand = async (instance) => {
     for (const [name, command] of Object.entries(settings?.command ?? {})) {
       let text = command?.template
       if (typeof text !== "string" || !text.includes("!`") || text.includes("BEFOREHAND_ARGUMENTS")) continue
+      commands.add(name)
       Object.defineProperty(command, "template", {
         configurable: true,
         enumerable: true,
         get() {
-          if (latest && Date.now() - heldAt > 1000) {
-            askNow(payload("command.execute.before", latest, { command: name }))
-            heldAt = Date.now()
+          if (latest && !(Date.now() - held?.at < 1000)) {
+            held = shellLines(latest, name)
+            askNow(payload("command.execute.before", latest, held.call))
+            held.at = Date.now()
           }
           return text
         },
@@ -139,10 +147,13 @@ export const Beforehand = async (instance) => {
       const prompt = texts.map((part) => part.text).join("\n")
       await tell("chat.message", input.sessionID, { prompt: prompt || undefined })
     },
-    // Comes after the shell lines, and before anything is sent.
+    // Comes after the shell lines, and before the prompt of the command.
     "command.execute.before": async (input) => {
-      const command = { command: input.command, arguments: input.arguments }
-      await tell("command.execute.before", input.sessionID, command)
+      const session = root(input.sessionID)
+      const ran = commands.has(input.command) && held?.session === session ? held : undefined
+      held = undefined
+      if (ran) await tell("command.executed", session, ran.call)
+      else await tell("command.execute.before", session, shellLines(session, input.command).call)
     },
     "tool.execute.before": async (input, output) => {
       const call = { call_id: input.callID, tool_name: input.tool, tool_input: output?.args }

@@ -6,8 +6,10 @@
 
 use serde_json::json;
 
+use super::files::{self, AgentFiles, entries, home};
+use super::hooks::{self, HookTemplate};
 use super::reply::{self, AnswerForm, RefusalForm};
-use super::{CLAUDE, Dialect, claude_code, vscode_agent};
+use super::{CLAUDE, Dialect, TrialCall, claude_code, trial, vscode_agent};
 use crate::model::Agent;
 
 /// The row of Amplifier.
@@ -22,5 +24,23 @@ pub(super) const DIALECT: Dialect = Dialect {
         refusal: RefusalForm::Denial(|reason| json!({ "decision": "block", "reason": reason })),
         ..reply::CLAUDE
     },
+    trial: TrialCall {
+        dir_variable: Some("AMPLIFIER_PROJECT_DIR"),
+        ..trial(
+            "PreToolUse",
+            r#"{"tool_name":"TOOL","tool_input":{"ARGUMENT":"COMMAND"},"session_id":"doctor"}"#,
+        )
+    },
+    files: AgentFiles {
+        base: home(".amplifier"),
+        programs: &["amplifier"],
+        project: &[entries(".amplifier/hooks/beforehand/hooks.json")],
+        by_hand: Some(
+            "only in projects, with its hook-shell module: `beforehand install amplifier --project`",
+        ),
+        watched: &["settings.yaml"],
+        ..files::PLAIN
+    },
+    hooks: HookTemplate { events: &["PreToolUse"], ..hooks::CLAUDE },
     ..CLAUDE
 };

@@ -6,9 +6,11 @@
 
 use serde_json::json;
 
+use super::files::{self, AgentFiles, entries, home};
+use super::hooks::{self, HookTemplate};
 use super::json::{self as read, Object};
 use super::payload::{FIELDS, Fields};
-use super::{CLAUDE, Dialect, EventKind, edit, reply, run, write};
+use super::{CLAUDE, Dialect, EventKind, edit, reply, run, trial, write};
 use crate::model::Agent;
 
 /// The row of Antigravity.
@@ -28,6 +30,26 @@ pub(super) const DIALECT: Dialect = Dialect {
     ]],
     answer: reply::denial(|reason| json!({ "decision": "deny", "reason": reason })),
     kind_by_fields: Some(by_invocation),
+    trial: trial(
+        "PreToolUse",
+        r#"{"toolCall":{"name":"run_command","args":{"CommandLine":"COMMAND",
+        "Cwd":"DIR"}},"stepIdx":1,"conversationId":"doctor","workspacePaths":["DIR"]}"#,
+    ),
+    files: AgentFiles {
+        base: home(".antigravity"),
+        hooks_base: Some(home(".gemini/config")),
+        programs: &["agy"],
+        user: &[entries("hooks.json")],
+        project: &[entries(".agents/hooks.json")],
+        watched: &["hooks.json"],
+        ..files::PLAIN
+    },
+    hooks: HookTemplate {
+        events: &["PreToolUse", "PreInvocation", "Stop"],
+        hook: r#"{"type":"command","command":"LINE"}"#,
+        holder: Some("beforehand"),
+        ..hooks::CLAUDE
+    },
     ..CLAUDE
 };
 

@@ -2,7 +2,9 @@
 //!
 //! Paths may be relative to the workspace.
 
-use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, write};
+use super::files::{self, AgentFiles, entries, home};
+use super::hooks::{self, HookTemplate};
+use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, trial, write};
 use crate::model::Agent;
 
 /// The row of Auggie.
@@ -21,5 +23,27 @@ pub(super) const DIALECT: Dialect = Dialect {
         run("launch-process", &["command"]),
     ]],
     answer: reply::QUIET,
+    trial: trial(
+        "PreToolUse",
+        r#"{"hook_event_name":"PreToolUse","conversation_id":"doctor",
+        "workspace_roots":["DIR"],"tool_name":"TOOL","tool_input":{"ARGUMENT":"COMMAND"}}"#,
+    ),
+    files: AgentFiles {
+        base: home(".augment"),
+        programs: &["auggie"],
+        user: &[entries("settings.json")],
+        project: &[entries(".augment/settings.json")],
+        watched_project: &[".augment/settings.local.json"],
+        second: 1000,
+        ..files::PLAIN
+    },
+    hooks: HookTemplate {
+        events: &[
+            "SessionStart", "PromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd",
+        ],
+        hook: hooks::HOOK_MS,
+        matcher: Some(".*"),
+        ..hooks::CLAUDE
+    },
     ..CLAUDE
 };

@@ -7,8 +7,14 @@
 //! The shell lines of custom commands and skills come as `PreSkillShellCommand`, before which any
 //! opinion stops the line. The user's own `!` commands reach no hook.
 
+use super::files::{
+    self, AgentFiles, InstallFile, NewerEvents, PackageNote, command, entries, home_or,
+};
+use super::hooks::{self, HookTemplate};
 use super::reply::{self, AnswerForm, RefusalForm};
-use super::{CLAUDE, Dialect, Tool, edit, run, run_in, vscode_agent, write};
+use super::{
+    CLAUDE, ConversationLog, Dialect, Tool, calls, edit, run, run_in, vscode_agent, write,
+};
 use crate::model::{Agent, Language};
 
 /// The row of Claude Code. VS Code's agent loads its hooks too and has no marker, so its tools count
@@ -27,8 +33,39 @@ pub(super) const DIALECT: Dialect = Dialect {
         tells_model_at: Some("UserPromptSubmit"),
         ..reply::CLAUDE
     },
+    conversations: Some(ConversationLog { dir: "projects", read: calls::claude_code }),
+    files: AgentFiles {
+        base: home_or(".claude", "CLAUDE_CONFIG_DIR", ""),
+        programs: &["claude"],
+        user: FILES,
+        project_dir: ".claude",
+        project: FILES,
+        // Run: up to 2.1.100 an event that Claude Code does not know voids the whole file, and with it
+        // the user's own settings; up to 2.1.331 it warns of the event at each start.
+        newer: Some(NewerEvents { since: [2, 1, 332], events: &["PreSkillShellCommand"] }),
+        watched: &["settings.local.json"],
+        watched_project: &[".claude/settings.local.json"],
+        package: Some(PackageNote::Member("settings.json", &["enabledPlugins"])),
+        ..files::PLAIN
+    },
+    hooks: HookTemplate {
+        events: &[
+            "SessionStart", "UserPromptSubmit", "PreToolUse", "PreSkillShellCommand",
+            "PostToolUse", "PostToolUseFailure", "Stop", "SubagentStop", "SessionEnd",
+        ],
+        ..hooks::CLAUDE
+    },
     ..CLAUDE
 };
+
+const FILES: &[InstallFile] = &[
+    entries("settings.json"),
+    command!("commands/checkpoint.md", "claude-code/checkpoint.md"),
+    command!("commands/rollback.md", "claude-code/rollback.md"),
+    command!("commands/revert.md", "claude-code/revert.md"),
+    command!("commands/fork-turn.md", "claude-code/fork-turn.md"),
+    command!("commands/undo.md", "claude-code/undo.md"),
+];
 
 /// `Skill`, `SlashCommand` and the worktree tools are not in it: they run commands.
 pub(super) const READS: &[&str] = &[

@@ -8,8 +8,10 @@
 
 use serde_json::json;
 
+use super::files::{self, AgentFiles, FileKind, InstallFile, file, home};
+use super::hooks::{self, HookTemplate};
 use super::payload::{FIELDS, Fields};
-use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, write};
+use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, trial, write};
 use crate::model::Agent;
 
 /// The row of Cline.
@@ -67,5 +69,32 @@ pub(super) const DIALECT: Dialect = Dialect {
         patch("apply_patch", &["patch", "input"]),
     ]],
     answer: reply::denial(|reason| json!({ "cancel": true, "errorMessage": reason })),
+    trial: trial(
+        "PreToolUse",
+        r#"{"taskId":"doctor","workspaceRoots":["DIR"],"hookName":"tool_call",
+        "tool_call":{"id":"1","name":"run_commands","input":{"commands":["COMMAND"]}},
+        "preToolUse":{"toolName":"run_commands","parameters":{"commands":"[\"COMMAND\"]"}}}"#,
+    ),
+    files: AgentFiles {
+        base: home(".cline"),
+        programs: &["cline"],
+        user: FILES,
+        project_dir: ".clinerules",
+        project: FILES,
+        watched_project: &[".cline/hooks/PreToolUse"],
+        ..files::PLAIN
+    },
+    hooks: HookTemplate {
+        events: &["PreToolUse", "PostToolUse", "UserPromptSubmit", "TaskStart", "TaskComplete"],
+        ..hooks::FLAT
+    },
     ..CLAUDE
 };
+
+const FILES: &[InstallFile] = &[
+    file("hooks/PreToolUse", FileKind::Script),
+    file("hooks/PostToolUse", FileKind::Script),
+    file("hooks/UserPromptSubmit", FileKind::Script),
+    file("hooks/TaskStart", FileKind::Script),
+    file("hooks/TaskComplete", FileKind::Script),
+];

@@ -1,5 +1,7 @@
 //! Command Code, 1.64.0. Read in its package; not run, for it needs an account.
 
+use super::files::{self, AgentFiles, entries, home};
+use super::hooks::{self, HookTemplate};
 use super::{CLAUDE, Dialect, edit, reply, run, write};
 use crate::model::Agent;
 
@@ -20,5 +22,18 @@ pub(super) const DIALECT: Dialect = Dialect {
         run("monitor_command", &["command"]),
     ]],
     answer: reply::QUIET,
+    files: AgentFiles {
+        base: home(".commandcode"),
+        programs: &["command-code", "commandcode"],
+        user: &[entries("settings.json")],
+        project: &[entries(".commandcode/settings.json")],
+        watched_project: &[".commandcode/settings.local.json"],
+        ..files::PLAIN
+    },
+    hooks: HookTemplate {
+        events: &["SessionStart", "PreToolUse", "PostToolUse", "Stop"],
+        matcher: Some(".*"),
+        ..hooks::CLAUDE
+    },
     ..CLAUDE
 };

@@ -11,9 +11,14 @@
 //!
 //! On Windows `PowerShell` commands are reported as `Bash` in the second spelling.
 
+use super::files::{self, AgentFiles, entries, home_or};
+use super::hooks::{self, HookTemplate};
 use super::payload::{FIELDS, Fields};
 use super::reply::{self, AnswerForm, NoteForm, RefusalForm};
-use super::{CLAUDE, Dialect, SubagentSessions, edit, patch, run, run_in, vscode_agent, write};
+use super::{
+    CLAUDE, ConversationLog, Dialect, SubagentSessions, calls, edit, patch, run, run_in, trial,
+    vscode_agent, write,
+};
 use crate::model::{Agent, Language};
 
 /// The row of Copilot CLI.
@@ -56,6 +61,30 @@ pub(super) const DIALECT: Dialect = Dialect {
         refusal: RefusalForm::PermissionTwice,
         note: NoteForm::Progress,
         ..reply::CLAUDE
+    },
+    trial: trial(
+        "preToolUse",
+        r#"{"sessionId":"doctor","timestamp":1795175038773,"cwd":"DIR","toolName":"bash",
+        "toolArgs":{"command":"COMMAND"}}"#,
+    ),
+    conversations: Some(ConversationLog { dir: "session-state", read: calls::copilot_cli }),
+    files: AgentFiles {
+        base: home_or(".copilot", "COPILOT_HOME", ""),
+        programs: &["copilot"],
+        user: &[entries("hooks/beforehand.json")],
+        project: &[entries(".github/hooks/beforehand.json")],
+        watched: &["config.json", "settings.json"],
+        watched_project: &[".github/copilot/settings.json"],
+        ..files::PLAIN
+    },
+    hooks: HookTemplate {
+        events: &[
+            "sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "agentStop",
+            "sessionEnd",
+        ],
+        hook: r#"{"type":"command","bash":"LINE","powershell":"LINE","timeoutSec":30}"#,
+        top: r#"{"version":1}"#,
+        ..hooks::FLAT
     },
     ..CLAUDE
 };

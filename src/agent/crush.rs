@@ -5,7 +5,9 @@
 
 use serde_json::json;
 
-use super::{CLAUDE, Dialect, edit, reply, run, write};
+use super::files::{self, AgentFiles, entries, home_or};
+use super::hooks::{self, HookTemplate};
+use super::{CLAUDE, Dialect, edit, reply, run, trial, write};
 use crate::model::Agent;
 
 /// The row of Crush.
@@ -23,5 +25,19 @@ pub(super) const DIALECT: Dialect = Dialect {
         run("bash", &["command"]),
     ]],
     answer: reply::denial(|reason| json!({ "decision": "deny", "reason": reason })),
+    trial: trial(
+        "PreToolUse",
+        r#"{"event":"PreToolUse","session_id":"doctor","cwd":"DIR","tool_name":"TOOL",
+        "tool_input":{"ARGUMENT":"COMMAND"}}"#,
+    ),
+    files: AgentFiles {
+        base: home_or(".config/crush", "XDG_CONFIG_HOME", "crush"),
+        programs: &["crush"],
+        user: &[entries("crush.json")],
+        project: &[entries("crush.json")],
+        watched_project: &[".crush.json"],
+        ..files::PLAIN
+    },
+    hooks: HookTemplate { events: &["PreToolUse"], ..hooks::FLAT },
     ..CLAUDE
 };

@@ -7,7 +7,9 @@
 
 use serde_json::json;
 
-use super::{CLAUDE, Dialect, EventKind, edit, event, event_of, patch, reply, run, write};
+use super::files::{self, AgentFiles, LineRunner, advice, entries, home};
+use super::hooks::{self, HookTemplate};
+use super::{CLAUDE, Dialect, EventKind, edit, event, event_of, patch, reply, run, trial, write};
 use crate::model::Agent;
 
 /// The row of Cursor. An event that is about one tool has that tool's arguments at the top.
@@ -40,5 +42,27 @@ pub(super) const DIALECT: Dialect = Dialect {
     answer: reply::denial(
         |reason| json!({ "permission": "deny", "user_message": reason, "agent_message": reason }),
     ),
+    trial: trial(
+        "preToolUse",
+        r#"{"conversation_id":"doctor","generation_id":"1","workspace_roots":["DIR"],
+        "hook_event_name":"preToolUse","tool_name":"TOOL","tool_input":{"ARGUMENT":"COMMAND",
+        "working_directory":"DIR"},"tool_use_id":"1","cwd":"DIR"}"#,
+    ),
+    files: AgentFiles {
+        base: home(".cursor"),
+        programs: &["cursor-agent", "cursor"],
+        user: &[entries("hooks.json"), advice!("commands/beforehand.md", "prompts/beforehand.md")],
+        project: &[entries(".cursor/hooks.json")],
+        runner: LineRunner::Words,
+        ..files::PLAIN
+    },
+    hooks: HookTemplate {
+        events: &[
+            "sessionStart", "beforeSubmitPrompt", "preToolUse", "beforeShellExecution",
+            "postToolUse", "afterFileEdit", "stop", "sessionEnd",
+        ],
+        top: r#"{"version":1}"#,
+        ..hooks::FLAT
+    },
     ..CLAUDE
 };

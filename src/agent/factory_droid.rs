@@ -5,6 +5,7 @@
 //! (`calling_session_id`).
 //! `ApplyPatch`, which models of one family are given, is unverified.
 
+use super::files::{self, AgentFiles, advice, entries, home};
 use super::{CLAUDE, Dialect, SubagentSessions, edit, patch, run, write};
 use crate::model::Agent;
 
@@ -25,8 +26,20 @@ pub(super) const DIALECT: Dialect = Dialect {
         edit("Edit", &["file_path"]),
         edit("MultiEdit", &["file_path"]),
         patch("ApplyPatch", &["patch", "input"]),
-        run("Bash", &["command"]),
         run("Execute", &["command"]),
+        run("Bash", &["command"]),
     ]],
+    files: AgentFiles {
+        base: home(".factory"),
+        programs: &["droid"],
+        user: &[
+            entries("settings.json"),
+            advice!("commands/beforehand.md", "prompts/beforehand.md"),
+        ],
+        project: &[entries(".factory/settings.json")],
+        watched: &["hooks.json"],
+        watched_project: &[".factory/hooks.json"],
+        ..files::PLAIN
+    },
     ..CLAUDE
 };

@@ -6,8 +6,10 @@
 
 use serde_json::json;
 
+use super::files::{self, AgentFiles, InstallFile, PackageNote, command, entries, home};
+use super::hooks::{self, HookTemplate};
 use super::reply::{self, AnswerForm, RefusalForm};
-use super::{CLAUDE, Dialect, edit, run, write};
+use super::{CLAUDE, ConversationLog, Dialect, calls, edit, run, trial, write};
 use crate::model::Agent;
 
 /// The row of Gemini CLI.
@@ -36,5 +38,38 @@ pub(super) const DIALECT: Dialect = Dialect {
         tells_model_at: Some("BeforeAgent"),
         ..reply::CLAUDE
     },
+    trial: trial(
+        "BeforeTool",
+        r#"{"session_id":"doctor","cwd":"DIR","hook_event_name":"BeforeTool","tool_name":"TOOL",
+        "tool_input":{"ARGUMENT":"COMMAND"}}"#,
+    ),
+    conversations: Some(ConversationLog { dir: "tmp", read: calls::gemini_cli }),
+    files: AgentFiles {
+        base: home(".gemini"),
+        programs: &["gemini"],
+        user: FILES,
+        project_dir: ".gemini",
+        project: FILES,
+        second: 1000,
+        package: Some(PackageNote::File("extensions/beforehand/gemini-extension.json")),
+        ..files::PLAIN
+    },
+    hooks: HookTemplate {
+        events: &[
+            "SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd",
+        ],
+        hook: r#"{"name":"beforehand","type":"command","command":"LINE","timeout":30000}"#,
+        matcher: Some(".*"),
+        ..hooks::CLAUDE
+    },
     ..CLAUDE
 };
+
+const FILES: &[InstallFile] = &[
+    entries("settings.json"),
+    command!("commands/checkpoint.toml", "gemini-cli/checkpoint.toml"),
+    command!("commands/rollback.toml", "gemini-cli/rollback.toml"),
+    command!("commands/revert.toml", "gemini-cli/revert.toml"),
+    command!("commands/fork.toml", "gemini-cli/fork.toml"),
+    command!("commands/undo.toml", "gemini-cli/undo.toml"),
+];

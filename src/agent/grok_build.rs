@@ -4,8 +4,10 @@
 //! the hooks of Claude Code and Cursor, and waits 5 seconds for a hook. The parent reports the start of
 //! a sub-agent. Exit code 2 denies, with the reason on standard error.
 
+use super::files::{self, AgentFiles, entries, home};
+use super::hooks::{self, HookTemplate};
 use super::{
-    CLAUDE, Dialect, SubagentSessions, claude_code, edit, reply, run, vscode_agent, write,
+    CLAUDE, Dialect, SubagentSessions, claude_code, edit, reply, run, trial, vscode_agent, write,
 };
 use crate::model::Agent;
 
@@ -29,5 +31,27 @@ pub(super) const DIALECT: Dialect = Dialect {
         vscode_agent::TOOLS,
     ],
     answer: reply::EXIT_CODE,
+    trial: trial(
+        "PreToolUse",
+        r#"{"hookEventName":"pre_tool_use","sessionId":"doctor","cwd":"DIR",
+        "workspaceRoot":"DIR","promptId":"1","permissionMode":"default",
+        "toolName":"run_terminal_command","toolInput":{"command":"COMMAND"},"toolUseId":"1",
+        "toolInputTruncated":false}"#,
+    ),
+    files: AgentFiles {
+        base: home(".grok"),
+        programs: &["grok"],
+        user: &[entries("hooks/beforehand.json")],
+        watched: &["settings.json", "hooks.json"],
+        ..files::PLAIN
+    },
+    hooks: HookTemplate {
+        events: &[
+            "SessionStart", "UserPromptSubmit", "SubagentStart", "PreToolUse", "PostToolUse",
+            "Stop", "SessionEnd",
+        ],
+        timeouts: &[("SessionEnd", 5)],
+        ..hooks::CLAUDE
+    },
     ..CLAUDE
 };

@@ -7,8 +7,11 @@
 
 use serde_json::json;
 
+use super::files::{self, AgentFiles, FileKind, LineRunner, file, home_or};
+use super::hooks::{self, HookTemplate};
 use super::{
-    CLAUDE, Dialect, EventKind, SubagentSessions, edit, event, patch, reply, run, run_in, write,
+    CLAUDE, Dialect, EventKind, SubagentSessions, edit, event, patch, reply, run, run_in, trial,
+    write,
 };
 use crate::model::{Agent, Language};
 
@@ -40,5 +43,27 @@ pub(super) const DIALECT: Dialect = Dialect {
         run_in("execute_code", &["code"], Language::Code),
     ]],
     answer: reply::denial(|reason| json!({ "action": "block", "message": reason })),
+    trial: trial(
+        "pre_tool_call",
+        r#"{"hook_event_name":"pre_tool_call","tool_name":"TOOL","session_id":"doctor",
+        "tool_input":{"ARGUMENT":"COMMAND"},"cwd":"DIR",
+        "extra":{"task_id":"doctor","tool_call_id":"1","turn_id":"1"}}"#,
+    ),
+    files: AgentFiles {
+        base: home_or(".hermes", "HERMES_HOME", ""),
+        programs: &["hermes"],
+        user: &[file("config.yaml", FileKind::Yaml)],
+        then: Some("Hermes asks once for each hook before it runs it: say yes"),
+        watched: &["shell-hooks-allowlist.json"],
+        runner: LineRunner::Words,
+        ..files::PLAIN
+    },
+    hooks: HookTemplate {
+        events: &[
+            "on_session_start", "pre_llm_call", "pre_tool_call", "subagent_start",
+            "post_tool_call", "on_session_end", "on_session_finalize",
+        ],
+        ..hooks::FLAT
+    },
     ..CLAUDE
 };

@@ -1,4 +1,4 @@
-//! The files in `hooks/` speak of agents and events that we understand.
+//! The hooks of every row speak of events that we understand, and the files of `hooks/` are as the rows say.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,31 +25,6 @@ fn files(dir: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The agent that a hook line names.
-fn agent_in(text: &str) -> Option<&str> {
-    text.split_once("hook --agent ")?
-        .1
-        .split(|char: char| char != '-' && !char.is_alphanumeric())
-        .next()
-}
-
-/// Every event with the agent it is registered for: the innermost key above a hook line that is
-/// an event's, not a part of its entry.
-fn events(value: &Value, event: &str, found: &mut Vec<(String, String)>) {
-    const PARTS: &[&str] = &["hooks", "command", "bash", "powershell", "beforehand"];
-    match value {
-        Value::Object(map) => map.iter().for_each(|(key, value)| {
-            let event = if PARTS.contains(&key.as_str()) { event } else { key };
-            events(value, event, found);
-        }),
-        Value::Array(items) => items.iter().for_each(|item| events(item, event, found)),
-        Value::String(text) => {
-            found.extend(agent_in(text).map(|agent| (agent.to_owned(), event.to_owned())));
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
 /// Payloads of an agent for an event: those on record, or any other renamed to it.
 fn payloads(agent: &str, event: &str) -> Vec<Vec<u8>> {
     let all = files(&format!("fixtures/payloads/{agent}"));
@@ -64,8 +39,10 @@ fn payloads(agent: &str, event: &str) -> Vec<Vec<u8>> {
     }
     let renamed = all.iter().filter_map(|path| {
         let mut payload: Value = serde_json::from_slice(&fs::read(path).unwrap()).ok()?;
-        let fields =
-            ["hook_event_name", "hookEventName", "event", "event_type", "agent_action_name"];
+        let fields = [
+            "hook_event_name", "hookEventName", "hookName", "event", "event_type",
+            "agent_action_name",
+        ];
         let field = fields.iter().find(|field| payload.get(field).is_some())?;
         payload[*field] = event.into();
         Some(serde_json::to_vec(&payload).unwrap())
@@ -74,66 +51,60 @@ fn payloads(agent: &str, event: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn every_hook_line_names_an_agent_we_speak() {
-    let mut named = BTreeSet::new();
-    for path in files("hooks") {
-        let text = fs::read_to_string(&path).unwrap();
-        for line in text.lines().filter(|_| path.extension().is_none_or(|ext| ext != "md")) {
-            if let Some(agent) = agent_in(line) {
-                assert!(by_name(agent).is_some(), "{}: {agent}", path.display());
-                named.insert(agent.to_owned());
-            }
-        }
-    }
-    // The plugins name their agent in an array of arguments.
-    for path in
-        ["opencode/beforehand.js", "kilo/beforehand.js", "pi/beforehand.js", "openclaw/index.js"]
-    {
-        let text = text(path);
-        let (_, rest) = text.split_once("[\"hook\", \"--agent\", \"").unwrap();
-        let (agent, _) = rest.split_once('"').unwrap();
-        assert!(path.starts_with(agent) && by_name(agent).is_some(), "{path}: {agent}");
-        named.insert(agent.to_owned());
-    }
+fn every_plugin_names_its_agent() {
     for dialect in DIALECTS {
-        assert!(named.contains(dialect.name), "nothing in hooks/ for {}", dialect.name);
+        let plugins = dialect.files.user.iter().filter_map(|file| {
+            let FileKind::Plugin(text) = file.kind else { return None };
+            Some(text)
+        });
+        let plugins: Vec<_> = plugins.collect();
+        assert_eq!(plugins.len(), usize::from(dialect.trial.plugin.is_some()), "{}", dialect.name);
+        let arguments = format!("[\"hook\", \"--agent\", \"{}\"]", dialect.name);
+        assert!(plugins.iter().all(|text| text.contains(&arguments)), "{}", dialect.name);
     }
 }
 
 #[test]
 fn every_event_asked_for_is_understood() {
-    let mut seen = 0;
-    for path in files("hooks").iter().filter(|path| path.extension() == Some("json".as_ref())) {
-        let json: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
-        let mut found = Vec::new();
-        events(&json, "", &mut found);
-        let names = [
-            "plugin.json", "marketplace.json", "gemini-extension.json", "qwen-extension.json",
-            "openclaw.plugin.json", "entry.json",
-        ];
-        let is_manifest = path.file_name().is_some_and(|name| names.iter().any(|it| name == *it));
-        assert_eq!(found.is_empty(), is_manifest, "{} registers something", path.display());
-        for (agent, event) in found {
-            let payloads = payloads(&agent, &event);
-            assert!(!payloads.is_empty(), "{agent} {event}: no payload to try");
-            let dialect = by_name(&agent).unwrap();
-            let understood = |payload: &Vec<u8>| {
+    for dialect in DIALECTS {
+        for event in dialect.hooks.events {
+            let is_understood = |payload: &Vec<u8>| {
                 let parsed = dialect.parse(payload, &Markers::default()).unwrap();
                 EventKind::from(&parsed) != EventKind::Other
             };
-            assert!(payloads.iter().any(understood), "{agent} {event}");
-            seen += 1;
+            let is_named =
+                payload::named_kind(dialect, event).is_some_and(|it| it != EventKind::Other);
+            let mut payloads = payloads(dialect.name, event).into_iter();
+            assert!(is_named || payloads.any(|it| is_understood(&it)), "{} {event}", dialect.name);
         }
     }
-    assert!(seen > 80, "only {seen} events were tried");
 }
 
-/// Kilo is a fork of `OpenCode` and takes the same plugin.
+/// Kilo is a fork of `OpenCode` and takes the same plugin, and each plugin hands its payloads to us with
+/// the same function.
 #[test]
-fn the_plugin_of_a_fork_is_the_plugin_of_the_original() {
-    let plugin = text("opencode/beforehand.js");
-    let renamed = plugin.replace("OpenCode", "Kilo").replace("opencode", "kilo");
-    assert_eq!(text("kilo/beforehand.js"), renamed);
+fn the_plugins_are_written_from_shared_parts() {
+    const ASK: &str = "function ask(payload) {\n";
+    let shared = text("ask.js");
+    let shared = &shared[shared.find(ASK).unwrap()..];
+    for (path, agent) in [
+        ("opencode/beforehand.js", "opencode"),
+        ("kilo/beforehand.js", "kilo"),
+        ("pi/beforehand.js", "pi"),
+        ("openclaw/index.js", "openclaw"),
+    ] {
+        let own = match agent {
+            "kilo" => {
+                let original = text("opencode/beforehand.js");
+                original.replace("OpenCode", "Kilo").replace("opencode", "kilo")
+            }
+            _ => text(path),
+        };
+        let (before, rest) = own.split_once(ASK).unwrap();
+        let (_, after) = rest.split_once("\n}\n").unwrap();
+        let ask = shared.replace("\"AGENT\"", &format!("\"{agent}\""));
+        assert_written(path, &format!("{before}{ask}{after}"));
+    }
 }
 
 /// What is in a file of `hooks/`.
@@ -159,23 +130,40 @@ fn in_package<'n>(agent: &str, name: &'n str) -> &'n str {
     if agent == "claude-code" && name == "fork-turn.md" { "fork.md" } else { name }
 }
 
+/// Compares a file of `hooks/` with the text that it should have, or writes it.
+#[expect(clippy::disallowed_methods, reason = "a developer sets the variable")]
+pub(crate) fn assert_written(path: &str, text: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks").join(path);
+    if std::env::var_os("BEFOREHAND_UPDATE").is_some() {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let mode = if text.starts_with("#!") { 0o755 } else { 0o644 };
+        crate::fs::replace_with(&file, text.as_bytes(), mode).unwrap();
+    }
+    let found = fs::read_to_string(&file).unwrap_or_default();
+    let hint = "`BEFOREHAND_UPDATE=1 cargo test --lib written` writes it";
+    assert!(found == text, "hooks/{path} is not as the rows say: {hint}\n{found}\n---\n{text}");
+}
+
+/// The hooks of an agent that run a line, without some of the events.
+fn settings(dialect: &Dialect, line: &str, left_out: &[&str]) -> String {
+    let settings = dialect.hooks.settings(dialect.hooks.holder, left_out);
+    format!("{settings:#}\n").replace("\"LINE\"", &Value::from(line).to_string())
+}
+
 #[test]
-fn a_package_is_what_install_would_write_with_its_own_launcher() {
+fn a_package_is_written_from_the_row_with_its_own_launcher() {
     for (agent, package, hook, slash) in PACKAGES {
-        let launcher = format!("\\\"{hook}/bin/beforehand\\\" hook");
-        let hooks = text(&format!("packages/{package}/hooks/hooks.json"));
-        let on_path = "! command -v beforehand >/dev/null || exec beforehand hook";
-        let own = text(&format!("{agent}.json")).replace(on_path, &launcher);
-        if agent == "claude-code" {
+        let dialect = by_name(agent).unwrap();
+        let line = format!("\"{hook}/bin/beforehand\" hook --agent {agent}");
+        let newer = dialect.files.newer.map_or(&[][..], |newer| newer.events);
+        let hooks = format!("packages/{package}/hooks");
+        assert_written(&format!("{hooks}/hooks.json"), &settings(dialect, &line, newer));
+        if !newer.is_empty() {
             // Run: up to 2.1.110 an event that Claude Code does not know voids its file of a plugin,
             // but not the plugin's other file.
-            let newer = text(&format!("packages/{package}/hooks/newer.json"));
-            let event = newer.strip_prefix("{\n  \"hooks\": {\n").unwrap();
-            let event = event.strip_suffix("\n  }\n}\n").unwrap();
-            assert_eq!(hooks, own.replace(&format!("{event},\n"), ""), "{agent}");
-            assert_ne!(hooks, own);
-        } else {
-            assert_eq!(hooks, own, "{agent}");
+            let mut others = dialect.hooks.events.to_vec();
+            others.retain(|event| !newer.contains(event));
+            assert_written(&format!("{hooks}/newer.json"), &settings(dialect, &line, &others));
         }
         if slash.is_empty() {
             continue;
@@ -184,24 +172,22 @@ fn a_package_is_what_install_would_write_with_its_own_launcher() {
             files(dir).iter().map(|path| path.file_name().unwrap().to_owned()).collect()
         };
         let own = names(&format!("hooks/commands/{agent}"));
+        for name in own.iter().map(|name| name.to_str().unwrap()) {
+            let called = in_package(agent, name);
+            let launcher = format!("\"{slash}/bin/beforehand\" slash");
+            let own = text(&format!("commands/{agent}/{name}"));
+            let packaged = own.replace("beforehand slash", &launcher);
+            assert_written(&format!("packages/{package}/commands/{called}"), &packaged);
+        }
         let packaged =
             own.iter().map(|name| name.to_str().unwrap()).map(|name| in_package(agent, name));
         let packaged: BTreeSet<&str> = packaged.collect();
         let there = names(&format!("hooks/packages/{package}/commands"));
         let there: BTreeSet<&str> = there.iter().map(|name| name.to_str().unwrap()).collect();
         assert_eq!(there, packaged, "{agent}");
-        for name in own.iter().map(|name| name.to_str().unwrap()) {
-            let called = in_package(agent, name);
-            let packaged = text(&format!("packages/{package}/commands/{called}"));
-            let launcher = format!("\"{slash}/bin/beforehand\" slash");
-            let own = text(&format!("commands/{agent}/{name}"));
-            assert_eq!(packaged, own.replace("beforehand slash", &launcher), "{agent} {name}");
-        }
     }
-    assert_eq!(
-        text("packages/codex/plugins/beforehand/skills/beforehand/SKILL.md"),
-        text("skills/codex/SKILL.md")
-    );
+    let skill = text("skills/codex/SKILL.md");
+    assert_written("packages/codex/plugins/beforehand/skills/beforehand/SKILL.md", &skill);
 }
 
 /// Runs a launcher in `home`, with only the system's programs and `first` on the PATH.
@@ -300,29 +286,17 @@ fn a_skill_and_a_prompt_run_nothing_that_changes_files() {
 
 #[test]
 fn every_timeout_is_meant_in_the_agents_own_unit() {
-    for path in files("hooks").iter().filter(|path| path.extension() == Some("json".as_ref())) {
-        let mut json: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
-        if path.to_string_lossy().contains("codex")
-            && let Some(ends) = json["hooks"].as_object_mut().and_then(|it| it.remove("SessionEnd"))
-        {
-            // Codex gives it no more, and hashes what it gives.
-            assert_eq!(ends[0]["hooks"][0]["timeout"], 3, "{}", path.display());
-        }
-        let mut open = vec![&json];
-        while let Some(value) = open.pop() {
-            match value {
-                Value::Object(map) => open.extend(map.values()),
-                Value::Array(items) => open.extend(items),
-                _ => continue,
-            }
+    for dialect in DIALECTS {
+        for event in dialect.hooks.events {
+            let hook = dialect.hooks.hook(event);
             let keys = ["timeout", "timeoutSec", "timeout_ms"];
-            for (key, told) in keys.iter().filter_map(|key| Some((*key, value.get(key)?))) {
-                let name = path.to_string_lossy();
-                let in_ms = key == "timeout_ms"
-                    || ["gemini", "auggie", "letta"].iter().any(|agent| name.contains(agent));
-                let told = told.as_u64().unwrap();
-                let seconds = if in_ms { told / 1000 } else { told };
-                assert!((5..=60).contains(&seconds), "{}: {key} {told}", path.display());
+            for (key, timeout) in keys.iter().filter_map(|key| Some((*key, hook.get(*key)?))) {
+                let unit = if key == "timeout_ms" { 1000 } else { dialect.files.second };
+                let seconds = timeout.as_u64().unwrap() / unit;
+                // Codex gives the end of a session no more, and hashes what it gives.
+                let is_cut = dialect.name == "codex" && *event == "SessionEnd";
+                let least = if is_cut { 3 } else { 5 };
+                assert!((least..=60).contains(&seconds), "{} {event}: {timeout}", dialect.name);
             }
         }
     }

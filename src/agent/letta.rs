@@ -3,8 +3,10 @@
 //! Each payload names the agent and hardly any its conversation, so an agent is a session. Exit code
 //! 2 denies, with the reason on standard error. It prints each run of a hook on its screen.
 
+use super::files::{self, AgentFiles, entries, home};
+use super::hooks::{self, HookTemplate};
 use super::payload::{FIELDS, Fields};
-use super::{CLAUDE, Dialect, claude_code, patch, reply, run};
+use super::{CLAUDE, Dialect, claude_code, patch, reply, run, trial};
 use crate::model::Agent;
 
 /// The row of Letta Code: Claude Code's tools, or Codex's.
@@ -26,5 +28,20 @@ pub(super) const DIALECT: Dialect = Dialect {
         ],
     ],
     answer: reply::EXIT_CODE,
+    trial: trial(
+        "PreToolUse",
+        r#"{"event_type":"PreToolUse","working_directory":"DIR","agent_id":"doctor",
+        "tool_call_id":"1","tool_name":"TOOL","tool_input":{"ARGUMENT":"COMMAND"}}"#,
+    ),
+    files: AgentFiles {
+        base: home(".letta"),
+        programs: &["letta"],
+        user: &[entries("settings.json")],
+        project: &[entries(".letta/settings.json")],
+        watched_project: &[".letta/settings.local.json"],
+        second: 1000,
+        ..files::PLAIN
+    },
+    hooks: HookTemplate { events: hooks::WITH_FAILURES, hook: hooks::HOOK_MS, ..hooks::CLAUDE },
     ..CLAUDE
 };

@@ -22,12 +22,14 @@ mod crush;
 mod cursor;
 mod devin;
 mod factory_droid;
+mod files;
 mod gemini_cli;
 mod goose;
 mod grok_build;
 mod hermes;
+mod hooks;
 #[cfg(test)]
-mod hooks_tests;
+pub(crate) mod hooks_tests;
 mod json;
 mod kilo;
 mod kimi;
@@ -46,11 +48,18 @@ mod reply;
 #[cfg(test)]
 mod tests;
 pub mod transcript;
+mod trial;
 mod vibe;
 mod vscode_agent;
 mod windsurf;
 
+pub use files::{
+    AgentFiles, AgentVersion, FileKind, InstallFile, LineRunner, NewerEvents, PackageNote,
+    SettingsBase,
+};
+pub use hooks::HookTemplate;
 pub use markers::{Markers, corrected};
+pub use trial::TrialCall;
 
 use std::fmt;
 
@@ -59,6 +68,8 @@ use crate::model::{Agent, Decision, Event, Language, ToolCall};
 use json::Object;
 use payload::{FIELDS, Fields};
 use reply::AnswerForm;
+use transcript::{ConversationLog, calls};
+use trial::{trial, trial_of_plugin};
 
 /// Every agent that has hooks, in the order in which `beforehand install` offers them.
 pub const DIALECTS: &[Dialect] = &[
@@ -116,6 +127,14 @@ pub struct Dialect {
     pub keeps_shell: bool,
     /// Where the work of a sub-agent is reported.
     pub subagents: SubagentSessions,
+    /// The call that `doctor --prove` plays.
+    pub trial: TrialCall,
+    /// Where it keeps its hooks.
+    pub files: AgentFiles,
+    /// Its hooks.
+    pub hooks: HookTemplate,
+    /// Its conversations, if the calls in them can be compared with those that arrived.
+    pub conversations: Option<ConversationLog>,
     /// Events that [`payload`] does not list for all agents, or that mean something else to this one.
     events: &'static [EventName],
     /// The fields of its payloads.
@@ -226,6 +245,10 @@ const CLAUDE: Dialect = Dialect {
     turns: TurnStart::Prompt,
     keeps_shell: true,
     subagents: SubagentSessions::Shared,
+    trial: trial::CLAUDE,
+    files: files::PLAIN,
+    hooks: hooks::CLAUDE,
+    conversations: None,
     events: &[],
     fields: &FIELDS,
     child_session: &[],
@@ -285,6 +308,8 @@ pub enum EventKind {
     ToolCall,
     /// [`Event::CommandLine`].
     CommandLine,
+    /// [`Event::CommandLineDone`].
+    CommandLineDone,
     /// [`Event::ToolDone`].
     ToolDone,
     /// [`Event::TurnEnds`].
@@ -303,6 +328,7 @@ impl From<&Event> for EventKind {
             Event::SubagentBegins { .. } => Self::SubagentBegins,
             Event::ToolCall(_) => Self::ToolCall,
             Event::CommandLine(_) => Self::CommandLine,
+            Event::CommandLineDone(_) => Self::CommandLineDone,
             Event::ToolDone(_) | Event::ToolInBackground(_) => Self::ToolDone,
             Event::TurnEnds(_) | Event::TurnEndsIdle(_) => Self::TurnEnds,
             Event::SessionEnds(_) => Self::SessionEnds,

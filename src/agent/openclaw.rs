@@ -4,7 +4,9 @@
 //! its request for approval, which stops the call where nobody can give one. The plugin turns a
 //! sub-agent's session into the one that started it and a `subagent`.
 
-use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, write};
+use super::files::{self, AgentFiles, FileKind, advice, file, home_or, plugin};
+use super::hooks;
+use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, trial_of_plugin, write};
 use crate::model::Agent;
 
 /// The row of our plugin.
@@ -32,5 +34,31 @@ pub(super) const DIALECT: Dialect = Dialect {
         run("exec", &["command"]),
     ]],
     answer: reply::PLUGIN,
+    trial: trial_of_plugin(
+        r#"{"hook_event_name":"before_tool_call","session_id":"doctor",
+        "turn_id":"1","cwd":"DIR","call_id":"1","tool_name":"TOOL",
+        "tool_input":{"ARGUMENT":"COMMAND"}}"#,
+        r#"const handlers = {}
+        plugin.default.register({ on: (name, handler) => (handlers[name] = handler) })
+        const event = { toolCallId: "1", toolName: "exec", params: { command } }
+        await handlers.before_tool_call(event, { sessionId: "doctor", runId: "1", workspaceDir: dir })"#,
+    ),
+    files: AgentFiles {
+        base: home_or(".openclaw", "OPENCLAW_STATE_DIR", ""),
+        programs: &["openclaw"],
+        user: &[
+            plugin!("extensions/beforehand/index.js", "openclaw/index.js"),
+            advice!("extensions/beforehand/openclaw.plugin.json", "openclaw/openclaw.plugin.json"),
+            file(
+                "openclaw.json",
+                FileKind::Setting(
+                    &["plugins", "entries", "beforehand"],
+                    include_str!("../../hooks/openclaw/entry.json"),
+                ),
+            ),
+        ],
+        ..files::PLAIN
+    },
+    hooks: hooks::NONE,
     ..CLAUDE
 };

@@ -3,8 +3,9 @@
 //! `file_editor` does whatever its `command` says, so each of its calls counts as an edit. Exit code 2
 //! denies, with the reason on standard error.
 
+use super::files::{self, AgentFiles, entries, home};
 use super::payload::{FIELDS, Fields};
-use super::{CLAUDE, Dialect, edit, patch, reply, run, write};
+use super::{CLAUDE, Dialect, edit, patch, reply, run, trial, write};
 use crate::model::Agent;
 
 /// The row of `OpenHands`.
@@ -24,5 +25,17 @@ pub(super) const DIALECT: Dialect = Dialect {
         run("terminal", &["command"]),
     ]],
     answer: reply::EXIT_CODE,
+    trial: trial(
+        "PreToolUse",
+        r#"{"event_type":"PreToolUse","tool_name":"TOOL",
+        "tool_input":{"ARGUMENT":"COMMAND"},"session_id":"doctor","working_dir":"DIR"}"#,
+    ),
+    files: AgentFiles {
+        base: home(".openhands"),
+        programs: &["openhands"],
+        user: &[entries("hooks.json")],
+        project: &[entries(".openhands/hooks.json")],
+        ..files::PLAIN
+    },
     ..CLAUDE
 };

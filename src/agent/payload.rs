@@ -189,6 +189,7 @@ pub(super) fn event(dialect: &Dialect, object: &Object<'_>, markers: &Markers) -
         EventKind::TurnBegins => payload.turn(),
         EventKind::ToolCall => Event::ToolCall(payload.call()),
         EventKind::CommandLine => Event::CommandLine(payload.call()),
+        EventKind::CommandLineDone => Event::CommandLineDone(payload.call()),
         EventKind::ToolDone if payload.is_in_background() => {
             Event::ToolInBackground(payload.call())
         }
@@ -227,7 +228,7 @@ fn kind(dialect: &Dialect, object: &Object<'_>) -> EventKind {
     found.unwrap_or_else(|| kind_by_fields(dialect, object))
 }
 
-fn named_kind(dialect: &Dialect, name: &str) -> Option<EventKind> {
+pub(super) fn named_kind(dialect: &Dialect, name: &str) -> Option<EventKind> {
     let own = dialect.events.iter().find(|event| is_same_name(event.name, name));
     let own = own.map(|event| event.kind);
     own.or_else(|| {

@@ -4,7 +4,12 @@
 //! the working directory. A pi that was started in a tool of another reports its calls as a sub-agent
 //! of that one's session.
 
-use super::{CLAUDE, Dialect, EventKind, edit, event, reply, run, run_in, write};
+use super::files::{self, AgentFiles, home_or, plugin};
+use super::hooks;
+use super::{
+    CLAUDE, ConversationLog, Dialect, EventKind, calls, edit, event, reply, run, run_in,
+    trial_of_plugin, write,
+};
 use crate::model::{Agent, Language};
 
 /// The row of our extension.
@@ -34,5 +39,25 @@ pub(super) const DIALECT: Dialect = Dialect {
         run_in("powershell", &["command"], Language::PowerShell),
     ]],
     answer: reply::PLUGIN,
+    trial: trial_of_plugin(
+        r#"{"hook_event_name":"tool_call","session_id":"doctor","turn_id":"1","cwd":"DIR",
+        "call_id":"1","tool_name":"TOOL","tool_input":{"ARGUMENT":"COMMAND"}}"#,
+        r#"const handlers = {}
+        plugin.default({ on: (name, handler) => (handlers[name] = handler) })
+        const event = { toolCallId: "1", toolName: "bash", input: { command } }
+        const sessionManager = { getSessionId: () => "doctor" }
+        await handlers.tool_call(event, { cwd: dir, mode: "print", sessionManager })"#,
+    ),
+    conversations: Some(ConversationLog { dir: "sessions", read: calls::pi }),
+    files: AgentFiles {
+        base: home_or(".pi/agent", "PI_CODING_AGENT_DIR", ""),
+        programs: &["pi"],
+        user: &[plugin!("extensions/beforehand.js", "pi/beforehand.js")],
+        project: &[plugin!(".pi/extensions/beforehand.js", "pi/beforehand.js")],
+        watched: &["extensions/beforehand.ts", "settings.json"],
+        watched_project: &[".pi/extensions/beforehand.ts", ".pi/settings.json"],
+        ..files::PLAIN
+    },
+    hooks: hooks::NONE,
     ..CLAUDE
 };

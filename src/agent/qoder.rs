@@ -2,6 +2,8 @@
 //!
 //! Paths may be relative to the working directory.
 
+use super::files::{self, AgentFiles, entries, home};
+use super::hooks::{self, HookTemplate};
 use super::{CLAUDE, Dialect, claude_code, reply};
 use crate::model::Agent;
 
@@ -14,5 +16,14 @@ pub(super) const DIALECT: Dialect = Dialect {
     reads: &[claude_code::READS],
     tools: &[claude_code::TOOLS],
     answer: reply::QUIET,
+    files: AgentFiles {
+        base: home(".qoder"),
+        programs: &["qodercli", "qoder"],
+        user: &[entries("settings.json")],
+        project: &[entries(".qoder/settings.json")],
+        watched_project: &[".qoder/settings.local.json"],
+        ..files::PLAIN
+    },
+    hooks: HookTemplate { events: hooks::WITH_FAILURES, matcher: Some(".*"), ..hooks::CLAUDE },
     ..CLAUDE
 };

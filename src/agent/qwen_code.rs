@@ -4,6 +4,8 @@
 //! the model, empty after tool results, all with the same `prompt_id`. Paths are absolute; a
 //! relative one is refused before the hook.
 
+use super::files::{self, AgentFiles, InstallFile, PackageNote, command, entries, home};
+use super::hooks::{self, HookTemplate};
 use super::reply::{self, AnswerForm};
 use super::{CLAUDE, Dialect, edit, run, write};
 use crate::model::Agent;
@@ -28,5 +30,24 @@ pub(super) const DIALECT: Dialect = Dialect {
         run("run_shell_command", &["command"]),
     ]],
     answer: AnswerForm { tells_model_at: Some("UserPromptSubmit"), ..reply::CLAUDE },
+    files: AgentFiles {
+        base: home(".qwen"),
+        programs: &["qwen"],
+        user: FILES,
+        project_dir: ".qwen",
+        project: FILES,
+        package: Some(PackageNote::File("extensions/beforehand/qwen-extension.json")),
+        ..files::PLAIN
+    },
+    hooks: HookTemplate { events: hooks::WITH_FAILURES, ..hooks::CLAUDE },
     ..CLAUDE
 };
+
+const FILES: &[InstallFile] = &[
+    entries("settings.json"),
+    command!("commands/checkpoint.md", "qwen-code/checkpoint.md"),
+    command!("commands/rollback.md", "qwen-code/rollback.md"),
+    command!("commands/revert.md", "qwen-code/revert.md"),
+    command!("commands/fork.md", "qwen-code/fork.md"),
+    command!("commands/undo.md", "qwen-code/undo.md"),
+];

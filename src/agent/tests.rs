@@ -108,6 +108,7 @@ const KINDS: &[EventKind] = &[
     EventKind::SubagentBegins,
     EventKind::ToolCall,
     EventKind::CommandLine,
+    EventKind::CommandLineDone,
     EventKind::ToolDone,
     EventKind::TurnEnds,
     EventKind::SessionEnds,

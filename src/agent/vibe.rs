@@ -7,8 +7,10 @@
 
 use serde_json::json;
 
+use super::files::{self, AgentFiles, FileKind, file, home_or};
+use super::hooks::{self, HookTemplate};
 use super::reply::{AnswerForm, NoteForm, RefusalForm};
-use super::{CLAUDE, Dialect, EventKind, TurnStart, edit, event, run, write};
+use super::{CLAUDE, Dialect, EventKind, TurnStart, edit, event, run, trial, write};
 use crate::model::Agent;
 
 /// The row of Mistral Vibe.
@@ -31,6 +33,23 @@ pub(super) const DIALECT: Dialect = Dialect {
         tells_model_at: None,
         // An empty decision would be "allow".
         neutral: "",
+    },
+    trial: trial(
+        "pre_tool",
+        r#"{"session_id":"doctor","cwd":"DIR","hook_event_name":"pre_tool","tool_name":"TOOL",
+        "tool_call_id":"1","tool_input":{"ARGUMENT":"COMMAND"}}"#,
+    ),
+    files: AgentFiles {
+        base: home_or(".vibe", "VIBE_HOME", ""),
+        programs: &["vibe"],
+        user: &[file("hooks.toml", FileKind::TomlList("type"))],
+        watched_project: &[".vibe/hooks.toml"],
+        ..files::PLAIN
+    },
+    hooks: HookTemplate {
+        events: &["pre_tool", "post_tool", "post_agent"],
+        hook: r#"{"name":"beforehand-NAME","type":"EVENT","command":"LINE","timeout":30}"#,
+        ..hooks::FLAT
     },
     ..CLAUDE
 };

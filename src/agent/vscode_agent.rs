@@ -4,8 +4,10 @@
 //! It ignores matchers, and also loads the hook files of Claude Code and Copilot CLI, so their rows
 //! have its tools as well.
 
+use super::files::{self, AgentFiles, FileKind, entries, file, home};
+use super::hooks::{self, HookTemplate};
 use super::{CLAUDE, Dialect, Tool, edit, patch, run, write};
-use crate::model::Agent;
+use crate::{fs::VSCODE_SETTINGS, model::Agent};
 
 /// The row of VS Code's agent mode.
 pub(super) const DIALECT: Dialect = Dialect {
@@ -15,6 +17,25 @@ pub(super) const DIALECT: Dialect = Dialect {
     asks: true,
     reads: &[READS],
     tools: &[TOOLS],
+    files: AgentFiles {
+        base: home(".vscode"),
+        hooks_base: Some(home("")),
+        // The directories it reads by itself are also those of other agents, and no payload of its own
+        // says who sends it.
+        user: &[
+            entries(".vscode/hooks/beforehand.json"),
+            file(
+                VSCODE_SETTINGS,
+                FileKind::Setting(&["chat.hookFilesLocations", "~/.vscode/hooks"], "true"),
+            ),
+        ],
+        watched_project: &[".vscode/settings.json"],
+        ..files::PLAIN
+    },
+    hooks: HookTemplate {
+        events: &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"],
+        ..hooks::CLAUDE
+    },
     ..CLAUDE
 };
 

@@ -13,13 +13,13 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::Evidence;
 use crate::{
     agent::{
-        self, Markers,
-        transcript::{CallEvent, calls_in, has_calls},
+        Dialect, Markers,
+        transcript::{CallEvent, ConversationLog},
     },
     attribution::{self, LogEvent},
     fs::open_regular,
-    install::ROWS,
-    model::{Agent, Effect, Event, Intent, ToolCall},
+    install::InstallRow,
+    model::{Effect, Event, Intent, ToolCall},
     shell,
 };
 
@@ -76,10 +76,13 @@ pub(super) struct MissedCall {
 impl Evidence<'_, '_> {
     /// Counts the calls of one agent in this project since our hooks were put in. `None` where there
     /// is nothing to compare.
-    pub(super) fn tally(&self, agent: Agent, root: &Path, limits: Conversations) -> Option<Tally> {
-        if !has_calls(agent) {
-            return None;
-        }
+    pub(super) fn tally(
+        &self,
+        row: &InstallRow,
+        root: &Path,
+        limits: Conversations,
+    ) -> Option<Tally> {
+        let log = row.dialect().conversations?;
         let since = self.since();
         let noted = attribution::read(&self.state.root_at(root)).into_iter();
         let noted: BTreeSet<String> = noted
@@ -94,11 +97,11 @@ impl Evidence<'_, '_> {
         };
         let mut tally = Tally::default();
         let mut last_seen = None;
-        for file in self.conversations(agent, root, since.into(), limits) {
+        for file in self.conversations(row, log, root, limits) {
             let text = tail(&file, limits.tail_max_bytes).unwrap_or_default();
             let mut last_is_missed = false;
             let mut missed = None;
-            for (at, call) in calls(agent, &text, since) {
+            for (at, call) in calls(row.dialect(), log, &text, since) {
                 let is_read_only = shell::effect(&call.intent, &scope) == Effect::None;
                 if is_read_only || !is_here(root, &call) {
                     continue;
@@ -134,20 +137,20 @@ impl Evidence<'_, '_> {
     /// which no call told.
     fn conversations(
         &self,
-        agent: Agent,
+        row: &InstallRow,
+        log: ConversationLog,
         root: &Path,
-        since: SystemTime,
         limits: Conversations,
     ) -> Vec<PathBuf> {
-        let used = self.uses.iter().filter(|used| used.root == root && used.by.agent == agent);
+        let since = SystemTime::from(self.since());
+        let used = self
+            .uses
+            .iter()
+            .filter(|used| used.root == root && used.by.agent == row.dialect().agent);
         let named: BTreeSet<PathBuf> = used.filter_map(|used| used.by.transcript.clone()).collect();
         let mut found: BTreeSet<_> = named.into_iter().filter_map(dated).collect();
-        let name = agent::by_agent(agent).name;
-        let row = ROWS.iter().find(|row| row.agent == name);
-        let dir = row.and_then(|row| row.dir(self.process));
-        let below = KEPT.iter().find(|(owner, _)| *owner == agent).map(|(_, below)| *below);
-        if let Some(dir) = dir.zip(below).map(|(dir, below)| dir.join(below)) {
-            let kept = kept(&dir, limits.entries_max).into_iter().filter_map(dated);
+        if let Some(dir) = row.dir(self.process) {
+            let kept = kept(&dir.join(log.dir), limits.entries_max).into_iter().filter_map(dated);
             let mut kept: Vec<_> = kept.filter(|(at, _)| *at >= since).collect();
             kept.sort();
             let newest = kept.into_iter().rev().take(limits.opened_max);
@@ -157,14 +160,6 @@ impl Evidence<'_, '_> {
         found.into_iter().skip(skipped).map(|(_, file)| file).collect()
     }
 }
-
-/// Where agents keep their conversations, below the directories of their settings.
-const KEPT: &[(Agent, &str)] = &[
-    (Agent::ClaudeCode, "projects"),
-    (Agent::Codex, "sessions"),
-    (Agent::GeminiCli, "tmp"),
-    (Agent::CopilotCli, "session-state"),
-];
 
 /// A file with the time of its last change.
 fn dated(file: PathBuf) -> Option<(SystemTime, PathBuf)> {
@@ -217,9 +212,14 @@ fn tail(file: &Path, max_bytes: u64) -> Option<Vec<u8>> {
 }
 
 /// The calls of a conversation that came to something, once each, with their times.
-fn calls(agent: Agent, text: &[u8], since: DateTime<Utc>) -> Vec<(DateTime<Utc>, ToolCall)> {
+fn calls(
+    dialect: &Dialect,
+    log: ConversationLog,
+    text: &[u8],
+    since: DateTime<Utc>,
+) -> Vec<(DateTime<Utc>, ToolCall)> {
     let mut made = BTreeMap::new();
-    for call in text.split(|&byte| byte == b'\n').flat_map(|line| calls_in(agent, line)) {
+    for call in text.split(|&byte| byte == b'\n').flat_map(|line| log.calls_in(line)) {
         match call {
             CallEvent::Made { id, at: Some(at), payload } if at > since => {
                 made.insert(id, (at, payload));
@@ -232,7 +232,6 @@ fn calls(agent: Agent, text: &[u8], since: DateTime<Utc>) -> Vec<(DateTime<Utc>,
     }
     let mut made: Vec<_> = made.into_values().collect();
     made.sort();
-    let dialect = agent::by_agent(agent);
     let parsed = made.into_iter().filter_map(|(at, payload)| {
         match dialect.parse(&payload, &Markers::default()) {
             Ok(Event::ToolCall(call)) => Some((at, call)),

@@ -19,11 +19,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 pub use calls::Conversations;
 
 use crate::{
-    agent, attribution,
-    install::{
-        self, HookEntry, HookStatus, InstallRow, KIRO_AGENTS, Off, OurPrograms, ProgramPath, ROWS,
-        Site,
-    },
+    attribution,
+    install::{self, HookEntry, HookStatus, InstallRow, Off, OurPrograms, ProgramPath, ROWS, Site},
     journal::{self, JournalLine, LineKind},
     ledger::{self, Use},
     model::Agent,
@@ -269,9 +266,12 @@ impl<'a, 'p> Evidence<'a, 'p> {
                 }
             }
         }
-        // Of an agent with a file for each agent or event of its own, each must have our hook.
-        let bare =
-            bare.filter(|site| row.is_per_file() || site.names_hooks() || site.needs_permission());
+        // Of an agent with a file for each agent or event of its own, each must have our hook. Settings
+        // that name a directory of hooks are not enough.
+        let is_only_named = found.places.iter().all(|(site, _)| site.names_hooks());
+        let bare = bare.filter(|site| {
+            row.is_per_file() || site.names_hooks() || site.needs_permission() || is_only_named
+        });
         if let Some(site) = bare.filter(|_| !found.places.is_empty()) {
             let site = ui::path(&site.path, self.home().as_deref()).into_owned();
             let missing = Fault::reinstall(row, format!("{site} has no hook of beforehand's"));
@@ -371,7 +371,7 @@ impl<'a, 'p> Evidence<'a, 'p> {
             }
             (true, None) if row.is_per_file() && row.sites(self.process).is_empty() => {
                 let message = "you have no agent of your own to put hooks into";
-                (Severity::Note, message, KIRO_AGENTS.to_owned())
+                (Severity::Note, message, row.then.unwrap_or_default().to_owned())
             }
             (true, None) => {
                 (Severity::Trouble, "it has no hook of beforehand's", install_hint(row))
@@ -428,10 +428,10 @@ impl<'a, 'p> Evidence<'a, 'p> {
             health.hint = Some(unheld_hint(last).to_owned());
             return;
         }
-        let tally = agent_of(row)
-            .zip(query.root)
+        let tally = query
+            .root
             .zip(query.conversations)
-            .and_then(|((agent, root), limits)| self.tally(agent, root, limits));
+            .and_then(|(root, limits)| self.tally(row, root, limits));
         let counted = tally.as_ref().map(|it| format!("{} of {} calls seen", it.seen, it.all));
         if let Some(missed) = tally.and_then(|tally| tally.missed) {
             let counted = counted.unwrap_or_default();
@@ -466,7 +466,7 @@ impl<'a, 'p> Evidence<'a, 'p> {
     }
 
     fn last_held(&self, row: &InstallRow) -> Option<DateTime<Utc>> {
-        self.held.get(&agent_of(row)?).copied()
+        self.held.get(&row.dialect().agent).copied()
     }
 
     /// A registered program that is not this one.
@@ -527,10 +527,6 @@ fn last_held(uses: &[Use], state: &StateDir) -> BTreeMap<Agent, DateTime<Utc>> {
         *newest = last.max(*newest);
     }
     held
-}
-
-fn agent_of(row: &InstallRow) -> Option<Agent> {
-    agent::by_name(row.agent).map(|dialect| dialect.agent)
 }
 
 /// The step that installs an agent's hooks again.

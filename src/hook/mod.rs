@@ -124,6 +124,12 @@ fn on_event(
     match turn_boundary::with_parent(process, dialect, event) {
         Event::ToolCall(call) => on_call(process, dialect, markers, &placed(process, &call)),
         Event::CommandLine(call) => without_call::on_command_line(process, dialect, &call),
+        Event::CommandLineDone(call) => {
+            if !without_call::begins_next_turn(process, dialect, &call) {
+                return Decision::NEUTRAL;
+            }
+            after_call::on_done(process, dialect, &call, None)
+        }
         Event::ToolDone(call) => {
             after_call::on_done(process, dialect, &placed(process, &call), None)
         }

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     agent::{Dialect, EventKind, Markers},
+    attribution,
     journal::LineKind,
     model::{CallContext, Decision, Effect, Intent, ToolCall, UnknownTool, Verdict},
     process::Process,
@@ -29,6 +30,23 @@ pub(super) fn on_command_line(
         return Decision::NEUTRAL;
     }
     hold(&EventSite::of_call(process, dialect, call), call)
+}
+
+/// Gives the checkpoint before the command lines of a custom command to the turn that begins with the next
+/// prompt. Returns false for one of our own commands, for which there is none.
+pub(super) fn begins_next_turn(
+    process: &Process<'_>,
+    dialect: &'static Dialect,
+    call: &ToolCall,
+) -> bool {
+    if is_own(call) {
+        return false;
+    }
+    let site = EventSite::of_call(process, dialect, call);
+    let key = attribution::call_key(call);
+    let noted = site.with_ledger(|ledger| ledger.begins_next_turn(&key));
+    site.quiet(noted);
+    true
 }
 
 /// Before a prompt whose text may run command lines without a call: one that begins with the name of

@@ -8,9 +8,7 @@
 use std::path::PathBuf;
 
 use super::program::{OurPrograms, ProgramPath};
-
-/// Agents that split the line into words and run no shell (Hermes), or may do so (Cursor).
-const WITHOUT_SHELL: &[&str] = &["hermes", "cursor"];
+use crate::agent::{LineRunner, by_name};
 
 /// The program that runs a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,10 +26,11 @@ impl Runner {
     fn of(agent: &str, key: &str) -> Self {
         if key == "powershell" {
             Self::PowerShell
-        } else if WITHOUT_SHELL.contains(&agent) {
-            Self::Words
         } else {
-            Self::Shell
+            match by_name(agent).map(|dialect| dialect.files.runner) {
+                Some(LineRunner::Words) => Self::Words,
+                Some(LineRunner::Shell) | None => Self::Shell,
+            }
         }
     }
 

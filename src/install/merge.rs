@@ -11,6 +11,7 @@ use super::{
     line,
     program::{OurPrograms, ProgramPath},
 };
+use crate::agent::HookTemplate;
 
 /// Where a command stands in an entry.
 const COMMAND_KEYS: &[&str] = &["command", "bash", "powershell"];
@@ -20,11 +21,11 @@ const COMMAND_KEYS: &[&str] = &["command", "bash", "powershell"];
 pub(super) struct Entries<'a> {
     /// As in `--agent NAME`.
     pub(super) agent: &'a str,
-    /// The file of `hooks/`.
-    pub(super) template: &'a str,
+    /// The hooks of the agent.
+    pub(super) hooks: &'a HookTemplate,
     /// The key that holds the events; `None` if they are at the top.
     pub(super) holder: Option<&'a str>,
-    /// Events of the template that the agent here does not know yet.
+    /// Events that the agent here does not know yet.
     pub(super) left_out: &'a [&'a str],
 }
 
@@ -58,25 +59,16 @@ pub struct HookEntry {
 }
 
 impl Entries<'_> {
-    /// The template with the program in it.
+    /// The settings with the program in them.
     pub(super) fn wanted(&self, program: &ProgramPath) -> Value {
         let mut value = self.parsed();
         fill(&mut value, "", self.agent, program);
         value
     }
 
-    /// The template, without the events that are left out.
+    /// The settings without the program, and without the events that are left out.
     fn parsed(&self) -> Value {
-        let mut value: Value =
-            serde_json::from_str(self.template).expect("a test reads every template");
-        let holder = match self.holder {
-            Some(key) => value.get_mut(key),
-            None => Some(&mut value),
-        };
-        if let Some(events) = holder.and_then(Value::as_object_mut) {
-            events.retain(|event, _| !self.left_out.contains(&event.as_str()));
-        }
-        value
+        self.hooks.settings(self.holder, self.left_out)
     }
 
     fn holder_of<'a>(&self, root: &'a JsonNode) -> Option<&'a JsonNode> {
@@ -240,22 +232,34 @@ impl Entries<'_> {
             let mut commands = COMMAND_KEYS.iter().filter_map(|key| leaf.get(key)?.text());
             let (command, program) = commands
                 .find_map(|text| Some((text, line::program_in(text, self.agent, ours)?)))?;
+            let event = &holder.items()[*chain.first()?].key;
             let group = node_at(holder, chain.get(..2)?);
             let timeout =
                 ["timeout", "timeoutSec", "timeout_ms"].iter().find_map(|key| leaf.get(key));
             Some(HookEntry {
-                event: holder.items()[*chain.first()?].key.clone(),
+                event: event.clone(),
                 command: command.to_owned(),
                 program,
                 timeout: timeout.and_then(|node| node.to_value().as_u64()),
                 matcher: group.get("matcher").and_then(JsonNode::text).map(str::to_owned),
-                changed: events(&wanted, self.holder)
-                    .get(&holder.items()[*chain.first()?].key)
-                    .and_then(|groups| changed_key(&group.to_value(), &leaf.to_value(), groups)),
+                changed: self.other_command(leaf, ours).or_else(|| {
+                    let groups = events(&wanted, self.holder).get(event)?;
+                    changed_key(&group.to_value(), &leaf.to_value(), groups)
+                }),
                 place: (chain[1], chain.get(3).copied().unwrap_or(0)),
             })
         };
         leaves(holder, self.agent, ours).into_iter().filter_map(entry).collect()
+    }
+
+    /// The key of a command that is not ours in an entry that has one of ours: which of them the agent
+    /// runs depends on the system.
+    fn other_command(&self, leaf: &JsonNode, ours: &OurPrograms) -> Option<String> {
+        let mut keys = COMMAND_KEYS.iter().filter(|key| {
+            let text = leaf.get(key).and_then(JsonNode::text);
+            text.is_some_and(|text| line::program_in(text, self.agent, ours).is_none())
+        });
+        keys.next().map(|key| (*key).to_owned())
     }
 
     /// Whether nothing is left but what we would write around our entries.
@@ -376,7 +380,7 @@ fn single(text: &str, node: &JsonNode, key: &str) -> Result<(), JsonError> {
 
 fn events<'a>(wanted: &'a Value, holder: Option<&str>) -> &'a serde_json::Map<String, Value> {
     let events = holder.map_or(Some(wanted), |key| wanted.get(key)).and_then(Value::as_object);
-    events.expect("a test reads every template")
+    events.expect("events are an object")
 }
 
 /// Keys of an entry that change nothing of when it runs: its command and timeout are judged by themselves,
@@ -387,16 +391,20 @@ const KEYS_ASIDE: &[&str] = &[
 ];
 
 /// The first key by which an entry, or the group around it, differs from the template's. A matcher that
-/// matches everything is as good as none.
-fn changed_key(group: &Value, leaf: &Value, template: &Value) -> Option<String> {
+/// matches everything is as good as none, and so is a switch that is on.
+pub(super) fn changed_key(group: &Value, leaf: &Value, template: &Value) -> Option<String> {
     let wanted_group = template.get(0).unwrap_or(template);
     let wanted_leaf =
         wanted_group.get("hooks").and_then(|hooks| hooks.get(0)).unwrap_or(wanted_group);
     for (found, wanted) in [(group, wanted_group), (leaf, wanted_leaf)] {
         for (key, value) in found.as_object().into_iter().flatten() {
-            let matches_all = key == "matcher" && matches!(value.as_str(), Some("" | "*" | ".*"));
-            if !KEYS_ASIDE.contains(&key.as_str()) && !matches_all && wanted.get(key) != Some(value)
-            {
+            let changes_nothing = match key.as_str() {
+                "matcher" | "match" => matches!(value.as_str(), Some("" | "*" | ".*")),
+                "enabled" => value == true,
+                "disabled" => value == false,
+                other => KEYS_ASIDE.contains(&other),
+            };
+            if !changes_nothing && wanted.get(key) != Some(value) {
                 return Some(key.clone());
             }
         }
@@ -404,7 +412,8 @@ fn changed_key(group: &Value, leaf: &Value, template: &Value) -> Option<String> 
     None
 }
 
-fn fill(value: &mut Value, key: &str, agent: &str, program: &ProgramPath) {
+/// Puts the lines that run a program into hooks.
+pub(super) fn fill(value: &mut Value, key: &str, agent: &str, program: &ProgramPath) {
     match value {
         Value::Object(map) => {
             for (key, value) in map {
@@ -416,7 +425,7 @@ fn fill(value: &mut Value, key: &str, agent: &str, program: &ProgramPath) {
                 fill(value, key, agent, program);
             }
         }
-        Value::String(text) if line::program_in(text, agent, &OurPrograms::default()).is_some() => {
+        Value::String(text) if text == HookTemplate::LINE => {
             *text = line::line(program, agent, key);
         }
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => (),

@@ -18,11 +18,12 @@ mod registered;
 mod rows;
 mod start;
 mod switches;
-mod table;
 #[cfg(test)]
 mod tests;
 mod trust;
 mod version;
+#[cfg(test)]
+mod written_tests;
 
 use std::{
     fs,
@@ -36,10 +37,9 @@ pub use other_hooks::{OtherHook, other_hooks};
 pub use packages::package;
 pub use program::{OurPrograms, ProgramPath};
 pub use registered::registrations_at;
-pub use rows::{InstallRow, Site};
+pub use rows::{InstallRow, ROWS, Site};
 pub use start::{HookStart, starts_before_call};
 pub use switches::{Off, answers_for_user, off, switches_at};
-pub use table::{KIRO_AGENTS, ROWS};
 pub use trust::{ends_a_session, untrusted};
 
 use crate::{
@@ -480,10 +480,10 @@ pub fn look(site: &Site, ours: &OurPrograms) -> Result<HookStatus> {
             let is_set = setting.is_set(&text).map_err(fault(&site.path))?;
             Ok(if is_set { HookStatus::HookDir } else { HookStatus::Nothing })
         }
-        Edit::Lines(block) => match block.look(&text, ours).map_err(fault(&site.path))? {
-            Some(found) => Ok(hook_status(found, block.events())),
-            None => Ok(block.program(&text, ours).map_or(HookStatus::Nothing, HookStatus::Whole)),
-        },
+        Edit::Lines(block) => {
+            let found = block.look(&text, ours).map_err(fault(&site.path))?;
+            Ok(hook_status(found, block.events()))
+        }
         Edit::Whole(_) | Edit::Script(_) => {
             let program = program_of_file(site.edit, &text, ours);
             Ok(program.map_or(HookStatus::Nothing, HookStatus::Whole))

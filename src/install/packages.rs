@@ -10,39 +10,20 @@ use super::{
     rows::InstallRow,
     switches::{read, value_at},
 };
-use crate::process::Process;
-
-/// How an agent notes that it has the package.
-enum Note {
-    /// A file of the package itself, below the agent's directory.
-    File(&'static str),
-    /// Settings below the agent's directory, and the table in them with a member for each package.
-    Member(&'static str, &'static [&'static str]),
-    /// Settings below the agent's directory, and the list in them with each package.
-    Item(&'static str, &'static str),
-}
-
-const NOTES: &[(&str, Note)] = &[
-    ("claude-code", Note::Member("settings.json", &["enabledPlugins"])),
-    ("codex", Note::Member("config.toml", &["plugins"])),
-    ("gemini-cli", Note::File("extensions/beforehand/gemini-extension.json")),
-    ("qwen-code", Note::File("extensions/beforehand/qwen-extension.json")),
-    ("opencode", Note::Item("opencode.json", "plugin")),
-];
+use crate::{agent::PackageNote, process::Process};
 
 /// The file by which the agent of `row` has our package, if it has it and has not switched it off.
 pub fn package(row: &InstallRow, process: &Process<'_>) -> Option<PathBuf> {
     let dir = row.dir(process)?;
-    let (_, note) = NOTES.iter().find(|(agent, _)| *agent == row.agent)?;
-    match note {
-        Note::File(name) => Some(dir.join(name)).filter(|path| path.is_file()),
-        Note::Member(name, key) => {
+    match row.package? {
+        PackageNote::File(name) => Some(dir.join(name)).filter(|path| path.is_file()),
+        PackageNote::Member(name, key) => {
             let path = dir.join(name);
             let packages = value_at(read(&path)?, key)?;
             let mut ours = packages.as_object()?.iter().filter(|(name, _)| is_our_plugin(name));
             ours.any(|(_, value)| is_on(value)).then_some(path)
         }
-        Note::Item(name, key) => {
+        PackageNote::Item(name, key) => {
             let path = dir.join(name);
             let packages = value_at(read(&path)?, &[key])?;
             let mut names = packages.as_array()?.iter().filter_map(Value::as_str);

@@ -3,23 +3,20 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{
-    rows::{InstallRow, SettingsBase, json_files},
-    table::ROWS,
-};
-use crate::process::Process;
+use super::rows::{InstallRow, ROWS, json_files};
+use crate::{agent::SettingsBase, process::Process};
 
 impl InstallRow {
     /// The names of files that can have our hook, each with what it is below.
     fn names(&self) -> impl Iterator<Item = (SettingsBase, &'static str)> {
-        let hooks = self.user.iter().filter(|file| file.edit.is_hook()).map(|file| file.path);
-        let hooks = hooks.map(|name| (self.hooks_base(), name));
+        let hooks = self.user.iter().filter(|file| file.kind.is_hook()).map(|file| file.path);
+        let hooks = hooks.map(|name| (self.hooks_dir(), name));
         hooks.chain(self.watched.iter().map(|name| (self.base, *name)))
     }
 
     /// The same below a project.
     fn project_names(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let written = self.project.iter().filter(|file| file.edit.is_hook());
+        let written = self.project.iter().filter(|file| file.kind.is_hook());
         let written = written.map(|file| (self.project_dir, file.path));
         written.chain(self.watched_project.iter().map(|name| ("", *name)))
     }
@@ -85,7 +82,7 @@ impl HookFileSearch<'_> {
         let is_set =
             |base: &SettingsBase| base.var.is_some_and(|(name, _)| process.var(name).is_some());
         for (base, name) in row.names().filter(|(base, _)| is_set(base)) {
-            let file = base.dir(process).map(|dir| dir.join(name));
+            let file = base.place(process).map(|dir| dir.join(name));
             self.found.extend(file.filter(|file| is_at(self.place, file, self.can_contain)));
         }
     }

@@ -1,62 +1,48 @@
 //! One row of the table of agents: where its hooks go, and the paths that this means on this machine.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ops::Deref,
+    path::{Path, PathBuf},
+};
 
 use super::{
     block::{BlockFormat, hooks_are_there},
     merge::{Entries, HookDirSetting},
     program::{Quoting, Template},
-    version::NewerEvents,
 };
-use crate::{agent, fs::read_small, process::Process};
+use crate::{
+    agent::{AgentFiles, DIALECTS, Dialect, FileKind, InstallFile, SettingsBase},
+    fs::read_small,
+    process::Process,
+};
 
-/// Where the hook files of one agent are installed.
+/// An agent, and where its hooks go on this machine. Derefs to the names in its row.
 #[derive(Clone, Copy, Debug)]
 pub struct InstallRow {
     /// As in `--agent NAME`.
     pub agent: &'static str,
-    /// The directory with the user's settings. If it exists, the agent counts as installed.
-    pub(super) base: SettingsBase,
-    /// The directory where it reads the user's hooks, if that is another one.
-    pub(super) hooks_base: Option<SettingsBase>,
-    /// Its programs. If one is on the `PATH`, the agent counts as installed.
-    pub(super) programs: &'static [&'static str],
-    /// The files below `hooks_base`.
-    pub(super) user: &'static [InstallFile],
-    /// Directories below the home, with the entries that each JSON file in them gets.
-    pub(super) each: &'static [InstallFile],
-    /// The directory in a project.
-    pub(super) project_dir: &'static str,
-    /// The files below it.
-    pub(super) project: &'static [InstallFile],
-    /// Other files below `base` in which users or older versions put hooks. Nothing is written there, but
-    /// an agent's call that changes one is asked about.
-    pub(super) watched: &'static [&'static str],
-    /// Such files in a project.
-    pub(super) watched_project: &'static [&'static str],
-    /// The step that is left to the user.
-    pub then: Option<&'static str>,
-    /// Why `install` cannot do it, and the user's step instead.
-    pub by_hand: Option<&'static str>,
-    /// A second in the unit of the agent's timeouts: 1, or 1000 for milliseconds.
-    pub second: u64,
-    /// Events that only newer versions of it know.
-    pub(super) newer: Option<NewerEvents>,
+    dialect: &'static Dialect,
 }
 
-/// A directory below the user's home.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SettingsBase {
-    pub(super) dir: &'static str,
-    /// A variable that says otherwise, and what is below that.
-    pub(super) var: Option<(&'static str, &'static str)>,
+/// Every agent, in the order of [`DIALECTS`].
+pub const ROWS: &[InstallRow] = &rows();
+
+const fn rows() -> [InstallRow; DIALECTS.len()] {
+    let mut rows = [InstallRow::of(&DIALECTS[0]); DIALECTS.len()];
+    let mut at = 1;
+    while at < rows.len() {
+        rows[at] = InstallRow::of(&DIALECTS[at]);
+        at += 1;
+    }
+    rows
 }
 
-/// One file.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct InstallFile {
-    pub(super) path: &'static str,
-    pub(super) edit: Edit,
+impl Deref for InstallRow {
+    type Target = AgentFiles;
+
+    fn deref(&self) -> &AgentFiles {
+        &self.dialect.files
+    }
 }
 
 /// What becomes of a file.
@@ -75,12 +61,32 @@ pub(super) enum Edit {
 }
 
 impl Edit {
-    /// The edit, without events that the agent does not know.
-    fn without(self, left_out: &'static [&'static str]) -> Self {
-        match self {
-            Self::Merge(entries) => Self::Merge(Entries { left_out, ..entries }),
-            Self::HookDir(_) | Self::Lines(_) | Self::Whole(_) | Self::Script(_) => self,
+    /// The edit of a file, without events that the agent does not know.
+    fn of(dialect: &'static Dialect, kind: FileKind, left_out: &'static [&'static str]) -> Self {
+        let agent = dialect.name;
+        let hooks = &dialect.hooks;
+        let entries = Entries { agent, hooks, holder: hooks.holder, left_out };
+        match kind {
+            FileKind::Entries(holder) => {
+                Self::Merge(Entries { holder: holder.or(hooks.holder), ..entries })
+            }
+            FileKind::TomlTables => Self::Lines(BlockFormat::Toml(entries)),
+            FileKind::TomlList(event_key) => {
+                Self::Lines(BlockFormat::TomlList { agent, hooks, event_key })
+            }
+            FileKind::Yaml => Self::Lines(BlockFormat::Yaml { agent, hooks }),
+            FileKind::Setting(path, value) => Self::HookDir(HookDirSetting { path, value }),
+            FileKind::Plugin(text) => {
+                Self::whole(text, ("\"beforehand\"", "\nconst WAIT_MS"), Quoting::Script)
+            }
+            FileKind::Command(text) => Self::whole(text, ("beforehand", " slash"), Quoting::Bare),
+            FileKind::Advice(text) => Self::whole(text, ("beforehand", " list"), Quoting::Bare),
+            FileKind::Script => Self::Script(agent),
         }
+    }
+
+    fn whole(text: &'static str, hole: (&'static str, &'static str), quoting: Quoting) -> Self {
+        Self::Whole(Template { text, hole, quoting })
     }
 
     /// Whether this is where the hooks are, not a command for people.
@@ -106,7 +112,7 @@ pub struct Site {
 
 impl SettingsBase {
     /// The directory, as the environment has it.
-    pub(super) fn dir(&self, process: &Process<'_>) -> Option<PathBuf> {
+    pub(super) fn place(&self, process: &Process<'_>) -> Option<PathBuf> {
         let told = self.var.and_then(|(name, below)| {
             let dir = PathBuf::from(process.var(name)?);
             dir.is_absolute().then(|| dir.join(below))
@@ -117,18 +123,33 @@ impl SettingsBase {
 }
 
 impl InstallRow {
+    const fn of(dialect: &'static Dialect) -> Self {
+        Self { agent: dialect.name, dialect }
+    }
+
+    /// The agent.
+    pub fn dialect(&self) -> &'static Dialect {
+        self.dialect
+    }
+
     /// What people call the agent.
     pub fn title(&self) -> &'static str {
-        agent::by_name(self.agent).map_or(self.agent, |dialect| dialect.title)
+        self.dialect.title
+    }
+
+    /// The edit of a file, with every event.
+    #[cfg(test)]
+    pub(super) fn edit(&self, file: &InstallFile) -> Edit {
+        Edit::of(self.dialect, file.kind, &[])
     }
 
     /// The agent's own directory.
     pub fn dir(&self, process: &Process<'_>) -> Option<PathBuf> {
-        self.base.dir(process)
+        self.base.place(process)
     }
 
     /// Where the agent reads the user's hooks.
-    pub(super) fn hooks_base(&self) -> SettingsBase {
+    pub(super) fn hooks_dir(&self) -> SettingsBase {
         self.hooks_base.unwrap_or(self.base)
     }
 
@@ -160,17 +181,17 @@ impl InstallRow {
 
     /// Everywhere of the user's that something of ours can be.
     pub fn sites(&self, process: &Process<'_>) -> Vec<Site> {
-        let Some(dir) = self.hooks_base().dir(process) else { return Vec::new() };
+        let Some(dir) = self.hooks_dir().place(process) else { return Vec::new() };
         let left_out = self.newer.map_or(&[][..], |newer| newer.left_out(process, self.programs));
-        let site = |path, edit: Edit| Site {
+        let site = |path, kind: FileKind| Site {
             agent: self.agent,
             path,
             within: None,
-            edit: edit.without(left_out),
+            edit: Edit::of(self.dialect, kind, left_out),
         };
-        let named = self.user.iter().map(|file| site(dir.join(file.path), file.edit));
+        let named = self.user.iter().map(|file| site(dir.join(file.path), file.kind));
         let found = self.each.iter().zip(self.each_dirs(process)).flat_map(|(file, dir)| {
-            json_files(&dir).into_iter().map(move |path| site(path, file.edit))
+            json_files(&dir).into_iter().map(move |path| site(path, file.kind))
         });
         named.chain(found).collect()
     }
@@ -193,7 +214,7 @@ impl InstallRow {
             agent: self.agent,
             path: root.join(self.project_dir).join(file.path),
             within: Some(root.to_owned()),
-            edit: file.edit.without(left_out),
+            edit: Edit::of(self.dialect, file.kind, left_out),
         };
         self.project.iter().map(place).collect()
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{
-    HookStatus, jsonc,
+    HookEntry, HookStatus, jsonc,
     rows::{InstallRow, Site},
     trust,
 };
@@ -219,7 +219,7 @@ impl SwitchFiles<'_, '_> {
         let switched = found.map(|(switch, path)| self.switched_off(switch, &path));
         switched.or_else(|| match self.row.agent {
             "codex" => registered.iter().find_map(|(site, found)| self.untrusted(site, found)),
-            "hermes" => self.no_consent(),
+            "hermes" => registered.iter().find_map(|(_, found)| self.no_consent(found)),
             "factory-droid" => self.other_file(),
             _ => None,
         })
@@ -303,7 +303,8 @@ impl SwitchFiles<'_, '_> {
     }
 
     /// Hermes runs a hook only after its user has said yes to that event and command.
-    fn no_consent(&self) -> Option<Off> {
+    fn no_consent(&self, found: &HookStatus) -> Option<Off> {
+        let HookStatus::Entries(entries, _) = found else { return None };
         let dir = self.row.dir(self.process)?;
         let config = text(&dir.join("config.yaml"))?;
         let is_accepted =
@@ -318,17 +319,17 @@ impl SwitchFiles<'_, '_> {
         }
         let allowed = read(&dir.join("shell-hooks-allowlist.json"));
         let allowed = allowed.as_ref().and_then(|it| it.get("approvals")?.as_array());
-        let is_allowed = |(event, command): &(String, String)| {
+        let is_allowed = |hook: &HookEntry| {
             allowed.into_iter().flatten().any(|entry| {
-                entry.get("event").and_then(Value::as_str) == Some(event)
-                    && entry.get("command").and_then(Value::as_str) == Some(command)
+                entry.get("event").and_then(Value::as_str) == Some(&hook.event)
+                    && entry.get("command").and_then(Value::as_str) == Some(&hook.command)
             })
         };
-        let missing = hermes_hooks(&config).into_iter().find(|hook| !is_allowed(hook))?;
+        let missing = entries.iter().find(|hook| !is_allowed(hook))?;
         Some(Off {
             message: format!(
                 "Hermes has no consent for the hook of `{}`, and skips it wherever it cannot ask",
-                ui::escape(missing.0.as_bytes())
+                ui::escape(missing.event.as_bytes())
             ),
             hint: "start `hermes chat` in a terminal and say yes to each hook".to_owned(),
         })
@@ -358,24 +359,6 @@ impl SwitchFiles<'_, '_> {
             hint: format!("move beforehand's entries for {event} into {other}"),
         })
     }
-}
-
-/// The events and commands of ours in Hermes's configuration, as it will look for them in its list.
-pub(super) fn hermes_hooks(config: &str) -> Vec<(String, String)> {
-    let (mut event, mut hooks) = (String::new(), Vec::new());
-    for line in config.lines() {
-        let bare = line.trim();
-        if let Some(command) = bare.strip_prefix("- command: ") {
-            let command = command.trim();
-            let command = serde_json::from_str(command).unwrap_or_else(|_| command.to_owned());
-            if command.contains("hook --agent hermes") {
-                hooks.push((event.clone(), command));
-            }
-        } else if let Some(name) = bare.strip_suffix(':') {
-            name.clone_into(&mut event);
-        }
-    }
-    hooks
 }
 
 /// Whether a list has our hook in it, by its name or its command.

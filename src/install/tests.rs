@@ -1,6 +1,6 @@
 //! Plans on texts: what is put in, what is left, and that it comes out again.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use proptest::prelude::*;
 
@@ -11,12 +11,22 @@ use super::{
     rows::Edit,
     *,
 };
+use crate::agent::HookTemplate;
 
-const PLAIN: &str = r#"{"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [
-    {"type": "command", "command": "beforehand hook --agent x", "timeout": 30}]}]}}"#;
-
-const SMALL: Entries<'_> =
-    Entries { agent: "x", template: PLAIN, holder: Some("hooks"), left_out: &[] };
+const SMALL: Entries<'_> = Entries {
+    agent: "x",
+    hooks: &HookTemplate {
+        events: &["PreToolUse"],
+        hook: r#"{"type": "command", "command": "LINE", "timeout": 30}"#,
+        in_groups: true,
+        matcher: Some("*"),
+        holder: Some("hooks"),
+        top: "{}",
+        timeouts: &[],
+    },
+    holder: Some("hooks"),
+    left_out: &[],
+};
 
 fn program(path: &str) -> ProgramPath {
     ProgramPath::new(Path::new(path)).unwrap()
@@ -27,20 +37,14 @@ fn put(text: &str) -> String {
 }
 
 #[test]
-fn every_agent_has_a_row_and_every_template_is_read() {
-    let names: Vec<_> = crate::agent::DIALECTS.iter().map(|dialect| dialect.name).collect();
-    assert_eq!(ROWS.iter().map(|row| row.agent).collect::<Vec<_>>(), names);
+fn every_agent_has_files_and_each_is_read_again() {
     let program = program("/opt/my own/beforehand");
     let ours = OurPrograms::default();
     for row in ROWS {
-        let sites = row.project_sites(Path::new("/p"));
-        assert!(
-            !sites.is_empty()
-                || ["grok-build", "hermes", "kiro", "vscode-agent", "openclaw", "vibe", "kimi"]
-                    .contains(&row.agent)
-        );
-        for site in sites {
-            match site.edit {
+        let files: Vec<_> = row.user.iter().chain(row.each).chain(row.project).collect();
+        assert!(files.iter().any(|file| file.kind.is_hook()), "{}", row.agent);
+        for file in files {
+            match row.edit(file) {
                 Edit::Merge(entries) => {
                     let text = entries.put("", &program, &ours).unwrap();
                     let found = entries.look(&text, &ours).unwrap();
@@ -50,10 +54,18 @@ fn every_agent_has_a_row_and_every_template_is_read() {
                     assert!(entries.is_bare(&entries.take(&text, &ours).unwrap()), "{}", row.agent);
                     assert_eq!(entries.put(&text, &program, &ours).unwrap(), text);
                 }
-                // No project has one.
-                Edit::HookDir(_) => unreachable!("{}", row.agent),
+                Edit::HookDir(setting) => {
+                    let text = setting.put("").unwrap();
+                    assert!(setting.is_set(&text).unwrap(), "{}", row.agent);
+                    assert_eq!(setting.take(&text).unwrap().trim(), "{}", "{}", row.agent);
+                }
                 Edit::Lines(block) => {
                     let text = block.put("", &program).unwrap();
+                    let found = block.look(&text, &ours).unwrap();
+                    let is_ours = |entry: &HookEntry| entry.program == program.path();
+                    assert!(found.iter().all(|entry| is_ours(entry) && entry.changed.is_none()));
+                    let events: BTreeSet<_> = found.into_iter().map(|entry| entry.event).collect();
+                    assert_eq!(events, block.events().into_iter().collect(), "{}", row.agent);
                     assert_eq!(BlockFormat::take(&text).unwrap(), "", "{}", row.agent);
                 }
                 Edit::Script(agent) => {
@@ -72,42 +84,6 @@ fn every_agent_has_a_row_and_every_template_is_read() {
                     };
                     assert!(text.contains(word), "{text}");
                 }
-            }
-        }
-    }
-}
-
-/// The files of `hooks/` are what `install --project` writes, where a project has any.
-#[test]
-fn every_template_finds_the_program_on_the_path() {
-    let on_path = ProgramPath::on_path();
-    for row in ROWS {
-        for file in row.user.iter().chain(row.each) {
-            match file.edit {
-                Edit::Merge(entries) | Edit::Lines(BlockFormat::Toml(entries)) => {
-                    let told: serde_json::Value = serde_json::from_str(entries.template).unwrap();
-                    assert_eq!(entries.wanted(&on_path), told, "{}", row.agent);
-                }
-                Edit::Lines(block) => {
-                    let text = block.put("", &on_path).unwrap();
-                    let (BlockFormat::Yaml { template, .. }
-                    | BlockFormat::TomlList { template, .. }) = block
-                    else {
-                        unreachable!()
-                    };
-                    let told: String = template.split_inclusive('\n').skip(1).collect();
-                    assert!(text.contains(&told), "{text}");
-                }
-                Edit::Whole(template) => {
-                    assert_eq!(template.filled(&on_path).unwrap(), template.text, "{}", row.agent);
-                }
-                Edit::Script(agent) => {
-                    let hooks = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks");
-                    let name = Path::new(file.path).file_name().unwrap();
-                    let text = fs::read_to_string(hooks.join(agent).join(name)).unwrap();
-                    assert_eq!(text, line::script(&on_path, agent));
-                }
-                Edit::HookDir(_) => {}
             }
         }
     }

@@ -5,22 +5,16 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::{fs::read_small, process::Process};
+use crate::{
+    agent::{AgentVersion, NewerEvents},
+    fs::read_small,
+    process::Process,
+};
 
 /// Larger than any `package.json` of an agent.
 const MANIFEST_MAX_BYTES: u64 = 256 << 10;
 /// How far above the program its package can begin: npm has `bin/`, native installers less.
 const LEVELS_MAX: usize = 4;
-
-/// Major, minor and patch.
-pub(super) type AgentVersion = [u32; 3];
-
-/// Events that an agent knows since a version. An older one may refuse the whole file for them.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NewerEvents {
-    pub(super) since: AgentVersion,
-    pub(super) events: &'static [&'static str],
-}
 
 impl NewerEvents {
     /// The events that must be left out; none if one of `programs` is known to be new enough.

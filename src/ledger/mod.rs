@@ -171,7 +171,9 @@ impl Ledger {
             return;
         }
         let prompt = prompt.map(|prompt| prompt.chars().take(PROMPT_CHARS_MAX).collect());
-        self.wire.turn = Some(WireTurn { id, prompt, position: None, is_over: false });
+        let turn = WireTurn { id, prompt, position: None, is_over: false };
+        let before = self.wire.turn.replace(turn);
+        self.wire.take_over(before.as_ref().map(|before| before.id.as_str()));
         self.changed = true;
     }
 

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     Ledger, keep_last,
-    wire::{Lazily, LedgerWire, PathBytes, WireOpen},
+    wire::{Lazily, LedgerWire, PathBytes, WireNext, WireOpen},
 };
 use crate::model::{CheckpointId, SessionId};
 
@@ -96,6 +96,15 @@ impl Ledger {
         self.changed |= !ended.is_empty();
         let ended = ended.into_iter();
         ended.filter_map(|it| Some((it.root.to_path()?, CheckpointId::parse(&it.of)?))).collect()
+    }
+
+    /// Notes that a command belongs to the turn that begins with the next prompt, and so does the
+    /// checkpoint that covers it.
+    pub fn begins_next_turn(&mut self, call: &str) {
+        let open = self.wire.open.iter().filter(|open| open.call == call);
+        let next = open.map(|open| WireNext { root: open.root.clone(), of: open.of.clone() });
+        self.wire.next = next.collect();
+        self.changed = true;
     }
 
     /// Notes that something goes on in the background after its call.

@@ -51,6 +51,9 @@ pub(super) struct LedgerWire {
     /// Commands that were not seen to end yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) open: Vec<WireOpen>,
+    /// Checkpoints before the command lines of the turn that begins with the next prompt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) next: Vec<WireNext>,
     /// Whether a command may have changed what later lines mean to the session's shell.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) shell_changed: bool,
@@ -116,6 +119,13 @@ pub(super) struct WireOpen {
     /// Whether what it did so far was looked at.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) seen: bool,
+}
+
+/// A checkpoint that the next turn takes over.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct WireNext {
+    pub(super) root: PathBytes,
+    pub(super) of: String,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
@@ -260,6 +270,31 @@ impl LedgerWire {
     pub(super) fn mend(&mut self) {
         self.uses.retain(|used| used.read().is_some());
         self.written.retain(|_, written| written.read().is_some());
+    }
+
+    /// Gives the checkpoints of [`Self::next`] to the turn that has begun. Each was used by the turn
+    /// before, in which its command lines ran.
+    pub(super) fn take_over(&mut self, before: Option<&str>) {
+        let Some(turn) = &self.turn else { return };
+        for next in std::mem::take(&mut self.next) {
+            let Some(root) = next.root.to_path() else { continue };
+            let at = self.uses.iter().rposition(|used| {
+                used.read().is_some_and(|used| {
+                    Some(used.turn.as_str()) == before
+                        && used.checkpoint == next.of
+                        && used.root.is(&root)
+                })
+            });
+            if let Some(used) = at.and_then(|at| self.uses.remove(at).take()) {
+                let taken = WireUse {
+                    turn: turn.id.clone(),
+                    prompt: turn.prompt.clone(),
+                    position: turn.position,
+                    ..used
+                };
+                self.uses.push(taken.into());
+            }
+        }
     }
 
     /// The newest use of a checkpoint of `root` in the turn that runs.

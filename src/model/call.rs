@@ -143,6 +143,9 @@ pub enum Event {
     /// The agent is about to run a command line that is no tool call, such as one in a custom slash
     /// command. Any opinion on it would stop it, so it gets none.
     CommandLine(ToolCall),
+    /// The command lines of a custom slash command have run, and the next prompt is its own: their work
+    /// belongs to the turn that begins with it.
+    CommandLineDone(ToolCall),
     /// The agent has used a tool, whatever came of it.
     ToolDone(ToolCall),
     /// The agent has used a tool that started something, which goes on in the background.
@@ -169,6 +172,7 @@ impl Event {
             | Self::SessionEnds(context) => Some(context),
             Self::ToolCall(call)
             | Self::CommandLine(call)
+            | Self::CommandLineDone(call)
             | Self::ToolDone(call)
             | Self::ToolInBackground(call) => Some(&mut call.context),
             Self::Other => None,

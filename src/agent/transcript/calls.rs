@@ -29,27 +29,23 @@ pub enum CallEvent {
 /// What one line of a conversation tells.
 type LineReader = fn(&Value) -> Vec<CallEvent>;
 
-/// How each agent's lines are read.
-const READERS: &[(Agent, LineReader)] = &[
-    (Agent::ClaudeCode, claude_code),
-    (Agent::Codex, codex),
-    (Agent::GeminiCli, gemini_cli),
-    (Agent::CopilotCli, copilot_cli),
-];
-
-/// Whether calls in conversations of this agent can be told from those that hooks were told of.
-pub fn has_calls(agent: Agent) -> bool {
-    READERS.iter().any(|(owner, _)| *owner == agent)
+/// The conversations of an agent, for a comparison of the calls in them with those that arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct ConversationLog {
+    /// Where they are, below the directory of the agent's settings.
+    pub dir: &'static str,
+    /// How its lines are read.
+    pub(in crate::agent) read: LineReader,
 }
 
-/// Everything that one line of a conversation tells of calls.
-pub fn calls_in(agent: Agent, line: &[u8]) -> Vec<CallEvent> {
-    let Ok(line) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
-    let reader = READERS.iter().find(|(owner, _)| *owner == agent);
-    reader.map_or_else(Vec::new, |(_, read)| read(&line))
+impl ConversationLog {
+    /// Everything that one line of a conversation says of calls.
+    pub fn calls_in(&self, line: &[u8]) -> Vec<CallEvent> {
+        serde_json::from_slice(line).map_or_else(|_| Vec::new(), |line| (self.read)(&line))
+    }
 }
 
-fn claude_code(line: &Value) -> Vec<CallEvent> {
+pub(in crate::agent) fn claude_code(line: &Value) -> Vec<CallEvent> {
     let parts = line["message"]["content"].as_array();
     let tell = |part: &Value| match part["type"].as_str()? {
         "tool_use" => made(
@@ -80,7 +76,7 @@ pub fn workdir(agent: Agent, line: &[u8], id: &str) -> Option<PathBuf> {
 }
 
 /// Plain tools only: a program that calls tools names them to hooks by ids of their own.
-fn codex(line: &Value) -> Vec<CallEvent> {
+pub(in crate::agent) fn codex(line: &Value) -> Vec<CallEvent> {
     codex_item(line).into_iter().collect()
 }
 
@@ -112,7 +108,7 @@ fn codex_item(line: &Value) -> Option<CallEvent> {
     }
 }
 
-fn gemini_cli(line: &Value) -> Vec<CallEvent> {
+pub(in crate::agent) fn gemini_cli(line: &Value) -> Vec<CallEvent> {
     let tell = |call: &Value| match call["status"].as_str() {
         Some("success") => made(
             line,
@@ -127,7 +123,7 @@ fn gemini_cli(line: &Value) -> Vec<CallEvent> {
     line["toolCalls"].as_array().into_iter().flatten().filter_map(tell).collect()
 }
 
-fn copilot_cli(line: &Value) -> Vec<CallEvent> {
+pub(in crate::agent) fn copilot_cli(line: &Value) -> Vec<CallEvent> {
     let data = &line["data"];
     let told = match line["type"].as_str().unwrap_or_default() {
         "tool.execution_start" => made(
@@ -141,6 +137,22 @@ fn copilot_cli(line: &Value) -> Vec<CallEvent> {
         _ => None,
     };
     told.into_iter().collect()
+}
+
+pub(in crate::agent) fn pi(line: &Value) -> Vec<CallEvent> {
+    let message = &line["message"];
+    if message["role"] == "toolResult" && message["isError"] == true {
+        return failed(&message["toolCallId"]).into_iter().collect();
+    }
+    let parts = message["content"].as_array().into_iter().flatten();
+    let calls = parts.filter(|part| part["type"] == "toolCall").filter_map(|part| {
+        let payload = json!({
+            "hook_event_name": "tool_call", "session_id": "", "call_id": part["id"],
+            "tool_name": part["name"], "tool_input": part["arguments"],
+        });
+        made(line, &part["id"], &payload)
+    });
+    calls.collect()
 }
 
 fn made(line: &Value, id: &Value, payload: &Value) -> Option<CallEvent> {
@@ -175,7 +187,11 @@ mod tests {
             }
             CallEvent::Failed(_) => None,
         };
-        calls_in(agent, line.as_bytes()).into_iter().filter_map(intent).collect()
+        log(agent).calls_in(line.as_bytes()).into_iter().filter_map(intent).collect()
+    }
+
+    fn log(agent: Agent) -> ConversationLog {
+        by_agent(agent).conversations.unwrap()
     }
 
     #[test]
@@ -196,6 +212,9 @@ mod tests {
         let copilot = r#"{"type":"tool.execution_start","data":{"toolCallId":"1",
             "toolName":"bash","arguments":{"command":"rm a"}}}"#;
         assert_eq!(wanted(Agent::CopilotCli, copilot), [run("rm a")]);
+        let pi = r#"{"type":"message","message":{"role":"assistant","content":[{"type":"toolCall",
+            "id":"1","name":"bash","arguments":{"command":"rm a"}}]}}"#;
+        assert_eq!(wanted(Agent::Pi, pi), [run("rm a")]);
     }
 
     #[test]
@@ -218,15 +237,23 @@ mod tests {
         let refused = r#"{"message":{"content":[{"type":"tool_result","tool_use_id":"1",
             "is_error":true}]}}"#;
         assert_eq!(
-            calls_in(Agent::ClaudeCode, refused.as_bytes()),
+            log(Agent::ClaudeCode).calls_in(refused.as_bytes()),
             [CallEvent::Failed("1".to_owned())]
         );
         let refused = r#"{"type":"response_item","payload":{"type":"function_call_output",
             "call_id":"1","output":"exec_command failed: rejected"}}"#;
-        assert_eq!(calls_in(Agent::Codex, refused.as_bytes()), [CallEvent::Failed("1".to_owned())]);
+        assert_eq!(
+            log(Agent::Codex).calls_in(refused.as_bytes()),
+            [CallEvent::Failed("1".to_owned())]
+        );
+        let refused = r#"{"message":{"role":"toolResult","toolCallId":"1","isError":true}}"#;
+        assert_eq!(
+            log(Agent::Pi).calls_in(refused.as_bytes()),
+            [CallEvent::Failed("1".to_owned())]
+        );
         for odd in ["", "5", "{}", r#"{"message":{"content":"hi"}}"#, r#"{"payload":[]}"#] {
-            assert!(calls_in(Agent::ClaudeCode, odd.as_bytes()).is_empty());
-            assert!(calls_in(Agent::Codex, odd.as_bytes()).is_empty());
+            assert!(log(Agent::ClaudeCode).calls_in(odd.as_bytes()).is_empty());
+            assert!(log(Agent::Codex).calls_in(odd.as_bytes()).is_empty());
         }
     }
 }

@@ -6,7 +6,7 @@
 //! before those already belong to it, is each agent's own. Nothing is written anew: lines are kept
 //! as they are, but for the name of the session where it stands as a whole string.
 
-mod calls;
+pub(super) mod calls;
 mod claude_code;
 mod codex;
 mod copilot_cli;
@@ -18,7 +18,7 @@ mod server;
 #[cfg(test)]
 mod tests;
 
-pub use calls::{CallEvent, calls_in, has_calls, workdir};
+pub use calls::{CallEvent, ConversationLog, workdir};
 pub use elsewhere::{moved, place_for};
 pub use server::{Asked, SERVE, ask, is_served, resume};
 

@@ -3,7 +3,6 @@
 
 mod agents;
 mod other_hooks;
-mod payloads;
 mod prove;
 mod scratch;
 mod trial;

@@ -1,13 +1,17 @@
 //! Plays a loss through the line that each agent has registered, run as that agent runs it: the only
 //! proof that the agent's next call would be held. Nothing of the user's is touched.
 
+use std::{ffi::OsString, path::Path};
+
+use serde_json::json;
+
 use super::{
     CheckResult,
-    payloads::{AgentPayload, PAYLOADS},
     scratch::{COMMAND, ScratchProject},
     trial::said,
 };
 use crate::{
+    agent::Dialect,
     error::{Error, Result},
     health::{self, AgentHealth, AgentVerdict, Evidence, HealthQuery, Severity},
     install::{self, HookStart},
@@ -71,45 +75,107 @@ fn prove(
     if is_off {
         return Err(agent.message.clone());
     }
-    let payload = PAYLOADS.iter().find(|payload| payload.agent == agent.row.agent);
-    let payload = payload.ok_or_else(|| "no payload of this agent is known".to_owned())?;
+    let dialect = agent.row.dialect();
     let ours = health::ours(process, state);
     let mut count = 0;
+    let mut proof = TrialProof::Hook;
     for site in health::sites(agent.row, process, query.root) {
-        let starts = install::starts_before_call(&site, payload.event, &ours);
+        let starts = install::starts_before_call(&site, dialect.trial.event, &ours);
         for start in starts.map_err(|err| said(&err))? {
             count += 1;
-            play(process, payload, &start, count).map_err(|why| {
+            proof = play(process, dialect, &start, count).map_err(|why| {
                 let file = ui::path(&site.path, process.home().as_deref()).into_owned();
                 format!("the hook in {file} was run, and {why}")
             })?;
         }
     }
-    match count {
-        0 => Err("it is not known how the agent starts its hook".to_owned()),
-        1 => Ok("files lost in a scratch project came back, through its own hook".to_owned()),
-        _ => Ok(format!("files lost in a scratch project came back, {count} times")),
+    match (proof, count) {
+        (_, 0) => Err("it has no hook of beforehand's before a call".to_owned()),
+        (TrialProof::Hook, 1) => {
+            Ok("files lost in a scratch project came back, through its own hook".to_owned())
+        }
+        (TrialProof::Hook, _) => {
+            Ok(format!("files lost in a scratch project came back, {count} times"))
+        }
+        (TrialProof::ProgramOnly, _) => {
+            Ok("files lost in a scratch project came back, through the \
+             program that its plugin starts; the plugin itself was not run, for want of `node`"
+                .to_owned())
+        }
     }
 }
+
+/// How much of a hook was run.
+enum TrialProof {
+    /// All of it, as the agent would.
+    Hook,
+    /// The program that a plugin starts, and not the plugin.
+    ProgramOnly,
+}
+
+/// A hook as it is called in a scratch project.
+struct TrialRun {
+    words: Vec<OsString>,
+    input: String,
+    proof: TrialProof,
+}
+
+impl TrialRun {
+    fn plan(process: &Process<'_>, dialect: &Dialect, start: &HookStart, dir: &Path) -> Self {
+        match start {
+            HookStart::Words(words) => Self {
+                words: words.clone(),
+                input: dialect.trial_payload(dir, COMMAND),
+                proof: TrialProof::Hook,
+            },
+            HookStart::Plugin { file, program } => {
+                if let (Some(call), Some(node)) = (dialect.trial.plugin, process.which("node")) {
+                    let script = format!("{LOAD_PLUGIN}{call}");
+                    let eval = ["--input-type=module", "--eval", &script].map(OsString::from);
+                    let words = std::iter::once(node.into()).chain(eval).collect();
+                    let input = json!({ "file": file, "dir": dir, "command": COMMAND }).to_string();
+                    return Self { words, input, proof: TrialProof::Hook };
+                }
+                let arguments = ["hook", "--agent", dialect.name].map(OsString::from);
+                Self {
+                    words: std::iter::once(program.into()).chain(arguments).collect(),
+                    input: dialect.trial_payload(dir, COMMAND),
+                    proof: TrialProof::ProgramOnly,
+                }
+            }
+        }
+    }
+}
+
+/// Loads a plugin from its text: by the name of its file, older versions of `node` would take it for a
+/// script.
+const LOAD_PLUGIN: &str = r#"
+import { readFileSync } from "node:fs"
+const { file, dir, command } = JSON.parse(readFileSync(0))
+const text = readFileSync(file).toString("base64")
+const plugin = await import(`data:text/javascript;base64,${text}`)
+"#;
 
 /// Plays the loss through one line.
 fn play(
     process: &Process<'_>,
-    payload: &AgentPayload,
+    dialect: &Dialect,
     start: &HookStart,
     count: usize,
-) -> Result<(), String> {
+) -> Result<TrialProof, String> {
     let temp = process.var("TMPDIR").map_or_else(|| "/tmp".into(), std::path::PathBuf::from);
-    let name = format!("{}-{count}", payload.agent);
+    let name = format!("{}-{count}", dialect.name);
     let project = ScratchProject::make(&temp, &name).map_err(|err| said(&err))?;
+    let root = project.root();
     let mut env = project.env(process);
-    if let Some(variable) = payload.dir_variable {
-        env.insert(variable.into(), project.root().into());
+    if let Some(variable) = dialect.trial.dir_variable {
+        env.insert(variable.into(), root.clone().into());
     }
-    let input = payload.payload(&project.root(), COMMAND);
-    let place = Some(HookPlace { dir: &project.root(), env: &env });
-    let call = HookCall { words: start.words(), place, input: input.as_bytes() };
+    let run = TrialRun::plan(process, dialect, start, &root);
+    let place = Some(HookPlace { dir: &root, env: &env });
+    let call = HookCall { words: &run.words, place, input: run.input.as_bytes() };
     process.aside.time(&call).map_err(|err| format!("it could not be run: {err}"))?;
     project.lose().map_err(|err| said(&err))?;
-    project.restore(process)
+    project.restore(process)?;
+    Ok(run.proof)
 }

@@ -73,7 +73,8 @@ impl ScratchProject {
 
     /// The environment of a hook that is called in it. It keeps no checkpoint among the user's own.
     pub(super) fn env(&self, process: &Process<'_>) -> BTreeMap<OsString, OsString> {
-        let kept = ["HOME", "PATH", "XDG_CONFIG_HOME", "BEFOREHAND"];
+        // The last one is read by the plugins.
+        let kept = ["HOME", "PATH", "XDG_CONFIG_HOME", "BEFOREHAND", "BEFOREHAND_BIN"];
         let kept = kept.into_iter().filter_map(|name| Some((name, process.var(name)?.to_owned())));
         let mut env: BTreeMap<OsString, OsString> =
             kept.map(|(name, value)| (name.into(), value)).collect();

@@ -3,11 +3,8 @@
 
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
-use super::{
-    payloads::PAYLOADS,
-    scratch::{COMMAND, ScratchProject},
-};
-use crate::{hook, process::Process, state::StateDir};
+use super::scratch::{COMMAND, ScratchProject};
+use crate::{agent, hook, model::Agent, process::Process, state::StateDir};
 
 /// Takes a checkpoint of a scratch project on the file system of the state, loses its files, and
 /// restores them.
@@ -18,9 +15,9 @@ use crate::{hook, process::Process, state::StateDir};
 pub(super) fn run(process: &Process<'_>, state: &StateDir) -> Result<(), String> {
     let place = state.dir().ancestors().find(|dir| dir.is_dir()).unwrap_or(state.dir());
     let project = ScratchProject::make(place, "trial").map_err(|err| said(&err))?;
-    let payload = PAYLOADS[0].payload(&project.root(), COMMAND);
-    let agent = PAYLOADS[0].agent;
-    project.inside(process, payload.as_bytes(), |inner| hook::run(inner, agent));
+    let dialect = agent::by_agent(Agent::ClaudeCode);
+    let payload = dialect.trial_payload(&project.root(), COMMAND);
+    project.inside(process, payload.as_bytes(), |inner| hook::run(inner, dialect.name));
     project.lose().map_err(|err| said(&err))?;
     project.restore(process)
 }

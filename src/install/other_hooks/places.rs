@@ -5,10 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    install::rows::{Edit, InstallRow},
-    process::Process,
-};
+use crate::{install::rows::InstallRow, process::Process};
 
 /// How many names of one directory are read.
 pub(super) const NAMES_MAX: usize = 256;
@@ -228,11 +225,11 @@ const READ: &[ReadFiles] = &[
 pub(super) fn files(row: &InstallRow, process: &Process<'_>, cwd: &Path) -> BTreeSet<PathBuf> {
     let home = process.home().filter(|home| home.is_absolute());
     let mut files = BTreeSet::new();
-    if let Some(dir) = row.hooks_base().dir(process) {
-        let own = row.user.iter().filter(|file| hooks_are_in(&file.edit));
+    if let Some(dir) = row.hooks_dir().place(process) {
+        let own = row.user.iter().filter(|file| file.kind.is_settings());
         files.extend(own.map(|file| dir.join(file.path)));
     }
-    let own = row.project.iter().filter(|file| hooks_are_in(&file.edit));
+    let own = row.project.iter().filter(|file| file.kind.is_settings());
     let own: Vec<PathBuf> = own.map(|file| Path::new(row.project_dir).join(file.path)).collect();
     let known = READ.iter().find(|known| known.agent == row.agent);
     // Stops at the home: its settings are the user's, and a project below it has none above it.
@@ -258,13 +255,6 @@ pub(super) fn files(row: &InstallRow, process: &Process<'_>, cwd: &Path) -> BTre
         expand(Path::new("/"), pattern, &mut files);
     }
     files
-}
-
-fn hooks_are_in(edit: &Edit) -> bool {
-    match edit {
-        Edit::Merge(_) | Edit::Lines(_) => true,
-        Edit::HookDir(_) | Edit::Whole(_) | Edit::Script(_) => false,
-    }
 }
 
 /// Adds the paths below `dir` that match the pattern. Lists a directory only for a part with a `*`.

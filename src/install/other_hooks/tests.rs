@@ -113,7 +113,7 @@ fn hooks_of_ours_and_at_other_events_are_none() {
         for name in ["/opt/my own/beforehand", "/opt/beforehand"] {
             let program = ProgramPath::new(Path::new(name)).unwrap();
             for file in row.user {
-                let text = match file.edit {
+                let text = match row.edit(file) {
                     Edit::Merge(entries) => {
                         entries.put("", &program, &OurPrograms::default()).unwrap()
                     }
@@ -124,7 +124,7 @@ fn hooks_of_ours_and_at_other_events_are_none() {
                     Edit::Script(agent) => line::script(&program, agent),
                     Edit::HookDir(_) | Edit::Lines(_) => continue,
                 };
-                let below = Path::new(row.hooks_base().dir).join(file.path);
+                let below = Path::new(row.hooks_dir().dir).join(file.path);
                 place.write(below.to_str().unwrap(), &text);
             }
             assert_eq!(place.found(), [], "{}", row.agent);
