@@ -15,7 +15,7 @@
 //!   places, renamed, and synced once;
 //! - of a list or `status`: a file of 20 KB read and printed.
 //!
-//! Trees are `1k 10k 79k 500k untracked ignored held loose refs plain large`; unless told, the five
+//! Trees are `1k 10k 79k 500k untracked ignored held loose refs plain large many`; unless told, the five
 //! that take a few minutes. `--all` takes every tree. `--only same,ten` runs only these of `first same
 //! ten restore covered read list status`; the name of a tree does as well. `--rounds N` overrides the
 //! number of rounds. `--write FILE`

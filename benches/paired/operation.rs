@@ -63,7 +63,8 @@ impl Operation {
     /// Whether it is worth its time in this tree.
     pub(crate) fn is_run_in(self, tree: Tree) -> bool {
         match self {
-            Self::List | Self::Status => matches!(tree, Tree::Real(_) | Tree::Plain),
+            Self::List | Self::Status => matches!(tree, Tree::Real(_) | Tree::Plain | Tree::Many),
+            Self::First | Self::Restore if tree == Tree::Many => false,
             // What is large is written once, and takes minutes.
             _ => tree != Tree::Large || matches!(self, Self::First | Self::Same),
         }
@@ -112,8 +113,12 @@ impl Operation {
     pub(crate) fn prepare(self, place: &mut Place) -> io::Result<()> {
         match self {
             Self::First => place.forget(),
-            Self::Same => place.settle(),
+            Self::Same => {
+                place.fill_if_many()?;
+                place.settle()
+            }
             Self::Ten => {
+                place.fill_if_many()?;
                 place.settle()?;
                 place.change_ten()
             }

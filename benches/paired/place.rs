@@ -376,13 +376,18 @@ impl Place {
         }
     }
 
-    /// There are fifty snapshots.
+    /// There are as many snapshots as the tree wants, fifty of them git's as well.
     pub(crate) fn fill(&mut self) -> io::Result<()> {
         if !std::mem::replace(&mut self.is_filled, true) {
-            for _ in 0..50 {
+            for number in 0..self.tree.checkpoints() {
                 self.rewrite(0..1)?;
-                self.settle()?;
+                if number < 50 {
+                    self.settle()?;
+                } else {
+                    self.time(&mut self.beforehand(&[], &["create"]))?;
+                }
             }
+            self.wait_aside();
             self.time(&mut self.beforehand(&[], &["list"]))?;
             let records = self.printed()?;
             // As much as fifty records take.
@@ -390,6 +395,11 @@ impl Place {
             pause();
         }
         Ok(())
+    }
+
+    /// There are many checkpoints, if the tree is about that.
+    pub(crate) fn fill_if_many(&mut self) -> io::Result<()> {
+        if self.tree == Tree::Many { self.fill() } else { Ok(()) }
     }
 
     /// The payload of a call, as Claude Code sends it, in a file.

@@ -77,6 +77,7 @@ impl Row {
             | Tree::Untracked
             | Tree::Plain
             | Tree::Large
+            | Tree::Many
             | Tree::Real(_) => 10,
         };
         let megabytes = peak as f64 / 1024.0;

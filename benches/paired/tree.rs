@@ -41,11 +41,13 @@ pub(crate) enum Tree {
     Plain,
     /// `Real(1000)` and an untracked file of 2 GB.
     Large,
+    /// `Real(1000)` with 5,000 checkpoints.
+    Many,
 }
 
 impl Tree {
     /// Every tree, in the order of the table.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Real(1_000),
         Self::Real(10_000),
         Self::Real(79_000),
@@ -57,6 +59,7 @@ impl Tree {
         Self::Refs,
         Self::Plain,
         Self::Large,
+        Self::Many,
     ];
     /// Those that take a few minutes together.
     pub(crate) const USUAL: [Self; 5] =
@@ -76,6 +79,7 @@ impl Tree {
             Self::Refs => "refs",
             Self::Plain => "plain",
             Self::Large => "large",
+            Self::Many => "many",
         }
     }
 
@@ -100,8 +104,14 @@ impl Tree {
             Self::Large => {
                 &[("BEFOREHAND_MAX_FILE_SIZE", "4 GB"), ("BEFOREHAND_MAX_TOTAL_SIZE", "40 GB")]
             }
+            Self::Many => &[("BEFOREHAND_AUTO_PRUNE", "false")],
             _ => &[],
         }
+    }
+
+    /// How many checkpoints there are where they are listed.
+    pub(crate) fn checkpoints(self) -> usize {
+        if self == Self::Many { 5_000 } else { 50 }
     }
 
     /// How often each operation is run. Large trees vary less, and take long.
@@ -129,6 +139,7 @@ impl fmt::Display for Tree {
             Self::Refs => "1,000 and 20,000 refs",
             Self::Plain => "10,000 files, no repository",
             Self::Large => "1,000 and one of 2 GB, untracked",
+            Self::Many => "1,000 files, 5,000 checkpoints",
         })
     }
 }

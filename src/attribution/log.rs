@@ -16,6 +16,7 @@ use crate::{
         Lock, create_private_dirs, hand_over, is_lost, now_ns, open_options, open_to_append,
         read_small, stamp_of,
     },
+    model::CheckpointId,
     state::RootState,
 };
 
@@ -122,7 +123,19 @@ pub fn read(place: &RootState) -> Vec<LogLine> {
     parse(&unparsed(place))
 }
 
-/// The same as the files have it.
+/// The lines since shortly before the first call that a checkpoint covers; all of them if the log has no
+/// such call.
+pub fn read_since(place: &RootState, checkpoint: CheckpointId) -> Vec<LogLine> {
+    /// The lines noted together with the beginning of a call stand right before it.
+    const MARGIN_BYTES: usize = 64 << 10;
+    let bytes = unparsed(place);
+    let first = memchr::memmem::find(&bytes, checkpoint.to_string().as_bytes());
+    let begin = first.map_or(0, |first| first.saturating_sub(MARGIN_BYTES));
+    let begin = bytes[..begin].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    parse(&bytes[begin..])
+}
+
+/// The bytes of both files.
 fn unparsed(place: &RootState) -> Vec<u8> {
     let mut bytes = Vec::new();
     for path in files(place) {

@@ -45,7 +45,7 @@ pub use change_summary::ChangeSummary;
 pub use cut_off::cut_off;
 pub use left_out::{has_changed, is_gone};
 pub(crate) use log::parse;
-pub use log::{append, damaged, drop_before, last_calls, log_size, read, repair};
+pub use log::{append, damaged, drop_before, last_calls, log_size, read, read_since, repair};
 use log::{append_again, append_to, recent, recent_bytes};
 use look::{after_edit, state_before};
 pub use look::{after_shell, count_between};
@@ -55,7 +55,9 @@ pub use texts::{
     LeftContents, damaged_contents, drop_contents, files as content_files, keep_merged,
     repair_contents, text,
 };
-pub use turn_log::{AtPath, Doer, LoggedCall, SeenCheckpoint, Sight, TurnCalls, TurnLog};
+pub use turn_log::{
+    AtPath, Doer, LoggedCall, SeenCheckpoint, SessionUses, Sight, TurnCalls, TurnLog,
+};
 
 /// A root in which something was done since a checkpoint, and its author.
 #[derive(Clone, Copy)]

@@ -49,6 +49,8 @@ pub struct TurnLog {
     first_calls: HashMap<CheckpointId, SeenCheckpoint>,
     /// When each line was noted.
     times: Vec<i64>,
+    /// The earliest time of each line and all after it. The clock may have been set back.
+    least_since: Vec<i64>,
     /// Where what each restore put back is noted, by its before-restore checkpoint.
     restores: HashMap<CheckpointId, usize>,
     /// The ends of commands of which not all is noted.
@@ -88,6 +90,21 @@ pub struct LoggedCall {
     pub summary: String,
     /// What a command names, if it is known to change nothing else.
     pub names: Option<Vec<RelPath>>,
+}
+
+/// The uses of checkpoints of each session, by its name in the log, newest first.
+pub struct SessionUses<'u>(HashMap<String, Vec<&'u Use>>);
+
+impl<'u> SessionUses<'u> {
+    /// Groups the uses of all sessions, which are given newest first.
+    pub fn of(uses: &'u [Use]) -> Self {
+        let mut sessions: HashMap<String, Vec<&Use>> = HashMap::new();
+        for used in uses {
+            let name = session_name(used.by.agent, &used.by.session);
+            sessions.entry(name).or_default().push(used);
+        }
+        Self(sessions)
+    }
 }
 
 /// Something that was seen at a path.
@@ -180,13 +197,11 @@ impl LoggedCall {
         !reaches(self.names.as_deref(), path)
     }
 
-    /// What its turn used last before it, of the uses of all sessions, newest first.
-    pub fn last_use<'u>(&self, uses: &'u [Use]) -> Option<&'u Use> {
-        let is_its = |used: &&Use| {
-            used.at.timestamp_nanos_opt().is_some_and(|used| used <= self.at)
-                && session_name(used.by.agent, &used.by.session) == self.by
-        };
-        uses.iter().find(is_its)
+    /// What its turn used last before it.
+    pub fn last_use<'u>(&self, uses: &SessionUses<'u>) -> Option<&'u Use> {
+        let at = DateTime::from_timestamp_nanos(self.at);
+        let uses = uses.0.get(&self.by)?;
+        uses.get(uses.partition_point(|used| used.at > at)).copied()
     }
 
     /// Whether it ran when a look was taken.
@@ -259,7 +274,7 @@ impl TurnLog {
 
     /// The place of the first line that was noted after a time, in nanoseconds since 1970.
     pub fn place_after(&self, at: i64) -> usize {
-        self.times.iter().rposition(|time| *time <= at).map_or(0, |last| last + 1)
+        self.least_since.partition_point(|least| *least <= at)
     }
 
     /// Where a checkpoint stands among what was seen: right before the first call that it covers, or what

@@ -297,7 +297,9 @@ impl BisectSearch<'_> {
 
     fn tell(&self, process: &mut Process<'_>, found: &FoundBetween) -> Result<Exit> {
         let [from, to] = [found.good, found.bad].map(|at| &self.states[at].checkpoint);
-        let comparison = Comparison::between(self.project, from, to)?;
+        let mut all = self.project.store.list()?;
+        ledger::adopt(&mut all, &ledger::uses(&self.project.state));
+        let comparison = Comparison::between(self.project, &all, from, to)?;
         let suspects = self.suspects(found, &comparison)?;
         if self.args.json {
             print_json(process, "bisect", self.json(found, &suspects, &comparison)?)?;

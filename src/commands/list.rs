@@ -2,7 +2,7 @@
 
 use std::{
     cell::OnceCell,
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -27,13 +27,15 @@ use crate::{
     model::{Agent, By, Checkpoint, CheckpointId, Reason, SessionId, TurnKey},
     process::{Exit, Process},
     project::is_counted,
-    restore::{FileHistory, step_numbers},
+    restore::{FileHistory, StepChanges, step_numbers},
     snapshot,
     ui::{self, Cell, Clock, Column, Cut, Paint, Table},
 };
 
 /// Looking at the files as they are now must not make a list feel slow.
 const NOW_TIME: Duration = Duration::from_millis(50);
+/// How many of the newest rows are counted. Older ones have the counts from when they were among these.
+const COUNTED_MAX: usize = 50;
 /// All the counting of one list.
 const COUNT_TIME: Duration = Duration::from_millis(400);
 
@@ -164,6 +166,10 @@ fn shown_digits(process: &Process<'_>, enough: usize) -> usize {
 /// What is shown, and where each comes in the order of all.
 pub(super) struct ListView {
     pub(super) lines: Vec<ListRow>,
+    /// All checkpoints, newest first.
+    all: Vec<Checkpoint>,
+    /// These checkpoints, each with the turn that uses it.
+    pub(super) checkpoints: Vec<Checkpoint>,
     turns: usize,
     /// How many rows are of people, not of turns.
     asked: usize,
@@ -188,9 +194,6 @@ pub(super) struct ListRow {
     is_over: bool,
 }
 
-/// What is known of the turns of a project, once it was asked for. `None` inside if that cannot be read.
-pub(super) type TurnHistory<'a> = OnceCell<Option<FileHistory<'a>>>;
-
 impl ListView {
     /// What the flags ask for.
     ///
@@ -198,19 +201,18 @@ impl ListView {
     ///
     /// Fails if the store cannot be read.
     pub(super) fn of(project: &Project, args: &ListArgs) -> Result<Self> {
-        let mut checkpoints = project.store.list()?;
+        let all = project.store.list()?;
         let uses = ledger::uses(&project.state);
+        let mut checkpoints = all.clone();
         ledger::adopt(&mut checkpoints, &uses);
         let digits = rows::digits(&checkpoints);
         let uncounted: Vec<Checkpoint> =
             checkpoints.iter().filter(|one| !is_counted(one)).cloned().collect();
         // What a restore found is what the turns before it had come to.
-        let ends: Vec<Checkpoint> = checkpoints
-            .iter()
-            .filter(|one| is_counted(one) || one.cause.reason == Reason::BeforeRestore)
-            .cloned()
-            .collect();
-        let rows = rows(checkpoints, &uses);
+        let is_end =
+            |one: &&Checkpoint| is_counted(one) || one.cause.reason == Reason::BeforeRestore;
+        let ends: Vec<&Checkpoint> = checkpoints.iter().filter(is_end).collect();
+        let rows = rows(checkpoints.clone(), &uses);
         let asked = rows.iter().filter(|row| row.label(0).by.is_none()).count();
         let turns = rows.len() - asked;
         let has_steps = args.shows_calls() && rows.iter().any(|row| row.checkpoints.len() > 1);
@@ -231,21 +233,21 @@ impl ListView {
             // Turns of two sessions at once overlap.
             for line in &mut lines {
                 let last = line.row.checkpoints.last().map_or(0, |last| last.sequence);
-                line.next = ends.iter().rfind(|one| one.sequence > last).cloned();
+                let newer = ends.partition_point(|one| one.sequence > last);
+                line.next = ends[..newer].last().map(|next| (*next).clone());
             }
-            let mut newer: Vec<(Agent, SessionId)> = Vec::new();
+            let mut newer: HashSet<(Agent, SessionId)> = HashSet::new();
             for line in &mut lines {
                 line.turn = line.label().by.and_then(By::turn_key);
                 let Some((agent, session, _)) = line.turn.clone() else { continue };
-                line.is_over = newer.contains(&(agent, session.clone()));
-                newer.push((agent, session));
+                line.is_over = !newer.insert((agent, session));
             }
         }
         if let Some(session) = &args.session {
             lines.retain(|line| line.is_of(session));
         }
         lines.truncate(args.limit.unwrap_or(usize::MAX));
-        Ok(Self { lines, turns, asked, digits, uses })
+        Ok(Self { lines, all, checkpoints, turns, asked, digits, uses })
     }
 
     /// The hint to undo the newest turn, or if all are undone, to redo.
@@ -274,23 +276,64 @@ impl ListView {
     ) -> Option<Counts> {
         let begins = |line: &&ListRow| line.checkpoint().id == id && line.turn.is_some();
         let line = self.lines.iter().find(begins)?;
-        let mut stats = Stats::load(&project.state.root(&project.root));
-        let (history, deadline) = (TurnHistory::new(), Instant::now() + COUNT_TIME);
-        line.counts(process, project, (&mut stats, &history), deadline)
+        let mut stats = Stats::load(&project.place());
+        let since = line.checkpoint().sequence;
+        line.counts(&mut TurnCounter::new(process, project, self, &mut stats, since))
     }
 
     /// How much each turn changed, or if wanted how much changed until `now`, as far as time allows.
     fn counts(&self, process: &Process<'_>, project: &Project, now: bool) -> Vec<Option<Counts>> {
-        let mut stats = Stats::load(&project.state.root(&project.root));
-        let history = TurnHistory::new();
-        let deadline = Instant::now() + COUNT_TIME;
+        let mut stats = Stats::load(&project.place());
+        let newest = self.lines.iter().take(COUNTED_MAX);
+        let since = newest.map(|line| line.row.checkpoints[0].sequence).min();
+        let since = since.unwrap_or(u64::MAX);
+        let mut counter = TurnCounter::new(process, project, self, &mut stats, since);
         let counts = self.lines.iter().map(|line| {
             let is_wanted = now || line.next.is_some();
-            is_wanted.then(|| line.counts(process, project, (&mut stats, &history), deadline))?
+            is_wanted.then(|| line.counts(&mut counter))?
         });
         let counts = counts.collect();
-        stats.save();
+        stats.save(&self.checkpoints);
         counts
+    }
+}
+
+/// Counts the changes of turns, for some time.
+pub(super) struct TurnCounter<'a, 'p> {
+    process: &'a Process<'p>,
+    project: &'a Project,
+    listed: &'a ListView,
+    /// The counts of earlier lists.
+    stats: &'a mut Stats,
+    /// Turns that began before the checkpoint with this sequence number are not counted.
+    since: u64,
+    /// The history since then, once it was asked for.
+    history: OnceCell<FileHistory<'a>>,
+    deadline: Instant,
+}
+
+impl<'a, 'p> TurnCounter<'a, 'p> {
+    pub(super) fn new(
+        process: &'a Process<'p>,
+        project: &'a Project,
+        listed: &'a ListView,
+        stats: &'a mut Stats,
+        since: u64,
+    ) -> Self {
+        let deadline = Instant::now() + COUNT_TIME;
+        Self { process, project, listed, stats, since, history: OnceCell::new(), deadline }
+    }
+
+    /// Whether there is time to count a turn that begins with a checkpoint.
+    fn may_count(&self, first: &Checkpoint) -> bool {
+        first.sequence >= self.since && Instant::now() <= self.deadline
+    }
+
+    /// The history since the oldest turn that is counted.
+    fn history(&self) -> Option<&FileHistory<'a>> {
+        let ListView { all, uses, .. } = self.listed;
+        let since = all.iter().rfind(|one| one.sequence >= self.since)?;
+        Some(self.history.get_or_init(|| FileHistory::since(self.project, all, uses, since)))
     }
 }
 
@@ -333,79 +376,79 @@ impl ListRow {
 
     /// How much its turn changed, where the log of calls knows; or else how much changed between it and the next
     /// newer one, or now. `None` if there is no time to count.
-    pub(super) fn counts<'a>(
-        &self,
-        process: &Process<'_>,
-        project: &'a Project,
-        (stats, history): (&mut Stats, &TurnHistory<'a>),
-        deadline: Instant,
-    ) -> Option<Counts> {
-        let Some(turn) = &self.turn else { return self.between(process, project, stats, deadline) };
+    pub(super) fn counts(&self, counter: &mut TurnCounter<'_, '_>) -> Option<Counts> {
+        let Some(turn) = &self.turn else { return self.between(counter) };
         let first = self.checkpoint().id;
         // Without a newer checkpoint it is looked at as it is now.
         let is_kept = self.next.is_some();
-        if let Some(known) = stats.turn(first, turn, self.is_over).filter(|_| is_kept) {
-            return known.or_else(|| self.between(process, project, stats, deadline));
+        let known = counter.stats.turn(first, turn, self.is_over).filter(|_| is_kept);
+        if let Some(known) = known {
+            return known.or_else(|| self.between(counter));
         }
-        let history = history.get_or_init(|| FileHistory::of(project).ok()).as_ref();
         let (number, _) = self.number?;
-        let Some(made) = history.and_then(|history| history.turn_changes(number)) else {
+        if !counter.may_count(self.checkpoint()) {
+            return None;
+        }
+        let Some(made) = counter.history().and_then(|history| history.turn_changes(number)) else {
             if is_kept {
-                stats.put_turn(first, turn, None);
+                counter.stats.put_turn(first, turn, None);
             }
-            return self.between(process, project, stats, deadline);
+            return self.between(counter);
         };
-        let mut counts = Comparison::count_changes(project, first, &made, deadline)?;
+        let mut counts =
+            Comparison::count_changes(counter.project, first, &made, counter.deadline)?;
         // Of files outside the root, and of repositories, checkpoints tell.
-        let mut apart = self.compare(process, project, stats);
-        if let Some(apart) = &mut apart {
-            apart.leave_out_files(&made);
-            counts = counts.and(apart.counts(deadline)?);
+        if let Some(apart) = self.compare(counter, Some(&made)) {
+            counts = counts.and(apart.counts(counter.deadline)?);
         }
         if is_kept {
-            stats.put_turn(first, turn, Some(counts));
+            counter.stats.put_turn(first, turn, Some(counts));
         }
         Some(counts)
     }
 
-    /// From it to the next newer one, or to now if that is quickly looked at, without what others did.
+    /// From it to the next newer one, or to now if that is quickly looked at, without the changes of others. With
+    /// `known` changes, without these and without all files below the root.
     fn compare<'a>(
         &self,
-        process: &Process<'_>,
-        project: &'a Project,
-        stats: &Stats,
+        counter: &TurnCounter<'a, '_>,
+        known: Option<&StepChanges>,
     ) -> Option<Comparison<'a>> {
-        let from = self.checkpoint();
-        let Some(to) = &self.next else {
-            let mut now = Comparison::quickly(project, process, from, Instant::now() + NOW_TIME)?;
-            now.leave_out_others(from, self.label().by, stats.log());
-            return Some(now);
+        let (project, from) = (counter.project, self.checkpoint());
+        let mut made = if let Some(to) = &self.next {
+            Comparison::between(project, &counter.listed.checkpoints, from, to).ok()?
+        } else {
+            let deadline = Instant::now() + NOW_TIME;
+            Comparison::quickly(project, counter.process, from, deadline)?
         };
-        let mut between = Comparison::between(project, from, to).ok()?;
-        between.leave_out_others(from, self.label().by, &attribution::before(stats.log(), to));
-        Some(between)
+        if let Some(known) = known {
+            made.leave_out_files(known);
+        }
+        if !made.found.is_empty() {
+            let log = counter.stats.log();
+            let by = self.label().by;
+            match &self.next {
+                Some(to) => made.leave_out_others(from, by, &attribution::before(log, to)),
+                None => made.leave_out_others(from, by, log),
+            }
+        }
+        Some(made)
     }
 
     /// How much changed between it and the next newer one, or now, if time allows to count.
-    fn between(
-        &self,
-        process: &Process<'_>,
-        project: &Project,
-        stats: &mut Stats,
-        deadline: Instant,
-    ) -> Option<Counts> {
+    fn between(&self, counter: &mut TurnCounter<'_, '_>) -> Option<Counts> {
         let from = self.checkpoint();
         let Some(to) = &self.next else {
-            return self.compare(process, project, stats)?.counts(deadline);
+            return self.compare(counter, None)?.counts(counter.deadline);
         };
-        if let Some(known) = stats.get(from.id, to.id) {
+        if let Some(known) = counter.stats.get(from.id, to.id) {
             return Some(known);
         }
-        if Instant::now() > deadline {
+        if !counter.may_count(from) {
             return None;
         }
-        let counts = self.compare(process, project, stats)?.counts(deadline)?;
-        stats.put(from.id, to.id, counts);
+        let counts = self.compare(counter, None)?.counts(counter.deadline)?;
+        counter.stats.put(from.id, to.id, counts);
         Some(counts)
     }
 

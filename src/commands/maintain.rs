@@ -26,7 +26,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &MaintainArgs) -> Result<Exit
     let state = config::state(process, args.tidy.as_deref())?;
     let ended = args.ended.as_deref().and_then(ended);
     let done = match &args.tidy {
-        Some(_) => maintenance::maintain_stores(process, &state),
+        Some(_) => maintenance::tidy_stores(process, &state),
         None => maintenance::run(process, &state, ended.as_ref()).map(drop),
     };
     // There are no streams; the journal is where trouble is looked for.

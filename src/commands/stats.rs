@@ -1,7 +1,11 @@
 //! Caches how much changed between two checkpoints, or in a turn that is over, which are numbers that never change
 //! again. For display only; nothing is ever decided by it.
 
-use std::{cell::OnceCell, collections::BTreeMap, path::PathBuf};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, HashSet},
+    path::PathBuf,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -9,15 +13,13 @@ use super::compare::Counts;
 use crate::{
     attribution,
     fs::{is_lost, read_small, replace},
-    model::{CheckpointId, TurnKey},
+    model::{Checkpoint, CheckpointId, TurnKey},
     state::{RootState, hash_name, version_of},
     ui::LineCounts,
 };
 
-/// Thousands of pairs; a larger file is not ours.
-const SIZE_MAX_BYTES: u64 = 1 << 20;
-/// The newest pairs a list is likely to show again.
-const PAIRS_MAX: usize = 500;
+/// A hundred thousand turns; a larger file is not ours.
+const SIZE_MAX_BYTES: u64 = 16 << 20;
 
 /// What is remembered of one root.
 pub(crate) struct Stats {
@@ -87,9 +89,6 @@ impl Stats {
 
     /// Remembers what is between two checkpoints.
     pub(crate) fn put(&mut self, from: CheckpointId, to: CheckpointId, counts: Counts) {
-        if self.wire.pairs.len() >= PAIRS_MAX {
-            self.wire.pairs.clear();
-        }
         self.wire.pairs.insert(pair_name(from, to), numbers(counts));
         self.changed = true;
     }
@@ -112,17 +111,20 @@ impl Stats {
 
     /// Remembers what a turn changed.
     pub(crate) fn put_turn(&mut self, first: CheckpointId, key: &TurnKey, known: Option<Counts>) {
-        if self.wire.turns.len() >= PAIRS_MAX {
-            self.wire.turns.clear();
-        }
         let name = turn_name(first, key);
         self.wire.turns.insert(name, (self.log_size, known.map(numbers)));
         self.changed = true;
     }
 
-    /// Writes it down, if there is a place for it. It can be counted again, so failing is no harm.
-    pub(crate) fn save(&mut self) {
+    /// Writes it down, if there is a place for it, as far as it is of a checkpoint that is still there. It can
+    /// be counted again, so failing is no harm.
+    pub(crate) fn save(&mut self, checkpoints: &[Checkpoint]) {
         if std::mem::take(&mut self.changed) && self.is_ours {
+            let ids: HashSet<String> = checkpoints.iter().map(|one| one.id.to_string()).collect();
+            let is_there =
+                |name: &str| name.split_once(' ').is_some_and(|(first, _)| ids.contains(first));
+            self.wire.pairs.retain(|name, _| is_there(name));
+            self.wire.turns.retain(|name, _| is_there(name));
             self.wire.version = VERSION;
             if let Ok(bytes) = serde_json::to_vec(&self.wire) {
                 let _again_next_time = replace(&self.path, &bytes);

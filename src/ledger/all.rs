@@ -1,7 +1,7 @@
 //! Reads the ledgers of all sessions without their locks: an answer that is a moment old will do.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashMap},
     ffi::OsStr,
     path::{Path, PathBuf},
 };
@@ -25,6 +25,12 @@ pub fn uses(state: &StateDir) -> Vec<Use> {
     uses
 }
 
+/// The newest use of each checkpoint, of `uses` with the newest first.
+pub fn newest_uses(uses: &[Use]) -> HashMap<CheckpointId, &Use> {
+    // A later entry replaces an earlier one.
+    uses.iter().rev().map(|used| (used.checkpoint, used)).collect()
+}
+
 /// Gives each checkpoint to the newest turn that uses it: that turn found nothing changed, so it is
 /// what was there before that turn changed anything, and what has changed since is its doing.
 pub fn adopt(checkpoints: &mut [Checkpoint], uses: &[Use]) {
@@ -32,10 +38,11 @@ pub fn adopt(checkpoints: &mut [Checkpoint], uses: &[Use]) {
         Reason::Call | Reason::Net => true,
         Reason::Asked | Reason::BeforeRestore => false,
     };
+    let newest = newest_uses(uses);
     for checkpoint in checkpoints.iter_mut().filter(is_a_turns) {
-        let newest = uses.iter().find(|used| used.checkpoint == checkpoint.id);
         let own = checkpoint.turn_key();
-        let other = newest.filter(|used| own.is_none() || used.by.turn_key() != own);
+        let other =
+            newest.get(&checkpoint.id).filter(|used| own.is_none() || used.by.turn_key() != own);
         if let Some(used) = other {
             checkpoint.cause = Cause {
                 reason: Reason::Call,

@@ -13,7 +13,8 @@ mod wire;
 
 pub(crate) use all::parse_any;
 pub use all::{
-    adopt, covered_since, damaged, is_used_elsewhere, running, server, transcript, uses,
+    adopt, covered_since, damaged, is_used_elsewhere, newest_uses, running, server, transcript,
+    uses,
 };
 pub use announced::Announcement;
 pub use refused::{RefusedIn, has_called, refused};

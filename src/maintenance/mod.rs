@@ -23,7 +23,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 pub use clock::{MaintenanceReport, MaintenanceState};
 pub use inventory::{RootInventory, all, pins};
-pub use run::{Disk, EndedSession, maintain_stores, note_prune, plan_room, run};
+pub use run::{Disk, EndedSession, note_prune, plan_room, run, tidy_stores};
 
 use crate::{
     fs::{create_private_dirs, hand_over, open_options, stat_path},

@@ -23,7 +23,7 @@ use crate::{
     process::Process,
     state::{RootState, StateDir},
     store::{
-        RootStatus, Unreadable, maintain, record, repository::give_up_history, sweep,
+        RootStatus, Unreadable, maintain, record, repository::give_up_history, sweep, tidy,
         usage::UsageIndex, verify::verify_share,
     },
     ui,
@@ -107,11 +107,25 @@ pub fn note_prune(
 /// # Errors
 ///
 /// Fails if something cannot be read or written.
-pub fn maintain_stores(process: &Process<'_>, state: &StateDir) -> Result<()> {
+fn maintain_stores(process: &Process<'_>, state: &StateDir) -> Result<()> {
     let merged = sweep::merge(state);
+    merged.and(maintain(state, room_left(process, state)).map(drop))
+}
+
+/// Merges packs where there are many, and maintains the stores that have not been maintained for a while.
+///
+/// # Errors
+///
+/// As [`maintain_stores`].
+pub fn tidy_stores(process: &Process<'_>, state: &StateDir) -> Result<()> {
+    let merged = sweep::merge(state);
+    merged.and(tidy(state, room_left(process, state)))
+}
+
+/// How many bytes the stores may grow by.
+fn room_left(process: &Process<'_>, state: &StateDir) -> u64 {
     let settings = config::load(process, None).settings;
-    let space = settings.max_total_size.saturating_sub(own_bytes(state.dir()));
-    merged.and(maintain(state, space).map(drop))
+    settings.max_total_size.saturating_sub(own_bytes(state.dir()))
 }
 
 fn summary(report: &MaintenanceReport) -> String {

@@ -251,7 +251,11 @@ impl Checkpoint {
 
     /// Whether both were taken in one turn.
     pub fn is_same_turn(&self, other: &Self) -> bool {
-        self.turn_key().is_some_and(|key| other.turn_key() == Some(key))
+        let (Some(by), Some(others)) = (&self.cause.by, &other.cause.by) else { return false };
+        by.turn.is_some()
+            && by.turn == others.turn
+            && by.session == others.session
+            && by.agent == others.agent
     }
 }
 

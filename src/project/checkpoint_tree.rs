@@ -72,10 +72,24 @@ impl Project {
     ///
     /// Fails if the checkpoint cannot be read. Of later ones, what can be read counts.
     pub(crate) fn tree_of(&self, checkpoint: &Checkpoint, later: LaterTurns) -> Result<Then> {
-        let mut tree = self.store.tree(checkpoint.id)?;
-        let mut damaged = BTreeSet::new();
         let mut all = self.store.list()?;
         ledger::adopt(&mut all, &ledger::uses(&self.state));
+        self.tree_among(&all, checkpoint, later)
+    }
+
+    /// Does this for a caller that has listed `all` checkpoints, newest first, each with the turn that uses it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::tree_of`].
+    pub(crate) fn tree_among(
+        &self,
+        all: &[Checkpoint],
+        checkpoint: &Checkpoint,
+        later: LaterTurns,
+    ) -> Result<Then> {
+        let mut tree = self.store.tree(checkpoint.id)?;
+        let mut damaged = BTreeSet::new();
         let then = all.iter().find(|one| one.id == checkpoint.id).unwrap_or(checkpoint);
         let is_whole = then.skipped.is_empty() && then.completeness.is_whole();
         let left_out = ByPath::of(&then.skipped);

@@ -13,7 +13,7 @@ use crate::{
     config as settings,
     error::{Error, Result},
     fs::PathResolver,
-    ledger::{self, Use, adopt},
+    ledger::{self, Use, adopt, newest_uses},
     model::{
         Cause, Checkout, Checkpoint, ContentId, Reach, Reason, Root, ScanScope, Selector, Settings,
         TurnKey,
@@ -333,11 +333,12 @@ pub(crate) fn rows(mut checkpoints: Vec<Checkpoint>, uses: &[Use]) -> Vec<TurnRo
             rows.push(TurnRow { checkpoints: vec![checkpoint], used: None, is_undone: false });
         }
     }
+    let newest = newest_uses(uses);
     for row in &mut rows {
         // What a restore left is a state that its turn may have gone on from.
         row.is_undone = row.checkpoints.iter().any(|step| undone.contains(&step.id));
         let first = row.checkpoints.first().map(|first| first.id);
-        row.used = uses.iter().find(|used| Some(used.checkpoint) == first).cloned();
+        row.used = first.and_then(|first| newest.get(&first).copied()).cloned();
     }
     rows
 }

@@ -21,7 +21,7 @@ use super::{
     revert::{self, Revert, Reverted},
 };
 use crate::{
-    attribution::{self, LoggedCall, PathSide},
+    attribution::{self, LoggedCall, PathSide, SessionUses},
     error::Result,
     fs::is_no_directory,
     ledger,
@@ -234,10 +234,11 @@ impl Restore<'_> {
         let Project { store, state, .. } = self.project;
         let uses = ledger::uses(state);
         let rows = rows(store.list()?, &uses);
+        let sessions = SessionUses::of(&uses);
         let turn = |caller: &LoggedCall| {
             let of = caller.of;
             // Other turns may have found the same checkpoint as it was.
-            let key = caller.last_use(&uses).and_then(|used| used.by.turn_key());
+            let key = caller.last_use(&sessions).and_then(|used| used.by.turn_key());
             let is_row = |row: &TurnRow| match &key {
                 Some(key) => row.checkpoints[0].turn_key().as_ref() == Some(key),
                 None => row.checkpoints.iter().any(|step| step.id == of),

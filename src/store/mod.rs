@@ -41,7 +41,7 @@ pub use copy::CopyStore;
 pub use git::GitStore;
 pub use naming::{ContentSource, changes, with_stored_id};
 pub use record::{Held, Needs, Unreadable};
-pub use repository::{Opened, RepositoryStep, StepKind, maintain};
+pub use repository::{Opened, RepositoryStep, StepKind, maintain, tidy};
 pub use root_status::RootStatus;
 
 /// How long a removal, a repair, and a save without a deadline wait for other saves: longer than a first save of

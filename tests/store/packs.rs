@@ -9,7 +9,7 @@ use std::{
 
 use beforehand::{
     model::CheckpointId,
-    store::{Draft, Store, maintain},
+    store::{Draft, Store, maintain, tidy},
 };
 
 use super::{Fixture, draft, git::GitFixture, held, save};
@@ -76,6 +76,26 @@ fn many_saves_leave_few_packs_and_every_object() {
         let is_of_it = |bytes: &[u8]| bytes.starts_with(format!("{} ", round % 18).as_bytes());
         assert!(files.len() == 6 && files.values().all(|it| is_of_it(&it.bytes)), "round {round}");
     }
+    is_sound(&fixture);
+}
+
+#[test]
+fn packs_stay_few_however_fast_checkpoints_follow_each_other() {
+    let fixture = GitFixture::new();
+    let mut tidied = 0;
+    for number in 0..60 {
+        for file in 0..6 {
+            write(&fixture.root().path().join(format!("f{file}")), format!("{number} {file}"));
+        }
+        fixture.open().save(Draft { always: true, ..draft(walk(fixture.root())) }).unwrap();
+        // As the hook does; all of it within ten minutes.
+        if fixture.store().is_untidy() {
+            tidy(&fixture.state(), u64::MAX).unwrap();
+            tidied += 1;
+        }
+        assert!(own(&fixture).len() <= 17, "{} packs after {number}", own(&fixture).len());
+    }
+    assert!((2..10).contains(&tidied), "{tidied} times");
     is_sound(&fixture);
 }
 

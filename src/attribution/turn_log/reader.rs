@@ -70,12 +70,16 @@ struct LogReader<'a> {
 /// Reads lines of the log for a turn, or for all turns alike.
 pub(super) fn read(lines: &[LogLine], turn: Option<TurnOfSession<'_>>, side: PathSide) -> TurnLog {
     let tells = turn.is_some_and(|turn| turn.tells);
-    let times = lines.iter().map(|line| line.at).collect();
+    let times: Vec<i64> = lines.iter().map(|line| line.at).collect();
+    let mut least_since = times.clone();
+    for at in (1..times.len()).rev() {
+        least_since[at - 1] = least_since[at - 1].min(least_since[at]);
+    }
     let mut reader = LogReader {
         lines,
         turn,
         side,
-        log: TurnLog { tells, times, ..TurnLog::default() },
+        log: TurnLog { tells, times, least_since, ..TurnLog::default() },
         running: HashMap::new(),
         in_background: HashMap::new(),
         last: HashMap::new(),
@@ -285,9 +289,10 @@ impl<'a> LogReader<'a> {
     /// either of them may have made the change.
     fn mark_shared(&mut self) {
         for CommandSight { path, order, by, is_turns } in &self.command_sights {
-            let is_shared = self.commands.iter().any(|other| {
-                let ran_then = other.began < *order && *order < other.done;
-                other.by != *by && ran_then && (*is_turns || other.is_turns)
+            // They are in the order of their ends.
+            let first = self.commands.partition_point(|other| other.done <= *order);
+            let is_shared = self.commands[first..].iter().any(|other| {
+                other.began < *order && (*is_turns || other.is_turns) && other.by != *by
             });
             let sights = self.log.sights.get_mut(path).map(Vec::as_mut_slice).unwrap_or_default();
             for sight in sights.iter_mut().filter(|sight| is_shared && sight.order == *order) {

@@ -54,17 +54,19 @@ pub(crate) struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    /// From one checkpoint to another. What either left out is no difference.
+    /// From one of `all` checkpoints, which are given newest first and each with the turn that uses it, to
+    /// another. What either left out is no difference.
     ///
     /// # Errors
     ///
     /// Fails if either cannot be read.
     pub(crate) fn between(
         project: &'a Project,
+        all: &[Checkpoint],
         from: &Checkpoint,
         to: &Checkpoint,
     ) -> Result<Self> {
-        let then = project.tree_of(from, project::LaterTurns::Gone)?.tree;
+        let then = project.tree_among(all, from, project::LaterTurns::Gone)?.tree;
         let later = project.store.tree(to.id)?;
         Self::between_states(project, (from, &then), (to, &later))
     }

@@ -74,7 +74,8 @@ impl Versions {
     ///
     /// Fails if the checkpoints cannot be listed.
     pub(super) fn find(project: &Project, wanted: &FileQuery) -> Result<Self> {
-        let mut checkpoints = project.store.list()?;
+        let all = project.store.list()?;
+        let mut checkpoints = all.clone();
         checkpoints.reverse();
         let digits = rows::digits(&checkpoints);
         let mut search = Search { project, wanted, read: HashMap::new() };
@@ -92,7 +93,7 @@ impl Versions {
                 Err(err) => found.unread.push((checkpoint.clone(), err)),
             }
         }
-        found.see_steps(project, wanted, &checkpoints)?;
+        found.see_steps(project, wanted, all, &checkpoints)?;
         for versions in found.of.values_mut() {
             versions.sort_by_key(|it| std::cmp::Reverse((it.last.order, it.last.at)));
         }
@@ -122,11 +123,12 @@ impl Versions {
         &mut self,
         project: &Project,
         wanted: &FileQuery,
-        checkpoints: &[Checkpoint],
+        all: Vec<Checkpoint>,
+        oldest_first: &[Checkpoint],
     ) -> Result<()> {
         let root = project.root.path();
         let is_wanted = |path: &RelPath| wanted.fits(Some(root), path.as_bytes(), false);
-        let BetweenSteps { versions, contents } = BetweenSteps::of(project, is_wanted)?;
+        let BetweenSteps { versions, contents } = BetweenSteps::of(project, all, is_wanted)?;
         for StepVersion { path, entry, number, at, base } in versions {
             let spot = Spot::Below(path.as_bytes().to_owned());
             let content = entry.content.and_then(|content| contents.get(&content.id));
@@ -135,7 +137,7 @@ impl Versions {
                 let bytes = known.content.filter(|_| known.kind == entry.kind);
                 bytes.zip(content).is_some_and(|(known, bytes)| has_bytes(project, &known, bytes))
             };
-            let order = checkpoints.iter().position(|one| one.id == base);
+            let order = oldest_first.iter().position(|one| one.id == base);
             if let Some(order) = order.filter(|_| !known.iter().any(is_known)) {
                 let seen = Sighting { order, at, checkpoint: base, step: Some(number) };
                 self.see(spot, &entry, seen);

@@ -17,7 +17,7 @@ use crate::{
         Project,
         compare::Comparison,
         error_text,
-        list::{ListRow, ListView, TurnHistory},
+        list::{ListRow, ListView, TurnCounter},
         restore::{self, PlanOffer, Selection, conversation},
         stats::Stats,
         steps,
@@ -43,8 +43,6 @@ const DIFF_TIME: Duration = Duration::from_secs(3);
 const FILES_MAX: usize = 300;
 /// What is held of each step is found out within this time.
 const STEPS_TIME: Duration = Duration::from_millis(500);
-/// What one turn did is counted within this time.
-const COUNT_TIME: Duration = Duration::from_millis(400);
 
 /// What finds things out, and how one talks to it.
 pub(super) struct LookThread {
@@ -144,7 +142,7 @@ impl Looker<'_, '_> {
                         self.count(turn, &mut stats);
                     }
                     if self.uncounted.is_empty() {
-                        stats.save();
+                        stats.save(&self.listed.checkpoints);
                     }
                 }
                 Next::End => return,
@@ -354,11 +352,10 @@ impl Looker<'_, '_> {
     }
 
     fn count(&self, turn: usize, stats: &mut Stats) {
-        let deadline = Instant::now() + COUNT_TIME;
         let line = &self.listed.lines[turn];
-        if let Some(counts) =
-            line.counts(self.process, &self.project, (stats, &TurnHistory::new()), deadline)
-        {
+        let since = line.checkpoint().sequence;
+        let mut counter = TurnCounter::new(self.process, &self.project, &self.listed, stats, since);
+        if let Some(counts) = line.counts(&mut counter) {
             self.teller.say(News::Did(turn, counts.words()));
         }
     }

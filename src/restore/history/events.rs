@@ -65,7 +65,7 @@ impl FileHistory<'_> {
 
     /// Where the oldest checkpoint stands.
     pub(super) fn base_order(&self) -> usize {
-        self.checkpoints.iter().map(|one| self.log.position_of(one).order).min().unwrap_or(0)
+        self.orders.iter().copied().min().unwrap_or(0)
     }
 
     /// What the checkpoints tell. The oldest one, those right before a call, and those right before a
@@ -73,8 +73,7 @@ impl FileHistory<'_> {
     fn in_checkpoints(&self, path: &RelPath) -> Vec<SeenState> {
         let base = self.base_order();
         let mut seen = Vec::new();
-        for one in &self.checkpoints {
-            let order = self.log.position_of(one).order;
+        for (one, order) in self.checkpoints.iter().zip(self.orders.iter().copied()) {
             let (order, how) = match one.cause.reason {
                 _ if order == base || self.log.is_before_call(one) => (order, SeenWhen::Before),
                 Reason::BeforeRestore => (order, SeenWhen::BeforeRestore),
@@ -108,7 +107,7 @@ impl FileHistory<'_> {
 
     /// One of the checkpoints.
     pub(super) fn checkpoint(&self, id: CheckpointId) -> Option<&Checkpoint> {
-        self.checkpoints.iter().find(|one| one.id == id)
+        self.places.get(&id).map(|at| &self.checkpoints[*at])
     }
 
     /// Whether a checkpoint was taken, or found as it was, right before a call.
@@ -145,6 +144,16 @@ impl FileHistory<'_> {
         Some(SeenState { order: caller.first_before, there, how: SeenWhen::Before })
     }
 
+    /// Where in the log each checkpoint had been read, and its place among the checkpoints; in that order.
+    fn read_orders(&self) -> &[(usize, usize)] {
+        self.read_orders.get_or_init(|| {
+            let taken = self.checkpoints.iter().enumerate();
+            let mut read: Vec<_> = taken.map(|(at, one)| (self.log.was_read(one), at)).collect();
+            read.sort_by_key(|(order, at)| (*order, self.checkpoints[*at].sequence));
+            read
+        })
+    }
+
     /// What the session itself left last at a path before a call, or what a checkpoint holds since.
     fn last_known(&self, path: &RelPath, caller: &LoggedCall, sights: &[Sight]) -> Option<Version> {
         let is_own = |sight: &&Sight| match sight.by {
@@ -154,11 +163,10 @@ impl FileHistory<'_> {
             Doer::Turn | Doer::Call(None) | Doer::Other | Doer::Restore => false,
         };
         let own = sights.iter().rfind(is_own);
-        let taken = self.checkpoints.iter().map(|one| (self.log.was_read(one), one));
-        let (order, newest) = taken
-            .filter(|(order, _)| *order <= caller.began)
-            .max_by_key(|(order, one)| (*order, one.sequence))?;
-        let held = self.held(newest, path);
+        let read = self.read_orders();
+        let last = read.partition_point(|(order, _)| *order <= caller.began).checked_sub(1)?;
+        let (order, newest) = read[last];
+        let held = self.held(&self.checkpoints[newest], path);
         // Outside the root a checkpoint may tell nothing of a path, and the log all that restores did there.
         let last = sights.iter().rfind(|sight| sight.order < caller.began);
         let is_last = |own: &Sight| last.is_some_and(|last| last.order == own.order);

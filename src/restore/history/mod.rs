@@ -14,18 +14,21 @@ mod steps;
 mod walk;
 
 use std::{
-    cell::OnceCell,
+    cell::{OnceCell, RefCell},
     collections::{BTreeSet, HashMap},
+    rc::Rc,
 };
 
 use chrono::{DateTime, Utc};
 
 use super::version::VersionSource;
 use crate::{
-    attribution::{self, LoggedCall, PathSide, TurnLog},
+    attribution::{self, LoggedCall, PathSide, SessionUses, TurnLog},
     error::{Error, Result},
     ledger::{self, Use},
-    model::{BeforeShell, By, Checkpoint, CheckpointId, Dedupe, Reason, Settings, TurnKey},
+    model::{
+        BeforeShell, By, Checkpoint, CheckpointId, Dedupe, Reason, RelPath, Settings, TurnKey,
+    },
     project::{Project, TurnRow, rows},
 };
 
@@ -124,6 +127,9 @@ pub(crate) struct HistoryTurn {
     pub(crate) by: Option<By>,
 }
 
+/// The places of turns among [`FileHistory::turns`], by identity or, without one, by checkpoint.
+type KnownTurns = HashMap<(Option<TurnKey>, Option<CheckpointId>), usize>;
+
 /// A call that can have changed a file.
 struct PastCall {
     turn: usize,
@@ -147,9 +153,21 @@ pub(crate) struct FileHistory<'a> {
     source: VersionSource<'a>,
     /// Oldest first.
     checkpoints: Vec<Checkpoint>,
+    /// The place of each among the checkpoints.
+    places: HashMap<CheckpointId, usize>,
+    /// Where each checkpoint stands in the log.
+    orders: Vec<usize>,
+    /// Where in the log each had been read, with its place; once asked for.
+    read_orders: OnceCell<Vec<(usize, usize)>>,
     /// The turns that ran since, as far as their calls are known.
     pub(crate) turns: Vec<HistoryTurn>,
     calls: Vec<PastCall>,
+    /// The states that paths went through, for each path that was asked for.
+    states: RefCell<HashMap<RelPath, Rc<Vec<PastState>>>>,
+    /// The calls of each turn of the list, by its number, in the order in which they began; once asked for.
+    calls_by_turn: OnceCell<HashMap<usize, Vec<usize>>>,
+    /// The paths that each call of the log was seen to leave something at, once asked for.
+    paths_by_caller: OnceCell<HashMap<usize, BTreeSet<RelPath>>>,
     /// The same of the files outside, once it was asked for. `None` inside if it cannot be read.
     outside: OnceCell<Option<Box<Self>>>,
 }
@@ -170,12 +188,45 @@ impl<'a> FileHistory<'a> {
         self.outside.get_or_init(outside).as_deref()
     }
 
+    /// Reads the history since one of `all` checkpoints, which are given newest first.
+    pub(crate) fn since(
+        project: &'a Project,
+        all: &[Checkpoint],
+        uses: &[Use],
+        since: &Checkpoint,
+    ) -> Self {
+        let rows = rows(all.to_vec(), uses);
+        let oldest_first = all.iter().rev();
+        let checkpoints = oldest_first.filter(|one| one.sequence >= since.sequence).cloned();
+        let lines = attribution::read_since(&project.place(), since.id);
+        let log = TurnLog::of_all(since, &lines, PathSide::Root);
+        let mut history = Self::told_by(project, PathSide::Root, checkpoints.collect(), log);
+        history.add_calls(uses);
+        history.number(&rows);
+        history
+    }
+
     fn of_side(project: &'a Project, side: PathSide) -> Result<Self> {
-        let mut checkpoints = project.store.list()?;
+        let all = project.store.list()?;
         let uses = ledger::uses(&project.state);
-        let rows = rows(checkpoints.clone(), &uses);
-        checkpoints.reverse();
-        let Some(first) = checkpoints.first() else {
+        let rows = rows(all.clone(), &uses);
+        Self::of_all(project, side, all, &uses, &rows)
+    }
+
+    /// Reads the history of `all` checkpoints, which are given newest first, with their uses and rows.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no checkpoint.
+    fn of_all(
+        project: &'a Project,
+        side: PathSide,
+        mut all: Vec<Checkpoint>,
+        uses: &[Use],
+        rows: &[TurnRow],
+    ) -> Result<Self> {
+        all.reverse();
+        let Some(first) = all.first() else {
             return Err(Error::other(
                 "no checkpoints yet",
                 "an agent's hook takes them, and `beforehand create`",
@@ -183,21 +234,39 @@ impl<'a> FileHistory<'a> {
         };
         let lines = attribution::read(&project.place());
         let log = TurnLog::of_all(first, &lines, side);
+        let mut history = Self::told_by(project, side, all, log);
+        history.add_calls(uses);
+        history.number(rows);
+        Ok(history)
+    }
+
+    /// The history in checkpoints, oldest first, and in the log since then, without turns.
+    fn told_by(
+        project: &'a Project,
+        side: PathSide,
+        checkpoints: Vec<Checkpoint>,
+        log: TurnLog,
+    ) -> Self {
         let ids = checkpoints.iter().map(|one| one.id).collect();
         let source = VersionSource::new(project, side, ids);
-        let mut history = Self {
+        let places = checkpoints.iter().enumerate().map(|(at, one)| (one.id, at)).collect();
+        let orders = checkpoints.iter().map(|one| log.position_of(one).order).collect();
+        Self {
             project,
             side,
             log,
             source,
             checkpoints,
+            places,
+            orders,
+            read_orders: OnceCell::new(),
             turns: Vec::new(),
             calls: Vec::new(),
+            states: RefCell::default(),
+            calls_by_turn: OnceCell::new(),
+            paths_by_caller: OnceCell::new(),
             outside: OnceCell::new(),
-        };
-        history.add_calls(&uses);
-        history.number(&rows);
-        Ok(history)
+        }
     }
 
     /// When the oldest checkpoint was taken.
@@ -227,8 +296,10 @@ impl<'a> FileHistory<'a> {
     /// Finds the turn of every call, and when each was over.
     fn add_calls(&mut self, uses: &[Use]) {
         let logged_calls = std::mem::take(&mut self.log.logged_calls);
+        let uses = SessionUses::of(uses);
+        let mut known = HashMap::new();
         let turns: Vec<usize> =
-            logged_calls.iter().map(|caller| self.turn_of(caller, uses)).collect();
+            logged_calls.iter().map(|caller| self.turn_of(caller, &uses, &mut known)).collect();
         for (at, caller) in logged_calls.iter().enumerate() {
             let turn = turns[at];
             let next = || {
@@ -250,7 +321,7 @@ impl<'a> FileHistory<'a> {
             });
         }
         self.log.logged_calls = logged_calls;
-        self.add_unlogged();
+        self.add_unlogged(&mut known);
     }
 
     /// Where a call is over at last that was never seen to end: longer than that none runs.
@@ -263,13 +334,14 @@ impl<'a> FileHistory<'a> {
     }
 
     /// Adds calls that have a checkpoint and that the log does not have.
-    fn add_unlogged(&mut self) {
+    fn add_unlogged(&mut self, known: &mut KnownTurns) {
         let logged: BTreeSet<CheckpointId> = self.log.logged_calls.iter().map(|it| it.of).collect();
         let checkpoints = std::mem::take(&mut self.checkpoints);
         let is_unlogged =
             |one: &&Checkpoint| one.cause.reason == Reason::Call && !logged.contains(&one.id);
         for one in checkpoints.iter().filter(is_unlogged) {
-            let turn = self.turn(one.turn_key(), one.id, one.taken_at, one.cause.by.as_ref());
+            let by = one.cause.by.as_ref();
+            let turn = self.turn(known, one.turn_key(), one.id, one.taken_at, by);
             let began = self.log.position_of(one).order;
             let name =
                 one.cause.by.as_ref().map(|by| attribution::session_name(by.agent, &by.session));
@@ -291,30 +363,35 @@ impl<'a> FileHistory<'a> {
     }
 
     /// The turn of a call: the last one of its session that came to use a checkpoint before it.
-    fn turn_of(&mut self, caller: &LoggedCall, uses: &[Use]) -> usize {
+    fn turn_of(
+        &mut self,
+        caller: &LoggedCall,
+        uses: &SessionUses<'_>,
+        known: &mut KnownTurns,
+    ) -> usize {
         let last = caller.last_use(uses);
         let key = last.and_then(|used| used.by.turn_key());
         let at = DateTime::from_timestamp_nanos(caller.at);
         let of = self.checkpoint(caller.of);
         let is_its = |by: &&By| attribution::session_name(by.agent, &by.session) == caller.by;
         let held = of.and_then(|one| one.cause.by.as_ref()).filter(is_its).cloned();
-        self.turn(key, caller.of, at, last.map(|used| &used.by).or(held.as_ref()))
+        self.turn(known, key, caller.of, at, last.map(|used| &used.by).or(held.as_ref()))
     }
 
     fn turn(
         &mut self,
+        known: &mut KnownTurns,
         key: Option<TurnKey>,
         checkpoint: CheckpointId,
         at: DateTime<Utc>,
         by: Option<&By>,
     ) -> usize {
-        let is_it = |turn: &HistoryTurn| match &key {
-            Some(_) => turn.key == key,
-            None => turn.key.is_none() && turn.checkpoint == checkpoint,
-        };
-        if let Some(known) = self.turns.iter().position(is_it) {
-            return known;
+        // Without an identity it is the only call of its checkpoint that is known.
+        let name = (key.clone(), key.is_none().then_some(checkpoint));
+        if let Some(known) = known.get(&name) {
+            return *known;
         }
+        known.insert(name, self.turns.len());
         self.turns.push(HistoryTurn {
             key,
             number: None,

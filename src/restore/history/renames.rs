@@ -137,7 +137,7 @@ impl FileHistory<'_> {
         });
         let names_since = [names, &[path]].concat();
         let text = |old: &RelPath| {
-            let mut steps = self.states(old);
+            let mut steps = self.states(old).to_vec();
             let end = steps.iter().position(|it| {
                 it.there.is_none() && self.log.restore_at(it.order) == Some(restore)
             })?;
@@ -224,7 +224,7 @@ impl FileHistory<'_> {
         made: &PastState,
         leaving: Leaving,
     ) -> Option<(Vec<PastState>, PastState)> {
-        let mut steps = self.states(path);
+        let mut steps = self.states(path).to_vec();
         let is_turns = matches!(made.origin, StateOrigin::By(LineWriter::Turn(_)));
         let is_end = |step: &PastState| {
             let is_then = is_turns && step.origin == made.origin

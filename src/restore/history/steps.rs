@@ -1,8 +1,7 @@
 //! The steps of a turn: the calls that could change files, in the order in which they began.
 
 use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     ops::Range,
     path::PathBuf,
     rc::Rc,
@@ -17,7 +16,7 @@ use super::{
     step_state::Looks,
 };
 use crate::{
-    attribution::{Doer, LoggedCall, Sight},
+    attribution::{Doer, LoggedCall, PathSide, Sight},
     error::{Error, Result},
     ledger,
     model::{Checkpoint, CheckpointId, Content, ContentId, Entry, Kind, Reason, RelPath, Storage},
@@ -35,8 +34,6 @@ pub(crate) struct TurnSteps<'a> {
     /// Its steps, the first one first.
     pub(crate) steps: Vec<TurnStep>,
     pub(super) looks: Looks,
-    /// The states that paths went through, as far as they were asked for.
-    states: RefCell<BTreeMap<RelPath, Rc<Vec<PastState>>>>,
 }
 
 /// One call of a turn.
@@ -84,7 +81,7 @@ impl StepChanges {
     /// Adds what the same calls changed outside the project.
     fn and_outside(mut self, outside: Option<&FileHistory<'_>>, calls: &[(usize, usize)]) -> Self {
         if let Some(outside) = outside {
-            let found = outside.changes_by(calls, |path| Rc::new(outside.states(path)));
+            let found = outside.changes_by(calls);
             self.contents.extend(found.contents);
             (self.outside, self.unknown_outside) = (found.changes, found.unknown);
         }
@@ -113,8 +110,7 @@ impl<'a> TurnSteps<'a> {
 
     fn with(history: FileHistory<'a>, turn: usize, row: TurnRow) -> Self {
         let steps = history.steps_of(turn, &row);
-        let (looks, states) = Default::default();
-        Self { history, turn, row, steps, looks, states }
+        Self { history, turn, row, steps, looks: Looks::default() }
     }
 
     /// A step by its number.
@@ -150,19 +146,14 @@ impl<'a> TurnSteps<'a> {
 
     /// The states that a path went through.
     pub(super) fn states(&self, path: &RelPath) -> Rc<Vec<PastState>> {
-        if let Some(known) = self.states.borrow().get(path) {
-            return Rc::clone(known);
-        }
-        let states = Rc::new(self.history.states(path));
-        self.states.borrow_mut().insert(path.clone(), Rc::clone(&states));
-        states
+        self.history.states(path)
     }
 
     /// What a step changed; `None` if all of that is not known.
     pub(crate) fn changes(&self, step: &TurnStep) -> Option<StepChanges> {
         let history = &self.history;
         let by = history.calls[step.call].caller.filter(|_| step.is_done)?;
-        let changes = history.changes_by(&[(step.call, by)], |path| self.states(path));
+        let changes = history.changes_by(&[(step.call, by)]);
         let changes = changes.and_outside(history.outside(), &[(step.call, by)]);
         Some(StepChanges { later: self.changed_later(step).ok()?, ..changes })
     }
@@ -191,14 +182,19 @@ pub(crate) struct BetweenSteps {
 }
 
 impl BetweenSteps {
-    /// Of all turns, at paths that `is_wanted`.
+    /// Of all turns, at paths that `is_wanted`. `all` checkpoints are given newest first.
     ///
     /// # Errors
     ///
-    /// Fails if the store cannot be read.
-    pub(crate) fn of(project: &Project, is_wanted: impl Fn(&RelPath) -> bool) -> Result<Self> {
-        let rows = rows(project.store.list()?, &ledger::uses(&project.state));
-        let mut history = FileHistory::of(project)?;
+    /// Fails if there is no checkpoint.
+    pub(crate) fn of(
+        project: &Project,
+        all: Vec<Checkpoint>,
+        is_wanted: impl Fn(&RelPath) -> bool,
+    ) -> Result<Self> {
+        let uses = ledger::uses(&project.state);
+        let rows = rows(all.clone(), &uses);
+        let mut history = FileHistory::of_all(project, PathSide::Root, all, &uses, &rows)?;
         let mut found = Self::default();
         for (at, row) in rows.into_iter().enumerate() {
             let turn = TurnSteps::with(history, at + 1, row);
@@ -219,10 +215,8 @@ impl BetweenSteps {
     ) {
         let history = &turn.history;
         let Some(by) = history.calls[left.call].caller.filter(|_| !next.is_exact) else { return };
-        let is_its = |sight: &Sight| sight.by == Doer::Call(Some(by));
-        let sights = history.log.sights.iter();
-        let paths = sights.filter(|(path, all)| is_wanted(path) && all.iter().any(is_its));
-        let paths: Vec<&RelPath> = paths.map(|(path, _)| path).collect();
+        let left = history.paths_left_by(by).into_iter().flatten();
+        let paths: Vec<&RelPath> = left.filter(|path| is_wanted(path)).collect();
         // Without a checkpoint that it is told from, nothing goes back to before the step.
         let base = (!paths.is_empty()).then(|| turn.base_of(next).ok()).flatten();
         let Some((base, _)) = base else { return };
@@ -276,24 +270,19 @@ impl FileHistory<'_> {
         let calls: Vec<_> = self.calls_of(turn).into_iter().map(known).collect::<Option<_>>()?;
         let is_known = !calls.is_empty() && !self.log.is_lost;
         is_known.then(|| {
-            let changes = self.changes_by(&calls, |path| Rc::new(self.states(path)));
+            let changes = self.changes_by(&calls);
             changes.and_outside(self.outside(), &calls)
         })
     }
 
     /// What some calls changed, each given with its place among the calls of the log, in their order.
-    fn changes_by(
-        &self,
-        calls: &[(usize, usize)],
-        states: impl Fn(&RelPath) -> Rc<Vec<PastState>>,
-    ) -> StepChanges {
+    fn changes_by(&self, calls: &[(usize, usize)]) -> StepChanges {
         let mut found = StepChanges::default();
-        let is_any = |sight: &Sight| calls.iter().any(|(_, by)| sight.by == Doer::Call(Some(*by)));
-        for (path, sights) in &self.log.sights {
-            if !sights.iter().any(is_any) {
-                continue;
-            }
-            let mut changes = self.changes_at(path, sights, (calls, &states(path)));
+        let left = calls.iter().filter_map(|(_, by)| self.paths_left_by(*by)).flatten();
+        let paths: BTreeSet<&RelPath> = left.collect();
+        for path in paths {
+            let sights = self.log.seen_at(path);
+            let mut changes = self.changes_at(path, sights, (calls, &self.states(path)));
             let is_same = |it: &CallsChange| {
                 it.before.as_ref().is_some_and(|then| self.source.is_same(path, then, &it.after))
             };
@@ -369,10 +358,35 @@ impl FileHistory<'_> {
 
     /// The calls of the turn that has a number in the list, in the order in which they began.
     fn calls_of(&self, turn: usize) -> Vec<usize> {
-        let is_its = |at: &usize| self.turns[self.calls[*at].turn].number == Some(turn);
-        let mut calls: Vec<usize> = (0..self.calls.len()).filter(is_its).collect();
-        calls.sort_by_key(|at| self.calls[*at].began);
-        calls
+        let by_turn = self.calls_by_turn.get_or_init(|| {
+            let mut by_turn: HashMap<usize, Vec<usize>> = HashMap::new();
+            for (at, call) in self.calls.iter().enumerate() {
+                if let Some(number) = self.turns[call.turn].number {
+                    by_turn.entry(number).or_default().push(at);
+                }
+            }
+            for calls in by_turn.values_mut() {
+                calls.sort_by_key(|at| self.calls[*at].began);
+            }
+            by_turn
+        });
+        by_turn.get(&turn).cloned().unwrap_or_default()
+    }
+
+    /// The paths that a call of the log was seen to leave something at, or nothing.
+    fn paths_left_by(&self, caller: usize) -> Option<&BTreeSet<RelPath>> {
+        let by_caller = self.paths_by_caller.get_or_init(|| {
+            let mut by_caller: HashMap<usize, BTreeSet<RelPath>> = HashMap::new();
+            for (path, sights) in &self.log.sights {
+                for sight in sights {
+                    if let Doer::Call(Some(by)) = sight.by {
+                        by_caller.entry(by).or_default().insert(path.clone());
+                    }
+                }
+            }
+            by_caller
+        });
+        by_caller.get(&caller)
     }
 
     /// The steps of the turn that a row is about.

@@ -1,6 +1,6 @@
 //! Turns the sightings of a path into the sequence of states that it went through, each with its possible writers.
 
-use std::ops::Range;
+use std::{ops::Range, rc::Rc};
 
 use super::{
     super::version::{Version, VersionBytes},
@@ -53,7 +53,16 @@ impl StateOrigin {
 
 impl FileHistory<'_> {
     /// The states of a path since the oldest checkpoint that tells, oldest first.
-    pub(super) fn states(&self, path: &RelPath) -> Vec<PastState> {
+    pub(super) fn states(&self, path: &RelPath) -> Rc<Vec<PastState>> {
+        if let Some(known) = self.states.borrow().get(path) {
+            return Rc::clone(known);
+        }
+        let states = Rc::new(self.states_seen(path));
+        self.states.borrow_mut().insert(path.clone(), Rc::clone(&states));
+        states
+    }
+
+    fn states_seen(&self, path: &RelPath) -> Vec<PastState> {
         let mut states: Vec<PastState> = Vec::new();
         let mut known_until = 0;
         let all = self.seen(path);

@@ -233,14 +233,16 @@ impl Refs {
 
     /// Refs that are malformed, or that point at a missing object.
     pub(in crate::store) fn dangling(&self, repo: &Repo) -> Result<Vec<String>> {
-        let ids = self.list(repo)?;
-        let names = ids.iter().flat_map(|id| self.names(*id)).chain([self.anchor_name()]);
-        let leads_nowhere = |name: &String| match read(repo, name) {
-            Ok(Some(tree)) => !repo.has(&tree),
-            Ok(None) => false,
-            Err(_) => true,
-        };
-        Ok(names.filter(leads_nowhere).collect())
+        let anchor = self.anchor_name();
+        let mut dangling = Vec::new();
+        for (name, tree) in read_all(repo)? {
+            let id = name.rsplit('/').next().and_then(CheckpointId::parse);
+            let is_ours = name == anchor || id.is_some_and(|id| self.names(id).contains(&name));
+            if is_ours && tree.is_none_or(|tree| !repo.has(&tree)) {
+                dangling.push(name);
+            }
+        }
+        Ok(dangling)
     }
 }
 
@@ -456,17 +458,6 @@ impl RefDir {
 pub(in crate::store) fn drop_anchors(repo: &Repo) -> Result<()> {
     let names = all(repo)?;
     delete(repo, &names.into_iter().filter(|name| name.starts_with(ANCHORS)).collect::<Vec<_>>())
-}
-
-/// A digest of the names of all refs; `None` if they cannot be listed.
-pub(in crate::store) fn digest(repo: &Repo) -> Option<String> {
-    use sha2::{Digest, Sha256};
-    let mut hash = Sha256::new();
-    for name in all(repo).ok()?.iter().filter(|name| !name.starts_with(ANCHORS)) {
-        hash.update(name.as_bytes());
-        hash.update([0]);
-    }
-    Some(crate::model::ContentId::new(&hash.finalize()).to_string())
 }
 
 /// Whether a ref is symbolic.

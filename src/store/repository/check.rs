@@ -2,7 +2,7 @@
 //! full check, whether every byte is right.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     path::Path,
 };
 
@@ -15,7 +15,7 @@ use super::{
     names_of,
 };
 use crate::{
-    model::{CheckpointId, ContentId},
+    model::CheckpointId,
     state::StateDir,
     store::{
         Damage,
@@ -30,10 +30,32 @@ type FaultText = (String, String);
 /// What was checked already: checkpoints share most of it.
 #[derive(Default)]
 pub(in crate::store) struct CheckedObjects {
-    trees: HashMap<(String, ContentId), (Vec<FaultText>, Vec<MissingObject>)>,
-    stores: HashMap<String, BorrowDamage>,
+    repositories: HashMap<HeldState, (Vec<FaultText>, Vec<MissingObject>)>,
+    stores: HashMap<String, CheckedStore>,
     history: history::WalkedHistory,
     lost: Vec<MissingHistory>,
+}
+
+/// A repository as a checkpoint holds it.
+#[derive(PartialEq, Eq, Hash)]
+struct HeldState {
+    store: String,
+    path: Vec<u8>,
+    /// The entries for its git directory in the tree that holds it.
+    entries: Vec<(Vec<u8>, ObjectId)>,
+    /// The commit that HEAD was at, if it is known.
+    commit: Option<String>,
+}
+
+/// A private repository, opened once.
+struct CheckedStore {
+    private: PrivateRepository,
+    repo: Repo,
+    /// The trees that its refs point at.
+    kept: HashSet<ObjectId>,
+    /// The files of git directories that were read.
+    read: HashSet<ObjectId>,
+    borrowed: BorrowDamage,
 }
 
 /// What is damaged of the objects that a private repository borrows. It belongs to every checkpoint
@@ -74,9 +96,9 @@ impl CheckedObjects {
             Some(excuse) => Damage::note(Some(checkpoint), what, format!("{why}; {excuse}")),
             None => Damage::new(Some(checkpoint), what, why),
         };
-        let mut stores: Vec<(String, BorrowDamage)> = self.stores.into_iter().collect();
+        let mut stores: Vec<(String, CheckedStore)> = self.stores.into_iter().collect();
         stores.sort_by(|a, b| a.0.cmp(&b.0));
-        let borrowed = stores.into_iter().flat_map(|(_, borrowed)| borrowed.faults);
+        let borrowed = stores.into_iter().flat_map(|(_, store)| store.borrowed.faults);
         let borrowed = borrowed.map(|(what, why)| Damage::new(None, what, why));
         borrowed.chain(self.lost.into_iter().rev().map(damage)).collect()
     }
@@ -98,52 +120,64 @@ impl RepositoryCheck<'_> {
     pub(in crate::store) fn check(&self, checked: &mut CheckedObjects) -> Vec<FaultText> {
         let mut faults = Vec::new();
         for held in &self.record.repositories {
-            let private = PrivateRepository::named(self.state, &held.store);
-            let key = (held.store.clone(), held.tree);
-            let borrowed = checked.stores.entry(held.store.clone());
-            let borrowed = borrowed.or_insert_with(|| self.private(&private, &mut faults));
-            let found = match checked.trees.get(&key) {
-                Some(known) => known.clone(),
-                None => self.held(&private, held, borrowed, &mut checked.history),
+            let store = checked.stores.entry(held.store.clone());
+            let store = store.or_insert_with(|| self.open(&held.store, &mut faults));
+            // The checkpoint's own ref keeps the root's repository.
+            let is_own = self.record.private == Some(held.tree);
+            let tree = store.repo.object_id(&held.tree);
+            if !is_own && !store.kept.contains(&tree) {
+                let name = format!("refs/repository/{}", held.tree);
+                faults.push((name, "the ref is gone, or leads elsewhere".to_owned()));
+            }
+            let entries = match administration(&store.repo, &tree) {
+                Ok(entries) => entries,
+                Err(err) => {
+                    faults.push((format!("{}/", shown(&held.path)), err));
+                    continue;
+                }
             };
-            checked.trees.insert(key, found.clone());
-            faults.extend(found.0);
+            let commit = self.record.checkpoint.head.as_ref().filter(|_| is_own);
+            let state = HeldState {
+                store: held.store.clone(),
+                path: held.path.clone(),
+                entries: entries.iter().map(|(name, _, id)| (name.clone(), *id)).collect(),
+                commit: commit.and_then(|head| head.commit.clone()),
+            };
+            let commit = state.commit.clone();
+            let found = checked.repositories.entry(state).or_insert_with(|| {
+                self.held(store, held, entries, commit.as_deref(), &mut checked.history)
+            });
+            faults.extend(found.0.iter().cloned());
             checked.lost.extend(found.1.iter().map(|lost| MissingHistory {
                 checkpoint: self.record.checkpoint.id,
                 sequence: self.record.checkpoint.sequence,
                 store: held.store.clone(),
                 object: lost.object,
                 fault: lost.words(held),
-                excuse: self.excuse(&private, held, lost),
+                excuse: self.excuse(&store.private, held, lost),
             }));
         }
         faults
     }
 
-    /// Checks what is held of one git directory.
+    /// Checks one held git directory: its files, and the objects that its refs lead to.
     fn held(
         &self,
-        private: &PrivateRepository,
+        store: &mut CheckedStore,
         held: &Held,
-        borrowed: &BorrowDamage,
+        entries: Vec<(Vec<u8>, EntryKind, ObjectId)>,
+        commit: Option<&str>,
         seen: &mut history::WalkedHistory,
     ) -> (Vec<FaultText>, Vec<MissingObject>) {
-        let (repo, mut faults) = (private.repo(), Vec::new());
+        let CheckedStore { private, repo, read, borrowed, .. } = store;
+        let mut faults = Vec::new();
         if borrowed.is_pack {
             let name = format!("{}/objects", shown(&held.path));
             faults.push((name, "one of its packs is damaged".to_owned()));
         }
-        // The checkpoint's own ref keeps the root's repository.
-        let is_own = self.record.private == Some(held.tree);
-        if !is_own && !is_kept(&repo, held) {
-            let name = format!("refs/repository/{}", held.tree);
-            faults.push((name, "the ref is gone, or leads elsewhere".to_owned()));
-        }
-        let commit = self.record.checkpoint.head.as_ref().and_then(|head| head.commit.as_deref());
-        let looked = files(&repo, held).and_then(|()| {
-            let commit = commit.filter(|_| is_own);
+        let looked = files(repo, entries, read).and_then(|()| {
             let deep = self.read_data.then_some(&borrowed.objects);
-            let lost = history::lost(private, held, commit, deep, seen);
+            let lost = history::lost(private, repo, held, commit, deep, seen);
             lost.map_err(|err| err.to_string())
         });
         let lost = looked.unwrap_or_else(|err| {
@@ -174,8 +208,9 @@ impl RepositoryCheck<'_> {
         is_lost_there.then_some("the repository itself does not have it either")
     }
 
-    /// Checks what all checkpoints in a private repository share.
-    fn private(&self, private: &PrivateRepository, faults: &mut Vec<FaultText>) -> BorrowDamage {
+    /// Opens a private repository, and checks the part that all checkpoints in it share.
+    fn open(&self, name: &str, faults: &mut Vec<FaultText>) -> CheckedStore {
+        let private = PrivateRepository::named(self.state, name);
         let mut borrowed = BorrowDamage::default();
         let odd = private.odd_files().into_iter();
         faults.extend(odd.map(|(name, why)| {
@@ -186,35 +221,51 @@ impl RepositoryCheck<'_> {
                 borrowed.check(&dir);
             }
         }
-        borrowed
+        let repo = private.repo();
+        let kept = kept(&repo);
+        CheckedStore { private, repo, kept, read: HashSet::new(), borrowed }
     }
 }
 
-/// Whether a ref keeps what is held: one of its own, or that of the checkpoint.
-pub(super) fn is_kept(repo: &Repo, held: &Held) -> bool {
-    let tree = repo.object_id(&held.tree);
-    let names = refs::all(repo).unwrap_or_default();
-    names.iter().any(|name| refs::read(repo, name).ok().flatten() == Some(tree))
+/// The trees that the refs of a private repository keep.
+pub(super) fn kept(repo: &Repo) -> HashSet<ObjectId> {
+    refs::read_all(repo).unwrap_or_default().into_values().flatten().collect()
 }
 
 fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).escape_debug().to_string()
 }
 
-/// Reads every file of the git directory that is held.
-fn files(repo: &Repo, held: &Held) -> Result<(), String> {
-    let top = repo.object_id(&held.tree);
+/// The entries of a tree that hold a git directory.
+///
+/// # Errors
+///
+/// Fails if there is none, or if the tree cannot be read.
+fn administration(
+    repo: &Repo,
+    tree: &ObjectId,
+) -> Result<Vec<(Vec<u8>, EntryKind, ObjectId)>, String> {
+    let mut entries: Vec<_> = tree::entries(repo, tree).map_err(|err| err.to_string())?;
+    entries.retain(|(name, _, _)| name.starts_with(b"repository"));
+    if entries.is_empty() { Err("nothing is held of it".to_owned()) } else { Ok(entries) }
+}
+
+/// Reads every file of a git directory that is held, but for those in `known`.
+fn files(
+    repo: &Repo,
+    mut open: Vec<(Vec<u8>, EntryKind, ObjectId)>,
+    known: &mut HashSet<ObjectId>,
+) -> Result<(), String> {
     let told = |err: crate::error::Error| err.to_string();
-    let mut open: Vec<_> = tree::entries(repo, &top).map_err(told)?;
-    open.retain(|(name, _, _)| name.starts_with(b"repository"));
-    if open.is_empty() {
-        return Err("nothing is held of it".to_owned());
-    }
     while let Some((_, kind, id)) = open.pop() {
+        if known.contains(&id) {
+            continue;
+        }
         match kind {
             EntryKind::Tree => open.extend(tree::entries(repo, &id).map_err(told)?),
             EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link => {
                 repo.read_checked(&id, ObjectKind::Blob).map_err(told)?;
+                known.insert(id);
             }
             EntryKind::Commit => (),
         }

@@ -106,13 +106,14 @@ pub(super) struct WalkedHistory(HashMap<(String, Vec<u8>, BTreeSet<ObjectId>), H
 /// Fails if the held git directory cannot be read.
 pub(super) fn lost(
     private: &PrivateRepository,
+    repo: &Repo,
     held: &Held,
     commit: Option<&str>,
     deep: Option<&BTreeSet<ObjectId>>,
     seen: &mut WalkedHistory,
 ) -> Result<Vec<MissingObject>> {
     let mut lost: Vec<MissingObject> = Vec::new();
-    for part in parts(private, held, commit)? {
+    for part in parts(repo, held, commit)? {
         let key = (private.name().to_owned(), part.below.clone(), part.shallow.clone());
         let history = seen.0.entry(key).or_insert_with(|| History::open(private, &part, deep));
         // Several refs can lead to the same missing object, which is reported once.
@@ -147,7 +148,8 @@ impl RepositoryStep {
     pub fn lacks(&self, state: &StateDir) -> Option<String> {
         let held = self.held.as_ref()?;
         let private = PrivateRepository::named(state, &held.store);
-        let lost = lost(&private, held, None, None, &mut WalkedHistory::default()).ok()?;
+        let mut seen = WalkedHistory::default();
+        let lost = lost(&private, &private.repo(), held, None, None, &mut seen).ok()?;
         let first = lost.first()?;
         let more = match lost.len() - 1 {
             0 => String::new(),
@@ -183,12 +185,8 @@ struct GitDirRefs {
     is_partial: bool,
 }
 
-fn parts(
-    private: &PrivateRepository,
-    held: &Held,
-    commit: Option<&str>,
-) -> Result<Vec<GitDirRefs>> {
-    let files = files(&private.repo(), held)?;
+fn parts(repo: &Repo, held: &Held, commit: Option<&str>) -> Result<Vec<GitDirRefs>> {
+    let files = files(repo, held)?;
     let submodules = files.iter().filter_map(|(path, _)| path.strip_suffix(b"/HEAD"));
     let mut dirs: Vec<&[u8]> = submodules.filter(|dir| is_submodule(dir)).collect();
     // The innermost first.

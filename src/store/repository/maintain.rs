@@ -32,7 +32,7 @@ use super::{
 use crate::{
     crash,
     error::{Error, Result},
-    fs::{Lock, read_small, stat_path},
+    fs::{Lock, stat_path},
     state::StateDir,
     store::{
         plumbing::{pack::GitPackWriter, refs, repo::Repo, tree},
@@ -64,6 +64,22 @@ pub fn maintain(state: &StateDir, room_bytes: u64) -> Result<bool> {
     Ok(is_whole)
 }
 
+/// Merges the packs of every private repository that has many, and maintains those that have not been
+/// maintained for a while.
+///
+/// # Errors
+///
+/// Fails as [`maintain`] does.
+pub fn tidy(state: &StateDir, room_bytes: u64) -> Result<()> {
+    let mut room = room_bytes;
+    each(state, |one| {
+        if one.private.is_maintained() {
+            return one.alone_at_it(|| one.put_together());
+        }
+        one.run(&mut room).map(drop)
+    })
+}
+
 /// Runs `work` on every private repository, even if it fails on one.
 fn each(state: &StateDir, mut work: impl FnMut(&Maintenance<'_>) -> Result<()>) -> Result<()> {
     let mut done = Ok(());
@@ -93,23 +109,23 @@ pub fn give_up_history(state: &StateDir) -> Result<u64> {
 }
 
 impl PrivateRepository {
-    /// Whether [`maintain`] has enough to do: many packs, or checkpoints newer than its last run.
+    /// Whether [`tidy`] has enough to do after a new checkpoint: many packs, or no run for a while.
     pub(in crate::store) fn is_due(&self) -> bool {
+        self.exists() && (!self.is_maintained() || self.packs().len() > PACKS_MAX)
+    }
+
+    /// Whether a run finished everything a moment ago.
+    fn is_maintained(&self) -> bool {
         let maintained = stat_path(&self.marker()).map(|stamp| stamp.mtime_ns);
-        let is_recent = maintained
-            .as_ref()
-            .is_ok_and(|at| at.saturating_add(MAINTAINED_NS) > crate::fs::now_ns());
-        let packs = || own_packs(&self.dir().join("objects/pack")).len();
-        let is_worth_it = || maintained.is_err() || packs() > PACKS_MAX || self.has_newer_refs();
-        self.exists() && !is_recent && is_worth_it()
+        maintained.is_ok_and(|at| at.saturating_add(MAINTAINED_NS) > crate::fs::now_ns())
     }
 
-    fn has_newer_refs(&self) -> bool {
-        let told = read_small(&self.marker(), 1 << 20).ok().flatten().unwrap_or_default();
-        refs::digest(&self.repo()).is_none_or(|digest| digest.as_bytes() != told)
+    /// Our own packs, with their sizes.
+    fn packs(&self) -> Vec<(u64, PathBuf)> {
+        own_packs(&self.dir().join("objects/pack"))
     }
 
-    /// The file that records for which refs everything has been copied.
+    /// The file whose modification time tells when a run finished everything.
     fn marker(&self) -> PathBuf {
         self.dir().join("maintained")
     }
@@ -140,7 +156,8 @@ impl Maintenance<'_> {
     }
 
     fn everything(&self, room: &mut u64) -> Result<bool> {
-        let digest = refs::digest(&self.private.repo());
+        // First, because the rest reads every object that checkpoints need.
+        self.put_together()?;
         let origin = self.origin();
         let shared = self.private.share(None)?;
         if let Some(origin) = &origin {
@@ -149,14 +166,13 @@ impl Maintenance<'_> {
             self.private.borrow(origin, false, limits)?.settle()?;
         }
         let is_whole = self.make_own(room)?;
-        self.put_together()?;
         drop(shared);
         if is_whole {
             self.let_go(origin.as_deref(), self.oldest_checkpoint_ns()?)?;
         }
         crash::point("maintained");
-        if let Some(digest) = digest.filter(|_| is_whole) {
-            crate::fs::replace(&self.private.marker(), digest.as_bytes())?;
+        if is_whole {
+            crate::fs::replace(&self.private.marker(), b"")?;
         }
         Ok(is_whole)
     }
@@ -221,7 +237,7 @@ impl Maintenance<'_> {
     /// Merges our packs if there are many.
     fn put_together(&self) -> Result<()> {
         let dir = self.private.dir().join("objects/pack");
-        let mut packs = own_packs(&dir);
+        let mut packs = self.private.packs();
         packs.sort();
         let sizes: Vec<u64> = packs.iter().map(|(size, _)| *size).collect();
         let chosen = which(&sizes, PACKS_MAX);
@@ -473,15 +489,9 @@ struct ReachableObjects {
 impl ReachableObjects {
     /// Marks what new refs need.
     fn look(&mut self, repo: &Repo) -> Result<()> {
-        for name in refs::all(repo)? {
-            match refs::read(repo, &name) {
-                Ok(Some(tree)) => below(repo, tree, &mut |id| self.seen.insert(id))?,
-                // A damaged ref keeps nothing; `check` reports it.
-                Ok(None) | Err(Error::Damaged { .. }) => (),
-                Err(err) => return Err(err),
-            }
-        }
-        Ok(())
+        // A damaged ref keeps nothing; `check` reports it.
+        let trees = refs::read_all(repo)?.into_values().flatten();
+        trees.into_iter().try_for_each(|tree| below(repo, tree, &mut |id| self.seen.insert(id)))
     }
 
     /// Marks what the trees in records need, even if their refs are gone. `name` is that of the

@@ -18,6 +18,7 @@ mod rebuild;
 mod skeleton;
 
 use std::{
+    collections::HashMap,
     ffi::OsStr,
     fs::File,
     io,
@@ -37,7 +38,7 @@ use borrow::{BorrowLimits, BorrowReport};
 pub(in crate::store) use check::{CheckedObjects, RepositoryCheck};
 pub(in crate::store) use held::held;
 pub(super) use maintain::{PACKS_MAX, has_room, is_worth_rewriting, rows, which};
-pub use maintain::{Swept, give_up_history, maintain};
+pub use maintain::{Swept, give_up_history, maintain, tidy};
 pub(in crate::store) use maintain::{Weights, sweep};
 pub use rebuild::{
     Ends, Losing, LostRepository, Opened, RepositoryStep, SetAside, StepKind, Stood, beyond,
@@ -508,35 +509,31 @@ pub fn history_words(state: &StateDir, held: &Held, commit: Option<&str>) -> Opt
     }
 }
 
-/// Creates missing refs that keep held repositories, if their trees exist. Returns what was done.
-///
-/// # Errors
-///
-/// Fails if a ref cannot be written.
-fn repair_repository_ref(state: &StateDir, held: &Held) -> Result<Option<String>> {
-    let private = PrivateRepository::named(state, &held.store);
-    let repo = private.repo();
-    let tree = repo.object_id(&held.tree);
-    if check::is_kept(&repo, held) || !private.exists() || !repo.has(&tree) {
-        return Ok(None);
-    }
-    let name = format!("refs/repository/{tree}");
-    refs::set(&repo, &name, tree)?;
-    Ok(Some(format!("made {name} again")))
-}
-
-/// Does this for every repository that the root's records name, except the root's own: the refs of
-/// its checkpoints keep that one.
+/// Creates missing refs that keep held repositories, if their trees exist: of every repository that the
+/// root's records name, except the root's own, which the refs of its checkpoints keep. Returns what was
+/// done.
 ///
 /// # Errors
 ///
 /// Fails if records cannot be listed, or a ref cannot be written.
 pub(in crate::store) fn repair_repository_refs(state: &RootState) -> Result<Vec<String>> {
     let mut done = Vec::new();
-    for kept in record::read_all(state)? {
-        let Ok(record) = &kept.record else { continue };
+    let mut opened = HashMap::new();
+    for entry in record::read_all(state)? {
+        let Ok(record) = &entry.record else { continue };
         for held in record.repositories.iter().filter(|held| record.private != Some(held.tree)) {
-            done.extend(repair_repository_ref(state.state(), held)?);
+            let (exists, repo, kept) = opened.entry(held.store.clone()).or_insert_with(|| {
+                let private = PrivateRepository::named(state.state(), &held.store);
+                let repo = private.repo();
+                let kept = check::kept(&repo);
+                (private.exists(), repo, kept)
+            });
+            let tree = repo.object_id(&held.tree);
+            if *exists && repo.has(&tree) && kept.insert(tree) {
+                let name = format!("refs/repository/{tree}");
+                refs::set(repo, &name, tree)?;
+                done.push(format!("made {name} again"));
+            }
         }
     }
     Ok(done)

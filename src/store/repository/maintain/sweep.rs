@@ -85,9 +85,8 @@ fn sweep_one(state: &StateDir, private: &PrivateRepository, deadline: Instant) -
     crash::point("sweep-pack");
     let _lock = private.lock_exclusive(deadline)?;
     sweep.repo = sweep.repo.refreshed();
-    for name in sweep.mark()? {
-        refs::delete(&sweep.repo, &[name])?;
-    }
+    let unneeded_refs = sweep.mark()?;
+    refs::delete(&sweep.repo, &unneeded_refs)?;
     let freed = sweep.remove(condemned, &written)?;
     remove_unfinished(&sweep.repo.objects());
     for lock in locks(&refs) {
