@@ -62,6 +62,8 @@ pub enum Error {
     Busy {
         /// The lock.
         path: PathBuf,
+        /// The process that holds it, if the system tells.
+        holder: Option<u32>,
     },
     /// A setting cannot be understood.
     Setting {
@@ -146,7 +148,7 @@ impl Error {
             Self::FormatTooNew { .. } => Some("update beforehand, then run this again"),
             Self::Damaged { .. } => Some("run `beforehand check` to see what can be restored"),
             Self::Repository { .. } => Some("until then, checkpoints go to beforehand's own store"),
-            Self::Busy { .. } => Some("wait for the other beforehand, then run this again"),
+            Self::Busy { .. } => Some("wait for the other process or end it, then run this again"),
             Self::CannotHold { .. } => {
                 Some("nothing was changed; name other paths after `--` to leave this one out")
             }
@@ -174,7 +176,10 @@ impl fmt::Display for Error {
             Self::Repository { path, why } => {
                 write!(f, "cannot use the repository `{}`: {why}", escaped(path))
             }
-            Self::Busy { path } => {
+            Self::Busy { path, holder: Some(pid) } => {
+                write!(f, "another process ({pid}) has locked `{}`", escaped(path))
+            }
+            Self::Busy { path, holder: None } => {
                 write!(f, "another beforehand process has locked `{}`", escaped(path))
             }
             Self::Setting { place, why, .. } => write!(f, "{place}: {why}"),

@@ -19,7 +19,12 @@ use crate::{
     process::Process,
     scan::{self, Scan, ScanRequest, UserDirs, VictimDepth},
     state::{RootState, StateDir},
-    store::{self, Draft, GitStore, Saved, Store, git::checkout::replaced_by, reading},
+    store::{
+        self, Draft, GitStore, Saved, Store,
+        git::checkout::replaced_by,
+        object_stamps::{self, StampScope},
+        reading,
+    },
 };
 
 pub use unheld::{Unheld, unheld, unheld_at_risk, unread};
@@ -175,6 +180,15 @@ impl LastCheckpoint {
     /// rows detect a write in progress, and what is written is saved already.
     pub fn of(root: &Root, place: &RootState) -> Self {
         Self { root: root.clone(), rows: Lookup::open(&place.cache()) }
+    }
+
+    /// Opens the cache as [`LastCheckpoint::of`] does, for an edit. Nothing is held if a file of ours with its
+    /// objects is not as it was when the checkpoint was taken. An edit does
+    /// not destroy the objects that the user's repository has too.
+    pub fn intact(root: &Root, place: &RootState) -> Self {
+        let is_intact = object_stamps::stand(place, StampScope::Own);
+        let rows = is_intact.then(|| Lookup::open(&place.cache())).flatten();
+        Self { root: root.clone(), rows }
     }
 
     /// Whether the directory at `path` is held as part of the root, not only through the budget.

@@ -179,6 +179,11 @@ impl RootState {
         self.dir.join("cache")
     }
 
+    /// The stamps of the files with the objects that the cache relies on. It can be deleted at any time.
+    pub fn object_stamps(&self) -> PathBuf {
+        self.dir.join("object-stamps")
+    }
+
     /// Held while the cache, the anchor or the checkpoints are changed.
     pub fn lock(&self) -> PathBuf {
         self.dir.join("lock")

@@ -1,6 +1,8 @@
 //! Everything that can be wrong with a store is found, named, and refused; what can be repaired
 //! without a byte of data is.
 
+mod calls;
+
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -19,6 +19,7 @@ mod crash;
 mod crates;
 mod cut_off;
 mod damage;
+mod damage_battery;
 mod elsewhere;
 mod evidence;
 mod export;

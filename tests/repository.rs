@@ -184,7 +184,7 @@ fn of_a_damaged_pack_comes_back_what_there_was() {
     world.wait(1);
     runs(&mut world, &["create"]);
     git(&world, &world.root(), "rm -rf .git");
-    runs(&mut world, &["restore", "latest", "--yes"]);
+    assert_eq!(world.run(&["restore", "latest", "--yes"]).exit, Exit::Conflicts);
     assert!(pack.with_extension("idx").is_file(), "no index, and so nothing of the history");
     // Git reads no pack that does not end as its index says; with that put right it reads all of it.
     overwrite(&pack, |bytes| *bytes.last_mut().unwrap() ^= 1);

@@ -214,7 +214,9 @@ fn a_saved_checkpoint_is_listed_newest_first<F: Fixture>() {
     }
     assert_eq!(fixture.open().list().unwrap(), saved);
     assert!(saved.windows(2).all(|pair| pair[0].sequence > pair[1].sequence));
-    assert!(saved.iter().all(|checkpoint| checkpoint.files == 1 && !checkpoint.partial));
+    assert!(
+        saved.iter().all(|checkpoint| checkpoint.files == 1 && checkpoint.completeness.is_whole())
+    );
 }
 
 fn bytes_come_back_exactly<F: Fixture>() {
@@ -431,10 +433,10 @@ fn at_the_deadline_what_there_is_is_kept<F: Fixture>() {
     write(&fixture.root().path().join("a"), "a");
     let late = Draft { deadline: Some(Instant::now()), ..draft(walk(fixture.root())) };
     let saved = fixture.open().save(late).unwrap().checkpoint;
-    assert!(saved.partial);
+    assert!(!saved.completeness.is_whole());
     assert_eq!(reason_of(&saved, "a"), Some(SkipReason::OutOfTime));
     let whole = save_new(&fixture);
-    assert!(!whole.partial && held(&*fixture.open(), whole.id).len() == 1);
+    assert!(whole.completeness.is_whole() && held(&*fixture.open(), whole.id).len() == 1);
 }
 
 fn saving_twice_without_a_change_adds_nothing<F: Fixture>() {

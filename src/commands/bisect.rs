@@ -126,7 +126,7 @@ fn between(project: &Project, since: u64) -> Result<impl Iterator<Item = StateBe
     ledger::adopt(&mut all, &ledger::uses(&project.state));
     let is_between = move |one: &Checkpoint| {
         let is_of_none = matches!(one.cause.reason, Reason::Net | Reason::BeforeRestore);
-        is_of_none && one.sequence > since && !one.partial
+        is_of_none && one.sequence > since && one.completeness.is_whole()
     };
     let states = all.into_iter().filter(is_between);
     Ok(states.map(|checkpoint| StateBetween { checkpoint, row: None, is_now: false }))
@@ -246,10 +246,10 @@ impl BisectSearch<'_> {
     /// Runs the command in one state, and says what came of it.
     fn try_one(&mut self, process: &mut Process<'_>, at: usize) -> Result<StateVerdict> {
         let checkpoint = &self.states[at].checkpoint;
-        let copied = if checkpoint.partial {
-            Err("it is partial: not all of it is held".to_owned())
-        } else {
+        let copied = if checkpoint.completeness.is_whole() {
             self.scratch.fill(self.project, checkpoint).map_err(|err| err.to_string())
+        } else {
+            Err("it is partial: not all of it is held".to_owned())
         };
         self.heed()?;
         let (verdict, why) = match copied {

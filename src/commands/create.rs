@@ -47,7 +47,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &CreateArgs) -> Result<Exit> 
     if args.json {
         let skipped: Vec<_> = checkpoint.skipped.iter().map(super::rows::skipped_json).collect();
         let id = checkpoint.id.to_string();
-        let partial = checkpoint.partial;
+        let partial = !checkpoint.completeness.is_whole();
         let body = json!({ "id": id, "new": saved.is_new, "partial": partial, "skipped": skipped });
         print_json(process, "create", body)?;
     } else {

@@ -490,7 +490,7 @@ fn checkpoint_json(label: &CheckpointLabel<'_>, root: &str, number: &Value) -> V
         "added": null,
         "removed": null,
         "undone": null,
-        "partial": checkpoint.partial,
+        "partial": !checkpoint.completeness.is_whole(),
         "skipped": checkpoint.skipped.iter().map(skipped_json).collect::<Vec<_>>(),
     })
 }

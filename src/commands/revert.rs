@@ -136,7 +136,7 @@ fn find(
     if first.cause.reason != Reason::Call || first.cause.by.is_none() {
         return no_turn("was taken by hand: it does not begin a turn");
     }
-    if first.partial {
+    if !first.completeness.is_whole() {
         return Err(Error::other(
             format!(
                 "checkpoint {id} is partial: not all that was there before turn {number} is held"

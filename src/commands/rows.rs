@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     agent::by_agent,
-    model::{Agent, By, Checkpoint, CheckpointId, Reason, Skipped},
+    model::{Agent, By, Checkpoint, CheckpointId, Completeness, Reason, Skipped},
     project::TurnRow,
     ui,
 };
@@ -98,8 +98,10 @@ impl<'a> CheckpointLabel<'a> {
     /// What is worth a word about how whole it is, with `~` for home.
     pub(crate) fn badges(&self, home: Option<&Path>) -> Vec<String> {
         let mut badges = Vec::new();
-        if self.checkpoint.partial {
-            badges.push("partial".to_owned());
+        match self.checkpoint.completeness {
+            Completeness::Whole => (),
+            Completeness::OutOfTime => badges.push("partial".to_owned()),
+            Completeness::RecordLost => badges.push("partial: record lost".to_owned()),
         }
         let unheld =
             self.checkpoint.skipped.iter().filter(|skipped| skipped.reason.matters()).count();

@@ -91,7 +91,7 @@ fn as_json(project: &Project, label: &CheckpointLabel<'_>) -> Value {
         "root": project.root.path().to_string_lossy(),
         "files": checkpoint.files,
         "outside": checkpoint.outside.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
-        "partial": checkpoint.partial,
+        "partial": !checkpoint.completeness.is_whole(),
         "skipped": checkpoint.skipped.iter().map(skipped_json).collect::<Vec<_>>(),
         "head": head,
         "staged": checkpoint.staged,
@@ -126,8 +126,8 @@ fn as_text(
     for (n, unheld) in not_held(checkpoint).iter().enumerate() {
         line(if n == 0 { "not held" } else { "" }, unheld);
     }
-    if checkpoint.partial {
-        line("partial", "the deadline came before everything was seen");
+    if let Some(lacks) = checkpoint.completeness.lacks() {
+        line("partial", lacks);
     }
     for (n, words) in history(project, checkpoint).iter().enumerate() {
         line(if n == 0 { "history" } else { "" }, words);

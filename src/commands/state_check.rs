@@ -33,6 +33,7 @@ fn files_of(own: &RootState) -> Vec<(String, PathBuf)> {
         own.lock(),
         own.anchor(),
         own.cache(),
+        own.object_stamps(),
         own.stats(),
         own.warming(),
         own.restore_log(),

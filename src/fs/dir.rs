@@ -94,6 +94,28 @@ impl Dir {
         Ok(stamp(&statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
+    /// The stamp of `path` below this directory, and its number of names. A symlink is not followed.
+    #[expect(clippy::allow_attributes, reason = "which casts are needless depends on the platform")]
+    #[allow(
+        clippy::unnecessary_cast,
+        clippy::cast_lossless,
+        reason = "the fields of a stat have other widths elsewhere"
+    )]
+    pub fn stat_child_and_links(&self, path: impl Arg) -> io::Result<(Stamp, u64)> {
+        let found = statat(&self.0, path, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok((stamp(&found), found.st_nlink as u64))
+    }
+
+    /// Opens the directory `path` below this one as [`Dir::enter_child`] does. Only for a directory of ours.
+    pub fn enter_below(&self, path: impl Arg) -> io::Result<Self> {
+        Ok(Self(openat(&self.0, path, path_only(), Mode::empty())?))
+    }
+
+    /// Opens the directory `path` below this one, for listing. Only for a directory of ours.
+    pub fn open_below(&self, path: impl Arg) -> io::Result<Self> {
+        Ok(Self(openat(&self.0, path, OPEN_DIR | OFlags::NOFOLLOW, Mode::empty())?))
+    }
+
     /// Lists the names in it, in no order.
     pub fn list(&self, mut each: impl FnMut(Listed)) -> io::Result<()> {
         system::list(&self.0, |name, kind| {

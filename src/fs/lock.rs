@@ -11,7 +11,7 @@ use std::{
 
 use rustix::fs::{Mode, OFlags};
 
-use super::{PathResolver, hand_over};
+use super::{PathResolver, hand_over, system::lock_holder};
 use crate::error::{Error, Result};
 
 /// A lock on a file of its own, exclusive unless said otherwise. Dropping it releases it, and so
@@ -95,7 +95,9 @@ fn wait_for(
         match try_lock(&file) {
             Ok(()) => return Ok(Lock(file)),
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(pause),
-            Err(TryLockError::WouldBlock) => return Err(Error::Busy { path: path.to_owned() }),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::Busy { path: path.to_owned(), holder: lock_holder(&file) });
+            }
             Err(TryLockError::Error(source)) => return Err(Error::io("lock", path)(source)),
         }
         pause = (pause * 2).min(PAUSE_MAX);
@@ -130,6 +132,18 @@ mod tests {
         assert!(matches!(Lock::acquire(&path, soon()), Err(Error::Busy { .. })));
         drop(shared);
         drop(Lock::acquire(&path, soon()).unwrap());
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_lock_that_is_held_names_its_holder() {
+        let path = std::env::temp_dir().join(format!("beforehand-holder-{}", std::process::id()));
+        let _held = Lock::acquire(&path, Instant::now()).unwrap();
+        let Err(Error::Busy { holder, .. }) = Lock::acquire(&path, Instant::now()) else {
+            panic!("it is held")
+        };
+        assert_eq!(holder, Some(std::process::id()));
         std::fs::remove_file(&path).unwrap();
     }
 

@@ -4,7 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    judged::JudgedCall, notes::told, protection::Protection, site::EventSite, targets::CallTargets,
+    judged::JudgedCall,
+    notes::{Notes, told},
+    protection::Protection,
+    site::EventSite,
+    targets::CallTargets,
 };
 use crate::{
     guard::{self, GuardContext},
@@ -25,6 +29,22 @@ pub(super) struct Answer {
     is_unheld: bool,
 }
 
+/// The settings that an answer depends on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AnswerRules {
+    on_trouble: TroubleAnswer,
+    cannot_hold: TroubleAnswer,
+    notify: Notify,
+}
+
+impl AnswerRules {
+    /// These settings of all.
+    pub(super) fn of(settings: &Settings) -> Self {
+        let Settings { on_trouble, cannot_hold, notify, .. } = *settings;
+        Self { on_trouble, cannot_hold, notify }
+    }
+}
+
 impl Answer {
     pub(super) const NEUTRAL: Self = Self {
         decision: Decision::NEUTRAL,
@@ -35,10 +55,20 @@ impl Answer {
 
     /// The answer to a call, by whether what it can lose is held.
     pub(super) fn of(protection: Protection, effect: &Effect, site: &EventSite<'_, '_>) -> Self {
-        let Settings { on_trouble, cannot_hold, notify, .. } = *site.settings();
         let trouble = protection.trouble();
+        let rules = AnswerRules::of(site.settings());
+        Self::by(rules, trouble, protection.into_notes(), effect, &site.cwd)
+    }
+
+    /// The answer to a call in the directory `cwd`. `trouble` is why nothing is held, if that is so.
+    pub(super) fn by(
+        AnswerRules { on_trouble, cannot_hold, notify }: AnswerRules,
+        trouble: Option<String>,
+        notes: Notes,
+        effect: &Effect,
+        cwd: &Path,
+    ) -> Self {
         let is_unheld = trouble.is_some();
-        let notes = protection.into_notes();
         let loses_named = notes.unheld.iter().any(|unheld| !unheld.is_guess);
         let mut rules = Vec::new();
         let mut wanted = TroubleAnswer::Note;
@@ -52,7 +82,7 @@ impl Answer {
         }
         let is_told = trouble.is_some() || wanted != TroubleAnswer::Note;
         // The losses that a question is about are named every time.
-        let losses = if is_told { told(effect, &site.cwd, &notes.unheld) } else { Vec::new() };
+        let losses = if is_told { told(effect, cwd, &notes.unheld) } else { Vec::new() };
         let missing = losses.into_iter().filter(|line| !notes.lines.contains(line));
         let said = notes.lines.iter().chain(&notes.deeds).cloned();
         let lines: Vec<String> = trouble.iter().cloned().chain(missing).chain(said).collect();

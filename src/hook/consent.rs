@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{answer::Answer, site::EventSite};
 use crate::{
-    agent::{self, Markers},
+    agent::{self, Dialect, Markers},
     install,
     ledger::Refused,
     model::{Decision, Intent, ToolCall, Verdict},
@@ -71,14 +71,42 @@ pub(super) fn settle(
 /// Why no person would see a question, if so. The agent's settings are read last: only a call that
 /// would be asked about comes here.
 fn unasked(site: &EventSite<'_, '_>, markers: &Markers) -> Option<Refusal<'static>> {
-    if !site.dialect.asks {
-        return Some(Refusal::NoQuestion(site.dialect.title));
+    unasked_in(site.dialect, site.context.mode.as_deref(), markers)
+        .or_else(|| agent_answers(site).then_some(Refusal::Unattended))
+}
+
+/// The reason as far as it is known without the agent's settings.
+fn unasked_in(
+    dialect: &'static Dialect,
+    mode: Option<&str>,
+    markers: &Markers,
+) -> Option<Refusal<'static>> {
+    if !dialect.asks {
+        return Some(Refusal::NoQuestion(dialect.title));
     }
-    let mode = site.context.mode.as_deref();
-    let is_unattended = markers.unattended(site.dialect.agent)
-        || mode.is_some_and(|mode| !agent::asks_in(mode))
-        || agent_answers(site);
+    let is_unattended =
+        markers.unattended(dialect.agent) || mode.is_some_and(|mode| !agent::asks_in(mode));
     is_unattended.then_some(Refusal::Unattended)
+}
+
+/// The last word on a call as [`settle`] has it, without any file: a permission that the user gave is not found,
+/// and none is offered.
+pub(super) fn settle_late(
+    dialect: &'static Dialect,
+    mode: Option<&str>,
+    markers: &Markers,
+    answer: Answer,
+) -> Decision {
+    let Answer { decision, rules, .. } = answer;
+    let refusal = match decision.verdict {
+        Verdict::Abstain => return decision,
+        Verdict::Deny => Some(Refusal::BySettings),
+        Verdict::Ask => unasked_in(dialect, mode, markers),
+    };
+    let Some(refusal) = refusal else { return decision };
+    let note = decision.note.unwrap_or_default();
+    let advice = advice(refusal, None, &rules);
+    Decision { verdict: Verdict::Deny, note: Some(format!("{note}\n{advice}")), tell: None }
 }
 
 /// Whether the agent's own settings say that it answers for its user.

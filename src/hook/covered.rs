@@ -90,7 +90,7 @@ pub(super) fn coverage(
     if ledger.may_be_rewritten() == Some(true) {
         return Coverage::Begun;
     }
-    let held = LastCheckpoint::of(&reach.root, &place);
+    let held = LastCheckpoint::intact(&reach.root, &place);
     let is_covered = |path: &PathBuf| has(ledger, &held, path, stat_path(path));
     if reach.victims.iter().all(is_covered) { Coverage::Covered } else { Coverage::Begun }
 }
@@ -113,7 +113,7 @@ fn has_all(
     root: &Root,
     place: &RootState,
 ) -> Option<HeldPart> {
-    let held = LazyCell::new(|| LastCheckpoint::of(root, place));
+    let held = LazyCell::new(|| LastCheckpoint::intact(root, place));
     let mut there = HeldPart::All;
     for path in places {
         let stamp = stat_path(path);

@@ -12,6 +12,7 @@ mod checkpoint;
 mod consent;
 mod covered;
 mod judged;
+mod late;
 mod notes;
 mod payload;
 mod preview;
@@ -44,7 +45,7 @@ use crate::{
     ledger::Ledger,
     model::{Decision, Effect, Event, Intent, Reach, ScanScope, ToolCall},
     policy::{self, Coverage, HookAction},
-    process::{Exit, Process},
+    process::{Exit, Process, Watch},
     reach::AtRisk,
     state::StateDir,
     store::record,
@@ -188,8 +189,14 @@ fn on_call(
     if !site.settings().enabled {
         return answer::switched_off(&site);
     }
-    let answer = answer_to(&site, &judged, |targets| hold_call(&site, &judged, targets));
-    consent::settle(&site, call, answer.journalled(&site), markers)
+    let mut watch = Watch::default();
+    let answer = answer_to(&site, &judged, |targets| {
+        watch = late::watch(&site, &judged, targets, markers, EventKind::ToolCall);
+        hold_call(&site, &judged, targets)
+    });
+    let decision = consent::settle(&site, call, answer.journalled(&site), markers);
+    watch.claim();
+    decision
 }
 
 /// The answer to a call that can change files. `hold` holds the files that it can lose.

@@ -79,7 +79,7 @@ pub(super) fn of_saved(
 ) -> (Vec<String>, Vec<Unheld>) {
     let checkpoint = &saved.checkpoint;
     let mut lines = Vec::new();
-    if checkpoint.partial {
+    if !checkpoint.completeness.is_whole() {
         lines.push(format!(
             "checkpoint {} is partial: the deadline was reached; `beforehand show {}` tells what it \
              lacks",
@@ -90,7 +90,10 @@ pub(super) fn of_saved(
     let place = state.root(&reach.root);
     let held = LazyCell::new(|| LastCheckpoint::of(&reach.root, &place));
     let is_ignored = |path: &RelPath| held.is_ignored(path);
-    let left_out = LeftOutNote { skipped: &checkpoint.skipped, is_partial: checkpoint.partial };
+    let left_out = LeftOutNote {
+        skipped: &checkpoint.skipped,
+        is_partial: !checkpoint.completeness.is_whole(),
+    };
     let unheld = unheld(&left_out, reach, (effect, at_risk), is_ignored);
     let unread = not_held(checkpoint, SkipReason::Unreadable, "cannot be read");
     let mounted = not_held(checkpoint, SkipReason::OtherFileSystem, "is on another file system");

@@ -3,11 +3,11 @@
 //! and answers with a note at most.
 
 use super::{
-    answer::Answer, hold_call, judged::JudgedCall, protection::Protection, site::EventSite,
+    answer::Answer, hold_call, judged::JudgedCall, late, protection::Protection, site::EventSite,
     targets::CallTargets,
 };
 use crate::{
-    agent::Dialect,
+    agent::{Dialect, EventKind, Markers},
     attribution,
     journal::LineKind,
     model::{CallContext, Decision, Effect, Intent, ToolCall, UnknownTool, Verdict},
@@ -109,9 +109,11 @@ fn hold(site: &EventSite<'_, '_>, call: &ToolCall) -> Decision {
         return Decision::NEUTRAL;
     }
     let targets = CallTargets::of(site, &judged);
+    let mut watch = late::watch(site, &judged, &targets, &Markers::default(), EventKind::Other);
     let protection =
         Protection::of(site, &judged, targets, |targets| hold_call(site, &judged, targets));
     let answer = Answer::of(protection, &judged.effect, site).journalled(site);
+    watch.claim();
     Decision { verdict: Verdict::Abstain, ..answer.decision }
 }
 

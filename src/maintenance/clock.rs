@@ -43,6 +43,10 @@ pub struct MaintenanceState {
     /// What the last `prune` of the user's did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pruned: Option<Pruned>,
+    /// The file with objects that was verified last, relative to the state directory; empty if the next one is
+    /// the first.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub verified: String,
 }
 
 /// What a `prune` of the user's did.
@@ -85,7 +89,16 @@ pub struct MaintenanceReport {
 impl Default for MaintenanceState {
     fn default() -> Self {
         let (version, roots) = (VERSION, BTreeMap::new());
-        Self { version, at: None, lived: 0, doubted: false, roots, report: None, pruned: None }
+        Self {
+            version,
+            at: None,
+            lived: 0,
+            doubted: false,
+            roots,
+            report: None,
+            pruned: None,
+            verified: String::new(),
+        }
     }
 }
 

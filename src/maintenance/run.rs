@@ -24,13 +24,16 @@ use crate::{
     state::{RootState, StateDir},
     store::{
         RootStatus, Unreadable, maintain, record, repository::give_up_history, sweep, tidy,
-        usage::UsageIndex,
+        usage::UsageIndex, verify::verify_share,
     },
     ui,
 };
 
 /// How long a run waits for saves to finish.
-const LOCK_WAIT: Duration = Duration::from_secs(30);
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+/// In how many runs every byte that is stored is verified once: with a run each day, in two weeks, the time for
+/// which checkpoints are kept.
+const SHARES: u64 = 14;
 /// How long a `prune` of the user's waits for a run, only to note what it did.
 const NOTE_WAIT: Duration = Duration::from_secs(2);
 
@@ -169,6 +172,7 @@ impl Round<'_, '_> {
             }
         }
         self.sweep();
+        self.verify();
         if self.settings.auto_prune {
             // While a record blocks freeing, dropping checkpoints would gain nothing.
             if record::gc_blocker(self.state)?.is_none() {
@@ -237,6 +241,20 @@ impl Round<'_, '_> {
             over.into_iter().try_for_each(|id| record::give_up(&inventory.own, id))?;
         }
         Ok(())
+    }
+
+    /// Verifies a share of the files with objects.
+    fn verify(&mut self) {
+        match verify_share(self.state, &self.memory.verified, SHARES) {
+            Ok(share) => {
+                self.memory.verified = share.last;
+                self.report.unmet.extend(share.damaged.iter().map(|name| {
+                    let name = ui::escape(name.as_bytes());
+                    format!("{name} was damaged and is set aside; `beforehand check` says more")
+                }));
+            }
+            Err(err) => self.report.unmet.push(format!("cannot verify what is stored: {err}")),
+        }
     }
 
     fn sweep(&mut self) {

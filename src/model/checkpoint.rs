@@ -274,6 +274,64 @@ pub struct Head {
     pub in_progress: Option<String>,
 }
 
+/// How much of a root's state a checkpoint holds, apart from the paths that it names as skipped.
+///
+/// A record only has whether it is partial: that it is lost, no record can say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "bool", into = "bool")]
+pub enum Completeness {
+    /// Everything.
+    #[default]
+    Whole,
+    /// The deadline ended the walk before everything was seen.
+    OutOfTime,
+    /// Its record is lost or cannot be read. Only the record names the private files, the files
+    /// outside the root and the repositories that are held.
+    RecordLost,
+}
+
+impl Completeness {
+    /// The completeness of a checkpoint whose record says that it is partial, or is not.
+    pub fn of_record(is_partial: bool) -> Self {
+        if is_partial { Self::OutOfTime } else { Self::Whole }
+    }
+
+    /// Whether a path that the checkpoint does not have, and does not name as skipped, was absent.
+    pub fn is_whole(self) -> bool {
+        self == Self::Whole
+    }
+
+    /// The missing part, in the words of a report; `None` if there is none.
+    pub fn lacks(self) -> Option<&'static str> {
+        match self {
+            Self::Whole => None,
+            Self::OutOfTime => Some("the deadline came before everything was seen"),
+            Self::RecordLost => Some(
+                "its record is lost: private files, files outside the root and repositories are \
+                 unknown",
+            ),
+        }
+    }
+}
+
+impl From<bool> for Completeness {
+    fn from(is_partial: bool) -> Self {
+        Self::of_record(is_partial)
+    }
+}
+
+impl From<Completeness> for bool {
+    fn from(completeness: Completeness) -> Self {
+        !completeness.is_whole()
+    }
+}
+
+/// [`Completeness::is_whole`] in the form that serde calls.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_whole(completeness: &Completeness) -> bool {
+    completeness.is_whole()
+}
+
 /// A saved checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -294,9 +352,9 @@ pub struct Checkpoint {
     pub top: Option<ContentId>,
     /// How many files it holds, links and special files included.
     pub files: u64,
-    /// Whether the deadline ended the walk before everything was seen.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub partial: bool,
+    /// How much of the root's state it holds, as far as is known.
+    #[serde(rename = "partial", default, skip_serializing_if = "is_whole")]
+    pub completeness: Completeness,
     /// What could not be saved, or was not to be. Shown to the user, never dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
@@ -323,7 +381,7 @@ impl Checkpoint {
             cause: Cause::asked(None),
             top: None,
             files: 0,
-            partial: false,
+            completeness: Completeness::Whole,
             skipped: Vec::new(),
             outside: Vec::new(),
             head: None,

@@ -36,7 +36,9 @@ pub use call::{
     Agent, CallContext, Certainty, Effect, Event, Finding, Intent, Language, Level, ProgramText,
     SessionId, Simple, Spares, Target, TargetAction, ToolCall, TurnId, UnknownTool,
 };
-pub use checkpoint::{By, Cause, Checkpoint, CheckpointId, Head, Reason, Selector, TurnKey};
+pub use checkpoint::{
+    By, Cause, Checkpoint, CheckpointId, Completeness, Head, Reason, Selector, TurnKey,
+};
 pub use decision::{Decision, Verdict};
 pub use files::{
     Content, ContentId, DefaultModes, Directory, Entry, Kind, Manifest, SkipReason, Skipped, Stamp,

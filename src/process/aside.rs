@@ -20,7 +20,10 @@ use std::{
 
 use uzers::os::unix::UserExt;
 
-use super::signals::Signals;
+use super::{
+    signals::Signals,
+    watch::{LateAnswer, Watch},
+};
 
 /// Starts processes of ours that go on when this one is done, and asks the system about processes and
 /// their user.
@@ -32,6 +35,12 @@ pub trait Aside {
     ///
     /// Fails if the system starts none.
     fn start(&self, args: &[OsString], env: &BTreeMap<OsString, OsString>) -> io::Result<()>;
+
+    /// Watches this process as [`Process::watch`](super::Process::watch) does; where that is a part of another
+    /// one, nothing is watched.
+    fn watch(&self, _: Instant, _: Box<dyn FnOnce() -> LateAnswer + Send>) -> Watch {
+        Watch::default()
+    }
 
     /// The process `pid`, or without one the one that started us; `None` where the system does not tell.
     fn ancestor(&self, _: Option<u32>) -> Option<Ancestor> {
@@ -186,6 +195,10 @@ impl Aside for () {
 pub(super) struct OsAside;
 
 impl Aside for OsAside {
+    fn watch(&self, until: Instant, late: Box<dyn FnOnce() -> LateAnswer + Send>) -> Watch {
+        Watch::begin(until, late)
+    }
+
     fn start(&self, args: &[OsString], env: &BTreeMap<OsString, OsString>) -> io::Result<()> {
         let mut command = Command::new(env::current_exe()?);
         command.args(args).env_clear().envs(env).current_dir("/");

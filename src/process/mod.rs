@@ -6,6 +6,7 @@
 
 mod aside;
 mod signals;
+mod watch;
 
 use std::{
     collections::BTreeMap,
@@ -27,6 +28,7 @@ use chrono::{DateTime, Utc};
 
 use aside::OsAside;
 pub use aside::{Ancestor, Aside, HookCall, HookPlace, OwnProcess, RunPlace, RunningProgram};
+pub use watch::{LateAnswer, Watch};
 
 /// The world as one invocation sees it.
 pub struct Process<'a> {
@@ -332,6 +334,18 @@ impl Process<'_> {
         self.now += begin.elapsed();
         self.started = Instant::now();
         Ok(code)
+    }
+
+    /// Gives the answer that `late` makes, and ends, unless the result is dropped or claimed before `until`.
+    /// `late` must not touch a file system.
+    pub fn watch(
+        &self,
+        until: Instant,
+        late: impl FnOnce() -> LateAnswer + Send + 'static,
+    ) -> Watch {
+        // A hook that runs inside another command does not end that one.
+        let is_hook = self.args.first().is_some_and(|first| first == "hook");
+        if is_hook { self.aside.watch(until, Box::new(late)) } else { Watch::default() }
     }
 
     /// How long we have been running.

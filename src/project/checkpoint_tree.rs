@@ -91,7 +91,7 @@ impl Project {
         let mut tree = self.store.tree(checkpoint.id)?;
         let mut damaged = BTreeSet::new();
         let then = all.iter().find(|one| one.id == checkpoint.id).unwrap_or(checkpoint);
-        let is_whole = then.skipped.is_empty() && !then.partial;
+        let is_whole = then.skipped.is_empty() && then.completeness.is_whole();
         let left_out = ByPath::of(&then.skipped);
         let touched = OnceCell::new();
         for by in all.iter().rev().filter(|other| other.sequence > then.sequence) {
@@ -240,7 +240,9 @@ impl HeldBy<'_> {
             let mut skipped = self.by.skipped.iter();
             !skipped.any(|it| DirPath(path.as_bytes().to_vec()).contains(&it.path))
         };
-        let is_named = || self.in_turn && self.then.partial && step.overlay.contains_key(path);
+        let is_named = || {
+            self.in_turn && !self.then.completeness.is_whole() && step.overlay.contains_key(path)
+        };
         let is_left_out = self.left_out.covering(path).is_some() || is_named();
         is_left_out && (!entry.is_directory() || entry.content.is_none() || is_whole())
     }

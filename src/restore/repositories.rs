@@ -329,7 +329,7 @@ fn refuse_incomplete(restore: Restore<'_>, steps: &[RepositoryStep]) -> Result<(
         let what = format!("checkpoint {id} {why}, and the repository `{place}` works");
         Err(Error::other(format!("{what}: nothing was changed"), next.to_owned()))
     };
-    if checkpoint.partial {
+    if !checkpoint.completeness.is_whole() {
         return refused(
             "is partial",
             "leave out --repository, or name a checkpoint that is not partial",

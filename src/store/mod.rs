@@ -6,6 +6,7 @@ pub(crate) mod directory;
 pub mod git;
 pub mod listing;
 pub mod naming;
+pub(crate) mod object_stamps;
 pub mod objects;
 mod plumbing;
 pub mod reading;
@@ -15,6 +16,7 @@ pub mod root_status;
 mod save;
 pub mod sweep;
 pub mod usage;
+pub mod verify;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -42,8 +44,9 @@ pub use record::{Held, Needs, Unreadable};
 pub use repository::{Opened, RepositoryStep, StepKind, maintain, tidy};
 pub use root_status::RootStatus;
 
-/// How long a removal, a repair, and a save without a deadline wait for other saves.
-const LOCK_WAIT: Duration = Duration::from_secs(30);
+/// How long a removal, a repair, and a save without a deadline wait for other saves: longer than a first save of
+/// a large root, and a person still waits for it.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// A checkpoint that has not been saved yet.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use crate::{
     cache::Facts,
     error::Result,
     fs::{Lock, now_ns},
-    model::{Checkpoint, ContentId, DefaultModes, Head, SkipReason, Skipped},
+    model::{Checkpoint, Completeness, ContentId, DefaultModes, Head, SkipReason, Skipped},
     scan::Scan,
     state::RootState,
 };
@@ -56,7 +56,7 @@ impl CheckpointContents {
         let old = &newest.checkpoint;
         newest.keeper == self.keeper
             && old.top == self.top
-            && old.partial == self.partial
+            && old.completeness == Completeness::of_record(self.partial)
             && old.head == self.head
             && newest.default_modes == self.default_modes
             && newest.overlay == self.overlay
@@ -77,7 +77,7 @@ impl CheckpointContents {
             cause: draft.cause.clone(),
             top: self.top,
             files: draft.scan.file_count(),
-            partial: self.partial,
+            completeness: Completeness::of_record(self.partial),
             skipped: self.skipped.clone(),
             outside: self.outside_paths.clone(),
             head: self.head.clone(),

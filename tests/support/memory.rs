@@ -11,8 +11,8 @@ use std::{
 use beforehand::{
     error::{Error, Result},
     model::{
-        Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Kind, Root, ScanEntry,
-        Skipped, Storage, Tree,
+        Checkpoint, CheckpointId, Completeness, Content, ContentId, Directory, Entry, Kind, Root,
+        ScanEntry, Skipped, Storage, Tree,
     },
     scan::{Scan, VictimPath},
     store::{
@@ -161,7 +161,7 @@ impl Store for MemoryStore {
                 cause: draft.cause,
                 top: tree.top,
                 files: draft.scan.file_count(),
-                partial: draft.scan.partial,
+                completeness: Completeness::of_record(draft.scan.partial),
                 skipped: reading::skipped(&draft.scan, changing),
                 outside: tree.outside.keys().cloned().collect(),
                 head: None,

@@ -82,7 +82,7 @@ impl<'a> Comparison<'a> {
         (to, later): (&Checkpoint, &Tree),
     ) -> Result<Self> {
         let mut made = Self::of_trees(project, from.id, (then, later), false)?;
-        if !to.partial {
+        if to.completeness.is_whole() {
             made.add_repositories(Some(to.id));
         }
         made.found.retain(|differing| match (differing.before, differing.after) {

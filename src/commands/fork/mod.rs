@@ -140,7 +140,10 @@ impl ForkWish<'_> {
         if args.dry_run {
             return self.tell_plan(process, talk.and_then(Result::ok).as_ref(), args.json);
         }
-        if checkpoint.partial && !args.yes && !ui::ask(process, "Fork what is held?") {
+        if !checkpoint.completeness.is_whole()
+            && !args.yes
+            && !ui::ask(process, "Fork what is held?")
+        {
             say(process, "nothing was created; --yes forks what is held");
             return Ok(Exit::Failed);
         }
@@ -172,7 +175,7 @@ impl ForkWish<'_> {
                 "note: that turn is still running, or was interrupted; the fork begins before it",
             );
         }
-        if checkpoint.partial {
+        if !checkpoint.completeness.is_whole() {
             let id = checkpoint.id.short();
             say(process, &format!("warning: checkpoint {id} is partial, and so is the fork"));
         }

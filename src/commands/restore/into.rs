@@ -8,7 +8,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{report, unchanged::damaged_lines};
+use super::{
+    report,
+    unchanged::{damaged_lines, record_lost_line},
+};
 use crate::{
     apply::{self, ApplyOutcome},
     commands::{Project, print_json, print_text, rows::skipped_json, say},
@@ -56,7 +59,8 @@ pub(super) fn run(
         let path = ui::escape(path.as_bytes());
         say(process, &format!("note: {path} left out: {}", why.words()));
     }
-    for line in damaged_lines(&written.damaged) {
+    let lost = record_lost_line(checkpoint);
+    for line in lost.iter().cloned().chain(damaged_lines(&written.damaged)) {
         say(process, &format!("note: {line}"));
     }
     if !checkpoint.outside.is_empty() {
@@ -64,7 +68,11 @@ pub(super) fn run(
         say(process, &format!("note: {count} outside the project left out"));
     }
     report::missed(process, project, &written.outcome);
-    Ok(if written.outcome.missed.is_empty() { Exit::Ok } else { Exit::Failed })
+    Ok(match (written.outcome.missed.is_empty(), lost) {
+        (false, _) => Exit::Failed,
+        (true, Some(_)) => Exit::Conflicts,
+        (true, None) => Exit::Ok,
+    })
 }
 
 /// What was written where, or would be.

@@ -26,7 +26,7 @@ use crate::{
     error::{Error, Result},
     fs::without_dots,
     ledger,
-    model::{Checkpoint, RelPath, Selector, Skipped},
+    model::{Checkpoint, Completeness, RelPath, Selector, Skipped},
     plan::{Options, Pick, Picked},
     process::{Exit, Process},
     restore::{NamedState, Prepared, Restore, RestoreRequest, RestoreSource, Toward},
@@ -292,6 +292,7 @@ pub(crate) fn effect(process: &Process<'_>, restore: Restore<'_>) -> Result<Rest
     let is_lost = prepared.head.is_lost()
         || !prepared.others_left.is_empty()
         || !prepared.damaged.is_empty()
+        || restore.checkpoint.completeness == Completeness::RecordLost
         || !report::barred(&prepared.plan).is_empty()
         || prepared.plan.not_covered.iter().any(is_gone);
     Ok(RestoreSummary {
@@ -451,7 +452,12 @@ fn ask(
         let is_barred = !report::barred(&prepared.plan).is_empty();
         return Ok(Some(match (consent.dry_run, is_barred) {
             (false, true) => Exit::Failed,
-            (false, false) if !report::conflicts(&prepared.plan).is_empty() => Exit::Conflicts,
+            (false, false)
+                if !report::conflicts(&prepared.plan).is_empty()
+                    || shown.restore.checkpoint.completeness == Completeness::RecordLost =>
+            {
+                Exit::Conflicts
+            }
             (true, _) | (false, false) => Exit::Ok,
         }));
     }

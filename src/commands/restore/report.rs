@@ -17,6 +17,7 @@ use crate::{
     apply::ApplyOutcome,
     commands::{Project, print_json, print_text, say},
     error::Result,
+    model::Completeness,
     plan::{Action, KeepReason, PlanStep, RestorePlan},
     process::{Exit, Process},
     restore::{Prepared, Restore, RestoreReport},
@@ -74,7 +75,9 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
     let is_inner = !(is_exact || others_versions.is_empty() && others_left.is_empty());
     let is_clean =
         conflicts(plan).is_empty() && !is_inner && damaged.is_empty() && marked.is_empty();
-    Ok(match (is_whole, is_clean) {
+    let is_known = came.shown.restore.checkpoint.completeness != Completeness::RecordLost
+        && back(&came).all(|step| step.damaged_files(&project.state) == 0);
+    Ok(match (is_whole, is_clean && is_known) {
         (false, _) => Exit::Failed,
         (true, false) => Exit::Conflicts,
         (true, true) => Exit::Ok,

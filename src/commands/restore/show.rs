@@ -142,10 +142,17 @@ fn repositories_text(project: &Project, steps: &[RepositoryStep]) -> String {
 
 /// What a repository lacks when it is back.
 pub(super) fn lacks_text(project: &Project, step: &RepositoryStep) -> String {
-    let lacks = matches!(step.kind, StepKind::Recreate | StepKind::Replace(_))
-        .then(|| step.lacks(&project.state))
-        .flatten();
-    lacks.map_or_else(String::new, |lacks| format!("; {}", ui::escape(lacks.as_bytes())))
+    let lacks = step.brings_objects().then(|| step.lacks(&project.state)).flatten();
+    let mut text =
+        lacks.map_or_else(String::new, |lacks| format!("; {}", ui::escape(lacks.as_bytes())));
+    let damaged = step.damaged_files(&project.state);
+    if damaged > 0 {
+        let files = ui::count(damaged as u64, "file");
+        text.push_str(&format!(
+            "; {files} with its objects damaged (see `beforehand check --read-data`)"
+        ));
+    }
+    text
 }
 
 /// How long the plan may wait for the counts of lines.

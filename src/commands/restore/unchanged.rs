@@ -9,8 +9,8 @@ use std::{
 use super::planned::PlannedRestore;
 use crate::{
     commands::Project,
-    model::{CheckpointId, RelPath, Skipped},
-    restore::{Prepared, Restore},
+    model::{Checkpoint, CheckpointId, Completeness, RelPath, Skipped},
+    restore::Prepared,
     store::repository,
     ui,
 };
@@ -30,7 +30,8 @@ pub(super) fn remaining(shown: PlannedRestore<'_>) -> Vec<String> {
 
 /// The same without the repositories made since, for which a plan has rows.
 pub(super) fn unchanged(shown: PlannedRestore<'_>) -> Vec<String> {
-    let PlannedRestore { restore: Restore { project, .. }, prepared, .. } = shown;
+    let PlannedRestore { restore, prepared, .. } = shown;
+    let project = restore.project;
     let cd_prefix = &project.cd_prefix();
     let inner = prepared.inner_roots.iter().map(|path| {
         let (path, quoted) = (ui::escape(path.as_bytes()), project.argument(path.as_path()));
@@ -56,12 +57,22 @@ pub(super) fn unchanged(shown: PlannedRestore<'_>) -> Vec<String> {
         .chain(repositories)
         .chain(head)
         .chain(steps)
+        .chain(record_lost_line(restore.checkpoint))
         .chain(damaged_lines(&prepared.damaged))
         .chain(unheld)
         .chain(new)
         .chain(lost_lines(project, prepared))
         .chain(shown.fork_lines())
         .collect()
+}
+
+/// A line for a checkpoint whose record is lost.
+pub(super) fn record_lost_line(checkpoint: &Checkpoint) -> Option<String> {
+    let lacks = checkpoint.completeness.lacks()?;
+    let is_lost = checkpoint.completeness == Completeness::RecordLost;
+    is_lost.then(|| {
+        format!("not restored: checkpoint {} is incomplete: {lacks}", checkpoint.id.short())
+    })
 }
 
 /// Later checkpoints that may hold more of what was there, and are damaged: a line for each.

@@ -45,6 +45,26 @@ pub(in crate::fs) fn device_of(stat: &Stat) -> u64 {
     stat.st_dev
 }
 
+/// The process that holds a lock on an open file, as far as the system tells.
+pub(in crate::fs) fn lock_holder(file: &File) -> Option<u32> {
+    let found = rustix::fs::fstat(file).ok()?;
+    let major = rustix::fs::major(found.st_dev);
+    let minor = rustix::fs::minor(found.st_dev);
+    let place = format!("{major:02x}:{minor:02x}:{}", found.st_ino);
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    for line in locks.lines() {
+        // 1: FLOCK  ADVISORY  WRITE 4711 fd:00:1234 0 EOF
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let Some(at) = words.iter().position(|word| *word == place) else { continue };
+        let pid = words.get(at.wrapping_sub(1)).and_then(|word| word.parse().ok());
+        // A process outside of our namespace has the number 0, and one that waits is no holder.
+        if let Some(pid) = pid.filter(|pid| *pid > 0 && !words.contains(&"->")) {
+            return Some(pid);
+        }
+    }
+    None
+}
+
 /// Lists the names in a directory, with what the listing says they are.
 pub(in crate::fs) fn list(dir: &OwnedFd, mut each: impl FnMut(&CStr, FileType)) -> io::Result<()> {
     let mut buffer = [MaybeUninit::<u8>::uninit(); 16 << 10];

@@ -15,7 +15,7 @@ pub(crate) use current::{
     SYNCS_FILE_SYSTEMS, VSCODE_SETTINGS, cores, is_overlay, is_pseudo, nature, reflink,
 };
 pub(super) use current::{
-    device_of, is_users_attribute, list, make_special, mode_of, open_plain, path_only,
+    device_of, is_users_attribute, list, lock_holder, make_special, mode_of, open_plain, path_only,
     path_only_resolved, sync_file_system,
 };
 

@@ -86,7 +86,7 @@ impl FileHistory<'_> {
 
     /// What a checkpoint has at a path; `None` if it does not tell.
     pub(super) fn held(&self, checkpoint: &Checkpoint, path: &RelPath) -> Option<Version> {
-        if checkpoint.partial {
+        if !checkpoint.completeness.is_whole() {
             return None;
         }
         let tree = self.source.tree(checkpoint.id)?;

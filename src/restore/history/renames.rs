@@ -285,7 +285,7 @@ impl FileHistory<'_> {
     /// not there now.
     fn left_between(&self, (from, to): (usize, usize), leaving: Leaving) -> Option<Vec<RelPath>> {
         let order = |one: &&Checkpoint| self.log.position_of(one).order;
-        let whole = || self.checkpoints.iter().filter(|one| !one.partial);
+        let whole = || self.checkpoints.iter().filter(|one| one.completeness.is_whole());
         let before = whole().filter(|one| order(one) <= from).max_by_key(order)?;
         let then = self.source.tree(before.id)?;
         let since = order(&before);

@@ -340,9 +340,9 @@ impl FileHistory<'_> {
         let is_seen = |sights: &[Sight]| sights.iter().any(|it| range.contains(&it.order));
         let seen = self.log.sights.iter().filter(|(_, sights)| is_seen(sights));
         let mut paths: BTreeSet<RelPath> = seen.map(|(path, _)| path.clone()).collect();
-        let is_between =
-            |one: &&Checkpoint| !one.partial && range.contains(&self.log.position_of(one).order);
-        let between = self.checkpoints.iter().filter(is_between);
+        let between = self.checkpoints.iter().filter(|one| {
+            one.completeness.is_whole() && range.contains(&self.log.position_of(one).order)
+        });
         let trees: Vec<_> = between.filter_map(|one| self.source.tree(one.id)).collect();
         let store = self.project.store.as_ref();
         for pair in trees.windows(2) {

@@ -148,7 +148,7 @@ impl TurnSteps<'_> {
             return refuse("no checkpoint of the turn before it is left");
         };
         match self.checkpoint(exact) {
-            Some(base) if base.partial => {
+            Some(base) if !base.completeness.is_whole() => {
                 refuse(&format!("checkpoint {} before it is partial", base.id.short()))
             }
             Some(base) => Ok((base, self.history.calls[exact.call].began)),
@@ -228,12 +228,13 @@ impl TurnSteps<'_> {
         self.looks.all.get_or_init(|| {
             let history = &self.history;
             let exact = history.log.logged_calls.iter().filter_map(|caller| {
-                let one = history.checkpoint(caller.of).filter(|one| !one.partial)?;
+                let one =
+                    history.checkpoint(caller.of).filter(|one| one.completeness.is_whole())?;
                 history.is_exact(caller, one).then_some((caller.began, one.id))
             });
             let is_found = |one: &&Checkpoint| one.cause.reason == Reason::BeforeRestore;
             let restores = history.checkpoints.iter().filter(is_found);
-            let restores = restores.filter(|one| !one.partial);
+            let restores = restores.filter(|one| one.completeness.is_whole());
             let mut all: Vec<_> = exact
                 .chain(restores.map(|one| (history.log.position_of(one).order, one.id)))
                 .collect();

@@ -232,7 +232,7 @@ impl Revert<'_> {
     /// Whether a checkpoint says nothing of a path that it does not have.
     fn may_have_left_out(&self, checkpoint: &Checkpoint, path: &RelPath) -> bool {
         self.side == PathSide::Outside
-            || checkpoint.partial
+            || !checkpoint.completeness.is_whole()
             || ByPath::of(&checkpoint.skipped).covering(path).is_some()
     }
 }

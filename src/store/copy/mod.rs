@@ -8,7 +8,7 @@
 mod check;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::File,
     io::Read,
     path::PathBuf,
@@ -20,10 +20,11 @@ use super::{
     anchor::{self, drop_hint},
     directory::{self, read_directory},
     listing::{self, Listing},
+    object_stamps::CheckedStamps,
     objects::{Batch, Objects, Taken, id_of, identify_file},
     reading::{self, Sink, victims},
     record::{self, Record, RecordEntry, StoreKind},
-    repository::{hold_others, repair_repository_refs},
+    repository::{PrivateRepository, hold_others, repair_repository_refs},
     save::{self, CheckpointContents},
     sweep,
 };
@@ -31,7 +32,7 @@ use crate::{
     error::{Error, Result},
     fs::{FileBuffer, Lock, create_private_dirs},
     model::{
-        Checkpoint, CheckpointId, Content, ContentId, DefaultModes, Directory, Entry, RelPath,
+        CheckpointId, Completeness, Content, ContentId, DefaultModes, Directory, Entry, RelPath,
         Root, Storage, Tree,
     },
     scan::Scan,
@@ -97,16 +98,22 @@ impl CopyStore {
 
     /// Reads and stores everything. Ids from the base are trusted only while its anchor is current.
     /// Hold the locks until there is a record.
-    fn put(&self, draft: &mut Draft, batch: &Batch<'_>) -> Result<(CheckpointContents, Vec<Lock>)> {
+    fn put(
+        &self,
+        draft: &mut Draft,
+        batch: &Batch<'_>,
+        stamps: &CheckedStamps,
+    ) -> Result<(CheckpointContents, Vec<Lock>)> {
         let (scan, deadline) = (&mut draft.scan, draft.deadline);
-        if !self.trusts_cache(scan) {
+        if !self.trusts_cache(scan) || !stamps.stand() {
             scan.forget_base(|found| found.content.is_some_and(|id| batch.contains(&id)));
         }
         let keep = |_| Keep { batch, buffer: FileBuffer::default() };
         let mut sinks: Vec<_> = (0..reading::threads_for(scan)).map(keep).collect();
         let mut left_out = reading::read_all(self.root.path(), scan, deadline, &mut sinks)?;
         let (state, root) = (self.state.state(), self.root.path());
-        let others = hold_others(state, root, &scan.repositories, None, deadline, &mut left_out)?;
+        let others =
+            hold_others(state, root, &scan.repositories, None, deadline, &mut left_out, stamps)?;
         scan.name_directories(|_, found| batch.put_bytes(directory::to_text(found).as_bytes()))?;
         let (overlay, outside) = victims(&scan.victims, Storage::Files);
         for listing in [&overlay, &outside].into_iter().filter(|listing| !listing.is_empty()) {
@@ -143,7 +150,7 @@ impl CopyStore {
         may_be
             && newest.keeper == StoreKind::Copy
             && newest.checkpoint.top == scan.top()
-            && newest.checkpoint.partial == scan.partial
+            && newest.checkpoint.completeness == Completeness::of_record(scan.partial)
             && is_bare(newest)
             && self.trusts_cache(scan)
     }
@@ -153,32 +160,57 @@ impl CopyStore {
     }
 
     /// Writes the cache for the next scan. A failure only makes that scan slower.
-    fn write_cache(&self, scan: &Scan, checkpoint: &Checkpoint) {
+    fn write_cache(&self, scan: &Scan, record: &Record, stamps: &CheckedStamps) {
+        let checkpoint = &record.checkpoint;
         let Some(top) = scan.top() else { return };
         let facts = save::facts(scan, top, checkpoint);
-        let _slower = anchor::write(&self.state, top, checkpoint)
+        let _slower = stamps
+            .write(&self.state, &self.object_dirs(record), &[])
+            .and_then(|()| anchor::write(&self.state, top, checkpoint))
             .and_then(|()| scan.write_table(&self.state.cache(), &facts));
     }
 
-    fn add(&self, draft: &Draft, record: &Record, batch: Batch<'_>, locked: bool) -> Result<()> {
+    /// The directories with the objects that a checkpoint needs.
+    fn object_dirs(&self, record: &Record) -> Vec<PathBuf> {
+        let state = self.state.state();
+        let names: BTreeSet<&str> = record.repositories.iter().map(|held| &*held.store).collect();
+        let private = names.into_iter().map(|name| PrivateRepository::named(state, name));
+        private.flat_map(|one| one.object_dirs()).chain([state.objects()]).collect()
+    }
+
+    fn add(
+        &self,
+        draft: &Draft,
+        record: &Record,
+        batch: Batch<'_>,
+        locked: Option<&CheckedStamps>,
+    ) -> Result<()> {
         let held = batch.publish()?;
         record::write_location(&self.state, &self.root, None, draft.taken_at)?;
         record::write(&self.state, record)?;
-        if locked {
-            self.write_cache(&draft.scan, &record.checkpoint);
+        if let Some(stamps) = locked {
+            self.write_cache(&draft.scan, record, stamps);
         }
         drop(held);
         Ok(())
     }
 
     /// Nothing changed. Objects are written only if the newest checkpoint has lost some.
-    fn keep(&self, scan: &Scan, newest: &Checkpoint, batch: Batch<'_>, locked: bool) -> Result<()> {
+    fn keep(
+        &self,
+        scan: &Scan,
+        newest: &Record,
+        batch: Batch<'_>,
+        locked: Option<&CheckedStamps>,
+    ) -> Result<()> {
         let had_base = scan.base.is_some();
         if !batch.is_empty() {
             drop(batch.publish()?);
         }
-        if locked && (scan.refreshed || !had_base || !scan.fresh.is_empty()) {
-            self.write_cache(scan, newest);
+        let is_stale = scan.refreshed || !had_base || !scan.fresh.is_empty();
+        match locked {
+            Some(stamps) if is_stale || !stamps.stand() => self.write_cache(scan, newest, stamps),
+            Some(_) | None => (),
         }
         Ok(())
     }
@@ -203,29 +235,36 @@ impl Store for CopyStore {
         let soonest = Instant::now() + SWEEP_MAX;
         let batch =
             self.objects.batch(draft.deadline.map_or(soonest, |deadline| deadline.max(soonest)))?;
+        let stamps = CheckedStamps::of(&self.state);
+        if !stamps.stand() {
+            self.objects.set_damaged_aside(&stamps.changed);
+        }
+        let locked = lock.as_ref().map(|_| &stamps);
         let newest = anchor::newest(&self.state)?;
-        if let Some(same) = newest.record.as_ref().filter(|newest| self.is_plainly(newest, &draft))
+        if let Some(same) = &newest.record
+            && stamps.stand()
+            && self.is_plainly(same, &draft)
         {
-            self.keep(&draft.scan, &same.checkpoint, batch, lock.is_some())?;
+            self.keep(&draft.scan, same, batch, locked)?;
             return Ok(Saved { checkpoint: same.checkpoint.clone(), is_new: false });
         }
         if let Some(first) = save::overtaken(self, &draft)? {
             return Ok(first);
         }
-        let (contents, _locks) = self.put(&mut draft, &batch)?;
+        let (contents, _locks) = self.put(&mut draft, &batch, &stamps)?;
         let is_same = |newest: &Record| !draft.always && contents.are_held_by(newest);
         let sequence = newest.sequence;
         let newest = newest.record.filter(is_same);
-        if let Some(Record { checkpoint, .. }) = newest {
-            self.keep(&draft.scan, &checkpoint, batch, lock.is_some())?;
-            return Ok(Saved { checkpoint, is_new: false });
+        if let Some(newest) = newest {
+            self.keep(&draft.scan, &newest, batch, locked)?;
+            return Ok(Saved { checkpoint: newest.checkpoint, is_new: false });
         }
         // Reading takes time, and a save without the lock may have been faster.
         if let Some(first) = save::overtaken(self, &draft)? {
             return Ok(first);
         }
         let record = contents.to_record(&self.state, &draft, sequence);
-        self.add(&draft, &record, batch, lock.is_some())?;
+        self.add(&draft, &record, batch, locked)?;
         Ok(Saved { checkpoint: record.checkpoint, is_new: true })
     }
 

@@ -49,8 +49,8 @@ use crate::{
     error::{Error, Result},
     fs::Lock,
     model::{
-        Checkpoint, CheckpointId, Content, ContentId, Directory, Entry, Kind, RelPath, Root,
-        ScanEntry, Storage, StoreChoice, Tree,
+        Checkpoint, CheckpointId, Completeness, Content, ContentId, Directory, Entry, Kind,
+        RelPath, Root, ScanEntry, Storage, StoreChoice, Tree,
     },
     root::GitDirs,
     scan::Scan,
@@ -374,7 +374,8 @@ fn public_checkpoint(repo: &Repo, id: CheckpointId, parts: &Parts, meta: &Object
     let order = record::guess_order(&json);
     match Record::from_json(&format!("meta of {id}"), &json) {
         Ok(public) if public.checkpoint.id == id => {
-            Checkpoint { top: parts.files.map(|id| content_id(&id)), ..public.checkpoint }
+            let top = parts.files.map(|id| content_id(&id));
+            Checkpoint { top, completeness: Completeness::RecordLost, ..public.checkpoint }
         }
         Ok(_) => record::placeholder(id, order, "it names another checkpoint"),
         Err(err) => record::placeholder(id, order, &err.to_string()),

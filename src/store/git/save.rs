@@ -9,7 +9,7 @@
 mod retract;
 mod unchanged;
 
-use std::{path::PathBuf, time::Instant};
+use std::{collections::BTreeSet, path::PathBuf, time::Instant};
 
 use gix::{
     ObjectId,
@@ -32,6 +32,7 @@ use crate::{
         Draft, Saved, Store,
         directory::entry_of,
         listing::{self, Listing},
+        object_stamps::CheckedStamps,
         plumbing::{
             head::{self, count_staged},
             index,
@@ -43,7 +44,7 @@ use crate::{
         },
         reading::{self, victims},
         record::{self, Held, Record, RecordEntry, StoreKind},
-        repository::{self, HeldRepository, Theirs},
+        repository::{self, HeldRepository, PrivateRepository, Theirs},
         save::{self, CheckpointContents},
     },
 };
@@ -98,6 +99,8 @@ struct Save<'a> {
     lock: Option<Lock>,
     /// Prevents objects that the save relies on from being freed.
     _shared: Lock,
+    /// The files with objects, compared with those of the last save.
+    stamps: CheckedStamps,
     /// The facts in the cache, if it can be trusted.
     facts: Option<Facts>,
     had_base: bool,
@@ -130,8 +133,12 @@ impl<'a> Save<'a> {
         let lock = save::lock(&store.state, draft.deadline)?;
         let common_dir = store.user.as_ref().map(|user| &*user.common_dir);
         let shared = store.private.open_shared(common_dir, draft.deadline)?;
+        let stamps = CheckedStamps::of(&store.state);
+        if !stamps.stand() {
+            store.private.set_damaged_aside(&stamps.changed)?;
+        }
         let repo = store.repo.refreshed();
-        let anchor = store.refs.anchor(&repo).ok().flatten();
+        let anchor = store.refs.anchor(&repo).ok().flatten().filter(|_| stamps.stand());
         let base = draft.scan.base.as_ref();
         let trusts_cache = |anchor: &ObjectId| draft.scan.anchor == Some(content_id(anchor));
         let facts =
@@ -144,8 +151,18 @@ impl<'a> Save<'a> {
         let newest = known.find(|known| known.parts.is_some());
         let head = store.user().map(|user| head::read(&user));
         let had_base = base.is_some();
-        let save =
-            Self { store, repo, lock, _shared: shared, facts, had_base, head, sequence, newest };
+        let save = Self {
+            store,
+            repo,
+            lock,
+            _shared: shared,
+            stamps,
+            facts,
+            had_base,
+            head,
+            sequence,
+            newest,
+        };
         Ok(save)
     }
 
@@ -195,7 +212,8 @@ impl<'a> Save<'a> {
         // An index that cannot be parsed is held as a plain file.
         let index_path = if index.file.is_err() { "\0".into() } else { own(&user, "index") };
         let (common_dir, own_index) = (&*user.common_dir, &*index_path);
-        let theirs = Theirs { common_dir, own_index, name: &path, deadline };
+        let trusts_cache = self.stamps.stand();
+        let theirs = Theirs { common_dir, own_index, name: &path, deadline, trusts_cache };
         let held_repository = self.store.private.hold(&self.repo, &theirs, writer, left_out)?;
         left_out.extend(repository::history_left_out(&path, &held_repository));
         if held_repository.borrowed.new > 0 {
@@ -277,7 +295,9 @@ impl<'a> Save<'a> {
         let known = own.as_ref().map(|own| own.place.common_dir.clone());
         let (state, dot_gits) = (self.store.state.state(), &scan.repositories);
         let (known, deadline) = (known.as_deref(), draft.deadline);
-        let others = repository::hold_others(state, root, dot_gits, known, deadline, &mut skipped)?;
+        let others = repository::hold_others(
+            state, root, dot_gits, known, deadline, &mut skipped, &self.stamps,
+        )?;
         if let Some(own) = &mut own {
             own.place.pointers = others.of_known;
         }
@@ -515,6 +535,16 @@ impl<'a> Save<'a> {
         Ok(())
     }
 
+    /// The directories with the objects that the checkpoint needs.
+    fn object_dirs(&self, made: &StoredParts) -> Vec<PathBuf> {
+        let state = self.store.state.state();
+        let mut names: BTreeSet<&str> =
+            made.contents.repositories.iter().map(|held| &*held.store).collect();
+        names.insert(self.store.name());
+        let private = names.into_iter().map(|name| PrivateRepository::named(state, name));
+        private.flat_map(|one| one.object_dirs()).collect()
+    }
+
     /// Writes the cache for the next scan. A failure only makes that scan slower.
     fn write_cache(&self, scan: &Scan, checkpoint: &Checkpoint, made: &StoredParts) {
         let Some(top) = scan.top().filter(|_| self.lock.is_some()) else { return };
@@ -523,7 +553,13 @@ impl<'a> Save<'a> {
             latest: latest(scan, checkpoint, made),
             ..save::facts(scan, top, checkpoint)
         };
-        let _slower = scan.write_table(&self.store.state.cache(), &facts);
+        let state = &self.store.state;
+        let is_borrowed = made.own.as_ref().is_none_or(|own| own.held_repository.borrowed.new > 0);
+        let untouched = if is_borrowed { Vec::new() } else { vec![self.store.private.linked()] };
+        let _slower = self
+            .stamps
+            .write(state, &self.object_dirs(made), &untouched)
+            .and_then(|()| scan.write_table(&state.cache(), &facts));
         if let Some(own) = &made.own {
             own.held_repository.write_cache(&self.repo);
         }

@@ -21,8 +21,8 @@ use crate::{
     crash,
     error::{Error, Result},
     fs::{
-        Dir, FileBuffer, Holes, Lock, SYNCS_FILE_SYSTEMS, TemporaryName, all_at_once,
-        create_private_dirs, list_names, reflink, sync_dir,
+        Dir, FileBuffer, Holes, Lock, SYNCS_FILE_SYSTEMS, TemporaryName, all_at_once, clear_away,
+        create_private_dirs, is_in_the_way, list_names, reflink, sync_dir,
     },
     model::ContentId,
 };
@@ -232,6 +232,9 @@ fn publish_pack(dir: &Path, temporary: TemporaryName, pack: PackWriter) -> Resul
     let name = pack.finish().map_err(Error::io("write", temporary.path()))?;
     crash::point("pack-rename");
     let to = dir.join(name);
+    if is_in_the_way(&to) {
+        clear_away(&to)?;
+    }
     temporary.rename(&to).map_err(Error::io("write", &to))?;
     crash::point("pack-renamed");
     sync_dir(dir)?;

@@ -19,7 +19,7 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use sha2::{Digest, Sha256};
@@ -30,12 +30,14 @@ use self::packs::Packs;
 pub(super) use self::rewrite::PackContents;
 use crate::{
     error::{Error, Result},
-    fs::{Lock, create_private_dirs, list_names, now_ns, open_options},
+    fs::{Lock, clear_away, create_private_dirs, is_in_the_way, list_names, now_ns, open_options},
     model::ContentId,
 };
 
 /// The directory with the packs.
 const PACKS: &str = "packs";
+/// How long the rescue of a damaged pack waits for a sweep.
+const RESCUE_WAIT: Duration = Duration::from_secs(10);
 /// No write takes an hour, so a temporary file this old has no owner.
 const STALE_NS: i64 = 3_600_000_000_000;
 
@@ -217,6 +219,65 @@ impl Objects {
     fn open_loose(&self, id: &ContentId) -> Result<Box<dyn Read>> {
         let file = self.open_file(id)?;
         Ok(Box::new(ContentReader { file, hash: Sha256::new(), id: *id }))
+    }
+
+    /// Renames those of the files `changed` that are damaged objects, and removes irregular files,
+    /// so that no save relies on them. A damaged pack is never relied on.
+    pub(super) fn set_damaged_aside(&self, changed: &[PathBuf]) {
+        let packs = self.packs_dir();
+        for path in changed {
+            if !path.starts_with(&self.dir) || path.starts_with(&packs) {
+                continue;
+            }
+            if is_in_the_way(path) {
+                // If this fails, the object passes for missing.
+                let _still_there = clear_away(path);
+                continue;
+            }
+            let names = path.parent().and_then(Path::file_name).zip(path.file_name());
+            let id = names.and_then(|(fan, name)| {
+                ContentId::parse(&format!("{}{}", fan.to_str()?, name.to_str()?))
+            });
+            let Some(id) = id.filter(|id| self.path(id) == **path) else { continue };
+            if matches!(self.verify_loose(&id), Err(Error::Damaged { .. })) {
+                // If this fails, the object is relied on as long as it has its size.
+                let _still_there = fs::rename(path, path.with_extension("damaged"));
+            }
+        }
+    }
+
+    /// Verifies every byte of a file of the store, and sets it aside if it is damaged; returns whether it is. The
+    /// intact objects of a damaged pack are first copied to another one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store cannot be written, or if a sweep is at work.
+    pub(super) fn set_aside_if_damaged(&self, path: &Path) -> Result<bool> {
+        let packs = self.list_packs()?;
+        let Some(pack) = packs.iter().find(|pack| pack.path() == path) else {
+            self.set_damaged_aside(&[path.to_owned()]);
+            let is_here = path.symlink_metadata().is_ok();
+            return Ok(!is_here && path.with_extension("damaged").symlink_metadata().is_ok());
+        };
+        let rows = match pack.rows() {
+            Ok(rows) => rows,
+            // A save sees that, and `check --repair` sets it aside.
+            Err(Error::Damaged { .. }) => return Ok(true),
+            Err(err) => return Err(err),
+        };
+        let mut is_damaged = rows.iter().map(|(id, _)| pack.read(id));
+        if !is_damaged.any(|read| matches!(read, Err(Error::Damaged { .. }))) {
+            return Ok(false);
+        }
+        let batch = self.batch(Instant::now() + RESCUE_WAIT)?;
+        for (id, _) in rows {
+            if let Ok(Some(bytes)) = pack.read(&id) {
+                batch.keep(id, &bytes)?;
+            }
+        }
+        drop(batch.publish()?);
+        fs::rename(path, path.with_extension("damaged")).map_err(Error::io("put aside", path))?;
+        Ok(true)
     }
 
     /// Removes the file of an object and returns the space it took; 0 if it is gone already. The

@@ -1,4 +1,5 @@
-//! Detects borrowed loose objects that were rewritten in place, which git never does.
+//! Detects borrowed loose objects that were rewritten in place, which git never does, and whatever has the name
+//! of a loose object without being a regular file: opening a pipe would block.
 //!
 //! A file that changed after its creation is suspect. Git updates the mtime of an object that it
 //! would write again, so the bytes decide. This does not detect a rewrite that resets the times,
@@ -10,46 +11,57 @@ use std::{
     sync::OnceLock,
 };
 
-use gix::ObjectId;
+use gix::hash::oid;
 
-use super::{
-    borrowed::{borrowed_dirs, names_of},
-    repo::Repo,
-};
-use crate::fs::nature;
+use super::borrowed::{borrowed_dirs, names_of};
+use crate::fs::{is_in_the_way, nature};
 
 /// Git takes no longer to write most objects, and most file system clocks are no finer.
 const WRITING_NS: i64 = 20_000_000;
 
-/// The borrowed loose objects of a private repository.
+/// The loose objects in some object directories.
 pub(in crate::store) struct LooseObjects {
-    linked: PathBuf,
+    dirs: Vec<PathBuf>,
     /// The directories `ab` with them, by first byte; listed on first use.
     fans: OnceLock<Vec<Vec<PathBuf>>>,
 }
 
 impl LooseObjects {
-    /// The borrowed loose objects of `repo`.
-    pub(in crate::store) fn borrowed_by(repo: &Repo) -> Self {
-        Self { linked: repo.common_dir.join("linked"), fans: OnceLock::new() }
+    /// The borrowed loose objects of the private repository in the directory `private`.
+    pub(in crate::store) fn borrowed_by(private: &Path) -> Self {
+        Self::below(borrowed_dirs(&private.join("linked")))
+    }
+
+    /// The loose objects in the object directories `dirs`.
+    pub(in crate::store) fn below(dirs: Vec<PathBuf>) -> Self {
+        Self { dirs, fans: OnceLock::new() }
     }
 
     /// Whether an object is one of them and was changed after its creation.
-    pub(in crate::store) fn is_rewritten(&self, id: &ObjectId) -> bool {
-        let fans = self.fans.get_or_init(|| fans(&self.linked));
+    pub(in crate::store) fn is_rewritten(&self, id: &oid) -> bool {
+        self.any(id, |path| is_changed(path).unwrap_or(false))
+    }
+
+    /// Whether something other than a regular file has the name of an object.
+    pub(in crate::store) fn is_blocked(&self, id: &oid) -> bool {
+        self.any(id, is_in_the_way)
+    }
+
+    fn any(&self, id: &oid, is_such: impl Fn(&Path) -> bool) -> bool {
+        let fans = self.fans.get_or_init(|| fans(&self.dirs));
         let dirs = &fans[usize::from(id.first_byte())];
         if dirs.is_empty() {
             return false;
         }
         let hex = id.to_string();
-        dirs.iter().any(|dir| is_changed(&dir.join(&hex[2..])).unwrap_or(false))
+        dirs.iter().any(|dir| is_such(&dir.join(&hex[2..])))
     }
 }
 
-fn fans(linked: &Path) -> Vec<Vec<PathBuf>> {
+fn fans(dirs: &[PathBuf]) -> Vec<Vec<PathBuf>> {
     let mut fans = vec![Vec::new(); 256];
-    for dir in borrowed_dirs(linked) {
-        for name in names_of(&dir).unwrap_or_default() {
+    for dir in dirs {
+        for name in names_of(dir).unwrap_or_default() {
             let byte = name.to_str().filter(|name| name.len() == 2);
             if let Some(byte) = byte.and_then(|byte| usize::from_str_radix(byte, 16).ok()) {
                 fans[byte].push(dir.join(name));

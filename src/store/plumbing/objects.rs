@@ -86,7 +86,7 @@ impl ObjectWriter {
     pub(in crate::store) fn new(repo: &Repo) -> Self {
         let packing = AtomicBool::new(false);
         let (objects, hash, state) = (repo.objects(), repo.hash, Mutex::default());
-        let borrowed = LooseObjects::borrowed_by(repo);
+        let borrowed = LooseObjects::borrowed_by(&repo.common_dir);
         Self { objects, hash, borrowed, state, packing, deflaters: Mutex::default() }
     }
 

@@ -15,11 +15,16 @@ use gix::{
     ObjectId,
     hash::{Kind as HashKind, oid},
     objs::{Data, Exists, Find, Kind},
+    odb::Header as _,
 };
 
-use super::borrowed::{ALTERNATES_MAX_BYTES, alternates_of, open_up};
+use super::{
+    borrowed::{ALTERNATES_MAX_BYTES, alternates_of, open_up},
+    loose::LooseObjects,
+};
 use crate::{
     error::{Error, Result},
+    fs::is_in_the_way,
     model::{Content, ContentId, Root, RootKind, Storage},
     root::{GitDirs, inspect},
 };
@@ -34,6 +39,8 @@ pub(in crate::store) struct Repo {
     pub(in crate::store) hash: HashKind,
     /// Opened on first use: a save without changes needs none.
     odb: OnceLock<Odb>,
+    /// Its loose objects and those of its alternates; listed on first use.
+    loose: OnceLock<LooseObjects>,
     /// For a private repository, the directory of borrowed objects; taken once unreadable files in
     /// it have been made readable.
     closed: Mutex<Option<PathBuf>>,
@@ -56,7 +63,9 @@ impl Repo {
     }
 
     fn new(git_dir: PathBuf, common_dir: PathBuf, hash: HashKind) -> Self {
-        Self { git_dir, common_dir, hash, odb: OnceLock::new(), closed: Mutex::default() }
+        let odb = OnceLock::new();
+        let loose = OnceLock::new();
+        Self { git_dir, common_dir, hash, odb, loose, closed: Mutex::default() }
     }
 
     /// The repository in `dir`, which need not exist yet.
@@ -156,14 +165,15 @@ impl Repo {
             Ok(found == kind && name(self.hash, kind, bytes)? == id)
         };
         let loose = gix::odb::loose::Store::at(&objects, self.hash);
-        if let Ok(Some(found)) = loose.try_find(id, &mut buffer)
+        if !self.is_blocked(id)
+            && let Ok(Some(found)) = loose.try_find(id, &mut buffer)
             && is_it(found.kind, found.data)?
         {
             return Ok(Some(buffer));
         }
         let mut inflate = gix::zlib::Inflate::default();
-        for index in files_in(&objects.join("pack"), "idx") {
-            let Ok(pack) = gix::odb::pack::Bundle::at(&index, self.hash) else { continue };
+        for index in files_in(&objects.join("pack"), &["idx", "unsound"]) {
+            let Some(pack) = open_pack(&index, self.hash) else { continue };
             let found = pack.find(id, &mut buffer, &mut inflate, &mut gix::odb::pack::cache::Never);
             if let Ok(Some((found, _))) = found
                 && is_it(found.kind, found.data)?
@@ -174,7 +184,29 @@ impl Repo {
         Ok(None)
     }
 
+    /// Whether something other than a regular file has the name of a loose object. Gix would open it, and wait
+    /// for ever for a pipe.
+    fn is_blocked(&self, id: &oid) -> bool {
+        let loose = self.loose.get_or_init(|| {
+            let objects = self.objects();
+            let alternates = alternates_of(&objects).into_iter().map(|(_, path)| path);
+            LooseObjects::below(alternates.chain([objects]).collect())
+        });
+        loose.is_blocked(id)
+    }
+
+    /// The kind of an object; `None` if it is missing or cannot be read.
+    pub(in crate::store) fn kind_of(&self, id: &oid) -> Option<Kind> {
+        if self.is_blocked(id) {
+            return None;
+        }
+        Some(self.odb().ok()?.try_header(id).ok()??.kind())
+    }
+
     fn read_here(&self, id: &oid, kind: Kind) -> Result<Vec<u8>> {
+        if self.is_blocked(id) {
+            return Err(Error::damaged(id.to_string(), "not a regular file"));
+        }
         let mut buffer = Vec::new();
         let found = self.odb()?.try_find(id, &mut buffer);
         match found.map_err(|err| Error::damaged(id.to_string(), err.to_string()))? {
@@ -193,11 +225,25 @@ fn is_given(id: &oid) -> bool {
     id.is_empty_tree() || id.is_empty_blob()
 }
 
-/// The regular files in a directory with this extension.
-fn files_in(dir: &Path, extension: &str) -> Vec<PathBuf> {
+/// Opens a pack by its index, which has another suffix if the pack is damaged. Verify all that is read from it.
+fn open_pack(index: &Path, hash: HashKind) -> Option<gix::odb::pack::Bundle> {
+    let pack = index.with_extension("").with_extension("pack");
+    if is_in_the_way(index) || is_in_the_way(&pack) {
+        return None;
+    }
+    let index = gix::odb::pack::index::File::at(index, hash).ok()?;
+    let pack = gix::odb::pack::data::File::at(pack, hash).ok()?;
+    Some(gix::odb::pack::Bundle { pack, index })
+}
+
+/// The regular files in a directory with one of these extensions.
+fn files_in(dir: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     let paths = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
     paths
-        .filter(|path| path.extension().is_some_and(|end| end == extension) && path.is_file())
+        .filter(|path| {
+            let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
+            extensions.contains(&end) && path.is_file()
+        })
         .collect()
 }
 

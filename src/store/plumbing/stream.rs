@@ -1,10 +1,7 @@
 //! Streams the content of blobs. Large files are loose objects until maintenance or git packs them,
 //! so most need not be loaded whole.
 
-use std::{
-    fs::File,
-    io::{self, BufRead, BufReader, Cursor, Read},
-};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use flate2::read::ZlibDecoder;
 use gix::{
@@ -15,6 +12,7 @@ use gix::{
 use super::{objects::LARGE_BYTES, repo::Repo};
 use crate::{
     error::{Error, Result},
+    fs::open_regular,
     model::ContentId,
 };
 
@@ -34,8 +32,8 @@ pub(in crate::store) fn open(repo: &Repo, id: &ContentId) -> Result<Box<dyn Read
 fn open_loose(repo: &Repo, id: &oid) -> Result<Option<Box<dyn Read>>> {
     let hex = id.to_string();
     let path = repo.objects().join(&hex[..2]).join(&hex[2..]);
-    let Ok(file) = File::open(&path) else { return Ok(None) };
-    if !file.metadata().is_ok_and(|data| data.is_file()) || !repo.odb()?.exists(id) {
+    let Ok((file, _)) = open_regular(&path) else { return Ok(None) };
+    if !repo.odb()?.exists(id) {
         return Ok(None);
     }
     let damaged = || Error::damaged(hex.clone(), "not a loose object");

@@ -41,7 +41,9 @@ use crate::{
         PendingFile, create_private_dirs, is_short_of_means, list_names, now_ns, read_small,
         remove_if_there, replace_synced, sync_dir,
     },
-    model::{Cause, Checkpoint, CheckpointId, ContentId, DefaultModes, escape::escaped},
+    model::{
+        Cause, Checkpoint, CheckpointId, Completeness, ContentId, DefaultModes, escape::escaped,
+    },
     state::{RootState, StateDir},
 };
 
@@ -208,7 +210,7 @@ pub(super) fn placeholder(id: CheckpointId, order: (u64, DateTime<Utc>), why: &s
         cause: Cause::asked(Some(why.to_owned())),
         top: None,
         files: 0,
-        partial: true,
+        completeness: Completeness::RecordLost,
         skipped: Vec::new(),
         outside: Vec::new(),
         head: None,

@@ -67,7 +67,8 @@ pub(super) struct Looked {
 
 /// Looks at the git directory `common_dir` and gives what changed to `writer`, which writes into
 /// `repo`. `own_index` is the index that is kept elsewhere. What cannot be held joins `left_out`,
-/// under `name` and the path below the directory.
+/// under `name` and the path below the directory. The cache is not used unless every object that it names is
+/// known to be stored.
 ///
 /// # Errors
 ///
@@ -79,8 +80,9 @@ pub(super) fn look(
     writer: &ObjectWriter,
     name: &[u8],
     left_out: &mut Vec<Skipped>,
+    trusts_cache: bool,
 ) -> Result<Looked> {
-    let cached = Cached::load(repo);
+    let cached = Cached::load(repo).filter(|_| trusts_cache);
     let own_index = own_index.strip_prefix(common_dir).unwrap_or(own_index);
     let own_index = own_index.as_os_str().as_bytes();
     let stands = |cached: &&Cached| cached.stands(common_dir, own_index);

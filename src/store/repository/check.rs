@@ -3,30 +3,23 @@
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
-    fs::File,
-    io::{self, BufReader, Read},
     path::Path,
 };
 
-use flate2::read::ZlibDecoder;
-use gix::{ObjectId, hash::Kind as HashKind, objs::Kind as ObjectKind, objs::tree::EntryKind};
+use gix::{ObjectId, objs::Kind as ObjectKind, objs::tree::EntryKind};
 
 use super::{
     Held, PrivateRepository, borrowed_dirs,
     history::{self, MissingObject},
+    intact::{loose_fits, trailer_fits},
     names_of,
 };
 use crate::{
-    fs::stat_path,
     model::CheckpointId,
     state::StateDir,
     store::{
         Damage,
-        plumbing::{
-            refs,
-            repo::{self, Repo},
-            tree,
-        },
+        plumbing::{refs, repo::Repo, tree},
         record::Record,
     },
 };
@@ -311,46 +304,4 @@ impl BorrowDamage {
     fn add(&mut self, name: &str, why: String) {
         self.faults.push((format!("{name}, borrowed from the user's repository"), why));
     }
-}
-
-/// Opens a borrowed file, which is never anything else.
-fn open(path: &Path) -> io::Result<File> {
-    if path.symlink_metadata()?.is_file() {
-        return File::open(path);
-    }
-    Err(io::Error::other("it is no file"))
-}
-
-/// Whether a loose object is the one of its name. Other files have no such name.
-fn loose_fits(path: &Path, name: &str) -> io::Result<bool> {
-    let file = open(path)?;
-    let Some(kind) = hash_of(name) else { return Ok(true) };
-    let found = repo::hash_of(kind, ZlibDecoder::new(file))?;
-    Ok(ObjectId::from_hex(name.as_bytes()).is_ok_and(|id| id == found))
-}
-
-/// The hash function of an object or pack name.
-fn hash_of(hex: &str) -> Option<HashKind> {
-    let kind = match hex.len() {
-        40 => HashKind::Sha1,
-        64 => HashKind::Sha256,
-        _ => return None,
-    };
-    hex.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(kind)
-}
-
-/// Whether a pack file ends in the hash of everything before.
-fn trailer_fits(path: &Path) -> io::Result<bool> {
-    let file = open(path)?;
-    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    let is_hashed = path.extension().is_some_and(|end| end == "pack" || end == "idx");
-    let kind = stem.strip_prefix("pack-").and_then(hash_of).filter(|_| is_hashed);
-    let Some(kind) = kind else { return Ok(true) };
-    let size = stat_path(path)?.size;
-    let Some(body) = size.checked_sub(kind.len_in_bytes() as u64) else { return Ok(false) };
-    let mut reader = BufReader::new(file);
-    let hash = repo::hash_of(kind, Read::by_ref(&mut reader).take(body))?;
-    let mut trailer = Vec::new();
-    reader.read_to_end(&mut trailer)?;
-    Ok(hash.as_slice() == trailer)
 }

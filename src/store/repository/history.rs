@@ -14,12 +14,11 @@ use gix::{
     ObjectId,
     hash::Kind as HashKind,
     objs::{Kind as ObjectKind, tree::EntryKind},
-    odb::Header as _,
 };
 
 use super::{
     Held, PrivateRepository,
-    rebuild::{HeldFiles, RepositoryStep},
+    rebuild::{HeldFiles, RepositoryStep, StepKind},
 };
 use crate::{
     error::Result,
@@ -157,6 +156,17 @@ impl RepositoryStep {
             more => format!(", and {more} more"),
         };
         Some(format!("without {}, which {} led to{more}: not held", first.object, first.name))
+    }
+
+    /// How many of the borrowed files with its objects are damaged. Reads every byte of them.
+    pub fn damaged_files(&self, state: &StateDir) -> usize {
+        let held = self.held.as_ref().filter(|_| self.brings_objects());
+        held.map_or(0, |held| PrivateRepository::named(state, &held.store).damaged_files())
+    }
+
+    /// Whether the repository is made anew, with its objects.
+    pub fn brings_objects(&self) -> bool {
+        matches!(self.kind, StepKind::Recreate | StepKind::Replace(_))
     }
 }
 
@@ -317,8 +327,9 @@ impl History {
 
     /// The first missing object in the history of `tip`.
     fn first_missing(&mut self, tip: ObjectId) -> Option<ObjectId> {
-        let kind = self.repos.iter().find_map(|repo| repo.odb().ok()?.try_header(&tip).ok()?);
-        let Some(kind) = kind.map(|header| header.kind()) else { return Some(tip) };
+        let Some(kind) = self.repos.iter().find_map(|repo| repo.kind_of(&tip)) else {
+            return Some(tip);
+        };
         let start = vec![(tip, kind)].into_iter();
         let mut open = vec![OpenObject { id: tip, left: start, missing: None }];
         loop {

@@ -11,6 +11,7 @@ mod check;
 mod damaged_packs;
 mod held;
 mod history;
+mod intact;
 mod maintain;
 mod origin;
 mod rebuild;
@@ -45,6 +46,7 @@ pub use rebuild::{
 };
 
 use super::{
+    object_stamps::CheckedStamps,
     plumbing::{
         borrowed::{alternates_of, borrowed_dirs, names_of, open_up},
         objects::ObjectWriter,
@@ -65,6 +67,8 @@ use crate::{
 
 /// How long a save waits for a sweep: saving beside one could lose objects.
 const SWEEP_MAX: Duration = Duration::from_secs(5);
+/// Object directories of git extensions are not nested deeper.
+const DEPTH_MAX: usize = 100;
 /// How often a save tries to create a repository that other processes keep removing.
 const TRIES: usize = 50;
 /// Suffix for repositories that use SHA-256.
@@ -171,7 +175,7 @@ impl PrivateRepository {
     }
 
     /// The directory of borrowed objects.
-    fn linked(&self) -> PathBuf {
+    pub(in crate::store) fn linked(&self) -> PathBuf {
         self.dir.join("linked")
     }
 
@@ -221,7 +225,7 @@ impl PrivateRepository {
                 Err(err) => return Err(err),
             }
         }
-        Err(Error::Busy { path })
+        Err(Error::Busy { path, holder: None })
     }
 
     /// Makes sure that no save, and no cache, relies on a damaged borrowed pack.
@@ -232,6 +236,53 @@ impl PrivateRepository {
             damaged_packs::set_aside(&damaged);
         }
         Ok(())
+    }
+
+    /// Makes sure that nothing relies on damaged files of ours, after something happened to the files `changed`, or
+    /// if it is not known how they were. Verifies the end of each pack, and the whole of changed loose
+    /// objects.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the list of borrowed directories cannot be written.
+    pub(in crate::store) fn set_damaged_aside(&self, changed: &[PathBuf]) -> Result<()> {
+        damaged_packs::set_aside(&damaged_packs::damaged_indexes(&[self.dir.join("objects")]));
+        damaged_packs::set_files_aside(changed, &self.linked());
+        self.write_alternates()
+    }
+
+    /// Verifies every byte of a file in an object directory, and sets it aside if it is damaged; returns whether
+    /// it is.
+    pub(in crate::store) fn set_aside_if_damaged(&self, path: &Path) -> bool {
+        let is_damaged = matches!(intact::file_fits(path), Ok(false));
+        if is_damaged {
+            damaged_packs::set_aside_file(path, &self.linked());
+        }
+        is_damaged
+    }
+
+    /// How many of the borrowed files with objects are damaged or set aside. Reads every byte of them.
+    fn damaged_files(&self) -> usize {
+        fn count_in(dir: &Path, depth: usize) -> usize {
+            let mut count = 0;
+            for name in names_of(dir).unwrap_or_default() {
+                let path = dir.join(&name);
+                if !path.is_symlink() && path.is_dir() && depth < DEPTH_MAX {
+                    count += count_in(&path, depth + 1);
+                } else if damaged_packs::original_name(&name) != name
+                    || matches!(intact::file_fits(&path), Ok(false))
+                {
+                    count += 1;
+                }
+            }
+            count
+        }
+        count_in(&self.linked(), 0)
+    }
+
+    /// The directories with the objects that a save relies on.
+    pub(in crate::store) fn object_dirs(&self) -> Vec<PathBuf> {
+        vec![self.dir.join("objects"), self.linked()]
     }
 
     /// Creates the repository under the exclusive lock, so that no other process sees it half done.
@@ -303,10 +354,12 @@ impl PrivateRepository {
         writer: &ObjectWriter,
         left_out: &mut Vec<Skipped>,
     ) -> Result<HeldRepository> {
-        let Theirs { common_dir, own_index, name, deadline } = *theirs;
+        let Theirs { common_dir, own_index, name, deadline, trusts_cache } = *theirs;
         self.follow(common_dir);
         // Refs first: the objects they name are borrowed afterwards.
-        let looked = administration::look(repo, common_dir, own_index, writer, name, left_out)?;
+        let looked = administration::look(
+            repo, common_dir, own_index, writer, name, left_out, trusts_cache,
+        )?;
         let limits = BorrowLimits { deadline, ..BorrowLimits::default() };
         let borrowed = self.borrow(common_dir, looked.is_unchanged, limits)?;
         Ok(HeldRepository { looked, borrowed })
@@ -345,6 +398,8 @@ pub(in crate::store) struct Theirs<'a> {
     pub(in crate::store) name: &'a [u8],
     /// When borrowing has to stop.
     pub(in crate::store) deadline: Option<Instant>,
+    /// Whether every object that a cache relies on is known to be stored.
+    pub(in crate::store) trusts_cache: bool,
 }
 
 /// A repository that is held.
@@ -392,6 +447,7 @@ pub(in crate::store) fn hold_others(
     known: Option<&Path>,
     deadline: Option<Instant>,
     left_out: &mut Vec<Skipped>,
+    stamps: &CheckedStamps,
 ) -> Result<Others> {
     let found = places(dot_gits.iter().cloned().chain([root.join(".git")]), known);
     let (mut all, mut locks) = (Vec::new(), Vec::new());
@@ -400,12 +456,16 @@ pub(in crate::store) fn hold_others(
         let hash = root::hash_kind_of(&place.common_dir);
         let private = PrivateRepository::of(state, &place.common_dir, hash);
         locks.push(private.open_shared(Some(&place.common_dir), deadline)?);
+        let trusts_cache = stamps.stand();
+        if !trusts_cache {
+            private.set_damaged_aside(&stamps.changed)?;
+        }
         let repo = private.repo();
         let writer = ObjectWriter::new(&repo);
         // Each index is held as it is: no index here has an owner.
         let nothing = Path::new(OsStr::from_bytes(administration::NO_INDEX));
         let (common_dir, own_index) = (&*place.common_dir, nothing);
-        let theirs = Theirs { common_dir, own_index, name: &path, deadline };
+        let theirs = Theirs { common_dir, own_index, name: &path, deadline, trusts_cache };
         let mut holding = private.hold(&repo, &theirs, &writer, left_out)?;
         let administration = holding.administration().clone();
         let tree = add_tree(&repo, &writer, &administration)?;

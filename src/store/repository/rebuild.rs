@@ -27,7 +27,9 @@ pub use self::{
     retire::{Ends, SetAside, remove_unfinished},
     steps::{RepositoryStep, StepKind, is_reftable, others, steps},
 };
-use super::{Held, PrivateRepository, alternates_of, borrow, damaged_packs, names_of, open_up};
+use super::{
+    Held, PrivateRepository, alternates_of, borrow, damaged_packs, intact, names_of, open_up,
+};
 use crate::{
     error::{Error, Result},
     fs::{Dir, exchange, is_unsupported, read_small, remove_tree, rename_exclusive},
@@ -539,10 +541,14 @@ fn write_loose(objects: &Path, id: ObjectId, bytes: &[u8]) -> io::Result<()> {
     file.write_all(&loose_bytes(ObjectKind::Blob, bytes))
 }
 
-/// Whether a borrowed file belongs to a damaged pack from which nothing can be read. Git would
-/// complain about it forever, and the checkpoint may not even need it.
+/// Whether a borrowed file is a damaged loose object, or belongs to a damaged pack from which nothing can be
+/// read. Git would complain about it forever, and the checkpoint may not even need it.
 fn is_beyond_use(path: &Path) -> bool {
     let is_damaged = path.file_name() != path.file_name().map(damaged_packs::original_name);
+    let is_loose = path.parent().is_some_and(|dir| !dir.ends_with("pack"));
+    if is_loose {
+        return is_damaged || matches!(intact::file_fits(path), Ok(false));
+    }
     let pack =
         if is_damaged { path.with_extension("").with_extension("pack") } else { path.into() };
     let index = damaged_packs::marked_damaged(&pack.with_extension("idx"));

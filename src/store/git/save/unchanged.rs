@@ -7,7 +7,13 @@ use crate::{
     cache::ScanTable,
     model::{Checkpoint, CheckpointId, ContentId, Stamp},
     scan::Scan,
-    store::{Draft, Store, git::GitStore, record, repository::Administration},
+    store::{
+        Draft, Store,
+        git::GitStore,
+        object_stamps::{self, StampScope},
+        record,
+        repository::Administration,
+    },
 };
 
 impl GitStore {
@@ -37,7 +43,10 @@ impl GitStore {
         };
         let stands = self.anchor() == scan.anchor
             && digest == surroundings(administration.as_ref(), scan.index);
-        if !stands || !self.refs.has(&self.repo, id) {
+        if !stands
+            || !self.refs.has(&self.repo, id)
+            || !object_stamps::stand(&self.state, StampScope::All)
+        {
             return None;
         }
         record::read(&self.state, id).ok().map(|record| record.checkpoint)

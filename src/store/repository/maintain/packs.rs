@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashSet,
-    fs::{self, File},
+    fs,
     io::{self, BufReader},
     ops::Range,
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
@@ -15,7 +15,7 @@ use gix::{ObjectId, hash::Kind as HashKind};
 use super::super::names_of;
 use crate::{
     error::{Error, Result},
-    fs::{read_small, space, stat_path},
+    fs::{open_regular, read_small, space, stat_path},
     store::plumbing::pack::GitPackWriter,
 };
 
@@ -119,7 +119,8 @@ pub(super) fn copy_rows(
     mut wanted: impl FnMut(&ObjectId) -> bool,
 ) -> io::Result<()> {
     let rows = rows_of(path, hash).map_err(|err| io::Error::other(err.to_string()))?;
-    let (mut file, mut at) = (BufReader::with_capacity(256 << 10, File::open(path)?), 0);
+    let (file, _) = open_regular(path)?;
+    let (mut file, mut at) = (BufReader::with_capacity(256 << 10, file), 0);
     for (id, crc, range) in rows {
         if wanted(&id) {
             let ahead = i64::try_from(range.start - at).map_err(|_| damaged())?;

@@ -56,7 +56,7 @@ pub(in crate::store) fn sweep(state: &StateDir, deadline: Instant) -> Result<Swe
             .and_then(|_only_one| sweep_one(state, &private, deadline));
         match one {
             Ok(bytes) => swept.freed += bytes,
-            Err(Error::Busy { path }) if path == lock => swept.is_busy = true,
+            Err(Error::Busy { path, .. }) if path == lock => swept.is_busy = true,
             Err(err) => done = done.and(Err(err)),
         }
     }

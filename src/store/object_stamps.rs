@@ -1,0 +1,351 @@
+//! The stamps of the files with the objects that a root's cache relies on.
+//!
+//! A cache says that objects are stored, and a pack's index says that they are in the pack. Neither says that
+//! the files are still there and as they were written. So the last save of a root records the stamps of these
+//! files, and the next one compares them before it relies on anything: one stat for each file, and none is
+//! opened. Files that are added later change nothing; a save that finds another difference verifies the files
+//! and distrusts the cache.
+//!
+//! A file with another hard link is the user's as well: git updates its times, and its contents are lost only
+//! if the user's repository loses them too. Of a pack with another link, only inode and size count; loose
+//! objects with another link are represented by the stamp of their directory.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    fmt::Write as _,
+    io,
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    error::{Error, Result},
+    fs::{self, Dir, Listed},
+    model::{
+        Kind, Stamp,
+        escape::{escape, unescape},
+    },
+    scan::is_racy,
+    state::RootState,
+};
+
+/// Enough for a hundred thousand files.
+const SIZE_MAX_BYTES: u64 = 16 << 20;
+/// The first word of the file.
+const MAGIC: &str = "object-stamps-1";
+/// Object directories of git extensions are not nested deeper.
+const DEPTH_MAX: usize = 100;
+
+/// The stamps of all object files of a root, by directory. Paths are relative to the state directory.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct ObjectStamps(BTreeMap<PathBuf, DirStamps>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct DirStamps {
+    /// The stamp of the directory before it was listed.
+    stamp: Stamp,
+    /// Whether another change could have left the same stamp.
+    is_racy: bool,
+    /// Whether only this stamp represents some of its files.
+    is_watched: bool,
+    files: Vec<(OsString, FileStamp)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FileStamp {
+    /// A file of ours alone.
+    Own(Stamp),
+    /// A file that the user's repository has too.
+    Linked(Stamp),
+}
+
+impl FileStamp {
+    fn is_own(&self) -> bool {
+        matches!(self, Self::Own(_))
+    }
+
+    fn is_same(&self, now: &Stamp) -> bool {
+        match self {
+            Self::Own(stamp) => stamp == now,
+            Self::Linked(stamp) => {
+                (stamp.inode, stamp.size, stamp.kind()) == (now.inode, now.size, now.kind())
+            }
+        }
+    }
+}
+
+/// Which files are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StampScope {
+    /// All files.
+    All,
+    /// Those that the user's repository does not have.
+    Own,
+}
+
+/// Whether every object file is as the last save of the root recorded it.
+pub(crate) fn stand(state: &RootState, scope: StampScope) -> bool {
+    let mut is_same = true;
+    let looked = ObjectStamps::read(state)
+        .and_then(|stamps| stamps.each_changed(state, scope, |_| is_same = false).ok());
+    looked.is_some() && is_same
+}
+
+/// The stamps that the last save of a root recorded, compared with the present files.
+#[derive(Debug)]
+pub(in crate::store) struct CheckedStamps {
+    /// The record; `None` if it cannot be read.
+    recorded: Option<ObjectStamps>,
+    /// The files and directories that are not as they were recorded, by absolute path.
+    pub(in crate::store) changed: Vec<PathBuf>,
+}
+
+impl CheckedStamps {
+    /// Compares the files of a root.
+    pub(in crate::store) fn of(state: &RootState) -> Self {
+        let recorded = ObjectStamps::read(state);
+        let changed = recorded.as_ref().map(|recorded| recorded.changed(state));
+        match changed.transpose() {
+            Ok(changed) => Self { recorded, changed: changed.unwrap_or_default() },
+            Err(_) => Self { recorded: None, changed: Vec::new() },
+        }
+    }
+
+    /// Whether every object file is as it was recorded.
+    pub(in crate::store) fn stand(&self) -> bool {
+        self.recorded.is_some() && self.changed.is_empty()
+    }
+
+    /// Records the present stamps of all files below `dirs`, for the next save. Those below the directories
+    /// `untouched`, which this save has left alone, stay as they are recorded.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a directory cannot be listed or the file cannot be written.
+    pub(in crate::store) fn write(
+        &self,
+        state: &RootState,
+        dirs: &[PathBuf],
+        untouched: &[PathBuf],
+    ) -> Result<()> {
+        let before = self.recorded.as_ref().filter(|_| self.stand());
+        ObjectStamps::write(state, dirs, before, untouched)
+    }
+}
+
+impl ObjectStamps {
+    /// The stamps that the last save of a root recorded; `None` if they cannot be read.
+    fn read(state: &RootState) -> Option<Self> {
+        let bytes = fs::read_small(&state.object_stamps(), SIZE_MAX_BYTES).ok()??;
+        Self::parse(str::from_utf8(&bytes).ok()?)
+    }
+
+    fn changed(&self, state: &RootState) -> io::Result<Vec<PathBuf>> {
+        let top = state.state().dir();
+        let mut changed = Vec::new();
+        self.each_changed(state, StampScope::All, |path| changed.push(top.join(path)))?;
+        Ok(changed)
+    }
+
+    fn each_changed(
+        &self,
+        state: &RootState,
+        scope: StampScope,
+        mut each: impl FnMut(&Path),
+    ) -> io::Result<()> {
+        let top = Dir::open(state.state().dir())?;
+        // Names below an open directory cost less than paths: most directories are in the same one.
+        let mut above: Option<(&Path, Dir)> = None;
+        for (path, of_dir) in &self.0 {
+            if of_dir.is_watched && scope == StampScope::All {
+                let parent = path.parent().unwrap_or(path);
+                if above.as_ref().is_none_or(|(path, _)| *path != parent) {
+                    above = top.enter_below(parent).ok().map(|dir| (parent, dir));
+                }
+                let now = above.as_ref().zip(path.file_name());
+                let now = now.map(|((_, dir), name)| dir.stat_child(name));
+                if !now.is_some_and(|now| now.is_ok_and(|now| now == of_dir.stamp)) {
+                    each(path);
+                }
+            }
+            let files = of_dir.files.iter();
+            let mut files =
+                files.filter(|(_, stamp)| scope == StampScope::All || stamp.is_own()).peekable();
+            if files.peek().is_none() {
+                continue;
+            }
+            let dir = top.enter_below(&**path);
+            for (name, stamp) in files {
+                let now = dir.as_ref().ok().and_then(|dir| dir.stat_child(&**name).ok());
+                if !now.is_some_and(|now| stamp.is_same(&now)) {
+                    each(&path.join(name));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Directories that are as `before` says are not listed again: all files of `before` must be unchanged.
+    fn write(
+        state: &RootState,
+        dirs: &[PathBuf],
+        before: Option<&Self>,
+        untouched: &[PathBuf],
+    ) -> Result<()> {
+        let path = state.state().dir();
+        let top = Dir::open(path).map_err(Error::io("open", path))?;
+        let mut now = Self::default();
+        for dir in dirs {
+            let below = dir.strip_prefix(path).unwrap_or(dir);
+            if let Some(before) =
+                before.filter(|it| untouched.contains(dir) && it.0.contains_key(below))
+            {
+                let known = before.0.iter().filter(|(path, _)| path.starts_with(below));
+                now.0.extend(known.map(|(path, of_dir)| (path.clone(), of_dir.clone())));
+                continue;
+            }
+            now.add(&top, below, before, 0).map_err(Error::io("list", dir))?;
+        }
+        if before == Some(&now) {
+            return Ok(());
+        }
+        fs::replace(&state.object_stamps(), now.to_text().as_bytes())
+    }
+
+    fn add(
+        &mut self,
+        top: &Dir,
+        dir: &Path,
+        before: Option<&Self>,
+        depth: usize,
+    ) -> io::Result<()> {
+        let looked_at = fs::now_ns();
+        let stamp = match top.stat_child(dir) {
+            Ok(stamp) if stamp.kind() == Some(Kind::Directory) && depth < DEPTH_MAX => stamp,
+            Err(err) if !fs::is_absent(&err) => return Err(err),
+            Ok(_) | Err(_) => return Ok(()),
+        };
+        let known = before.and_then(|before| before.0.get(dir));
+        if let Some(known) = known.filter(|known| known.stamp == stamp && !known.is_racy) {
+            self.0.insert(dir.to_owned(), known.clone());
+            let others = before.into_iter().flat_map(|before| before.0.keys());
+            for below in others.filter(|path| path.parent() == Some(dir)) {
+                self.add(top, below, before, depth + 1)?;
+            }
+            return Ok(());
+        }
+        let mut listed = Vec::new();
+        top.open_below(dir)?.list(|Listed { name, .. }| listed.push(name.into_bytes()))?;
+        let mut of_dir = DirStamps {
+            stamp,
+            is_racy: is_racy(&stamp, looked_at),
+            is_watched: false,
+            files: Vec::new(),
+        };
+        for name in listed {
+            let name = OsString::from_vec(name);
+            let path = dir.join(&name);
+            let (stamp, links) = match top.stat_child_and_links(&*path) {
+                Err(err) if fs::is_absent(&err) => continue,
+                found => found?,
+            };
+            match stamp.kind() {
+                Some(Kind::Directory) => self.add(top, &path, before, depth + 1)?,
+                Some(Kind::File) if !is_object_file(&name) => (),
+                Some(Kind::File) if links < 2 => of_dir.files.push((name, FileStamp::Own(stamp))),
+                Some(Kind::File) if is_of_pack(&name) => {
+                    of_dir.files.push((name, FileStamp::Linked(stamp)));
+                }
+                Some(Kind::File) => of_dir.is_watched = true,
+                Some(
+                    Kind::Link | Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice,
+                )
+                | None => (),
+            }
+        }
+        of_dir.files.sort_by(|(one, _), (other, _)| one.cmp(other));
+        self.0.insert(dir.to_owned(), of_dir);
+        Ok(())
+    }
+
+    /// A line for each directory, followed by one for each of its files. The first line counts the others.
+    fn to_text(&self) -> String {
+        let count: usize = self.0.values().map(|dir| 1 + dir.files.len()).sum();
+        let mut text = format!("{MAGIC} {count}\n");
+        for (path, dir) in &self.0 {
+            let kind = match (dir.is_watched, dir.is_racy) {
+                (false, false) => "dir",
+                (false, true) => "racy-dir",
+                (true, false) => "watched-dir",
+                (true, true) => "racy-watched-dir",
+            };
+            put_line(&mut text, kind, &dir.stamp, path.as_os_str());
+            for (name, stamp) in &dir.files {
+                match stamp {
+                    FileStamp::Own(stamp) => put_line(&mut text, "file", stamp, name),
+                    FileStamp::Linked(stamp) => put_line(&mut text, "linked", stamp, name),
+                }
+            }
+        }
+        text
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut lines = text.strip_suffix('\n')?.split('\n');
+        let count: usize = lines.next()?.strip_prefix(MAGIC)?.strip_prefix(' ')?.parse().ok()?;
+        let mut all = Self::default();
+        let mut read = 0;
+        let mut open: Option<(PathBuf, DirStamps)> = None;
+        for line in lines {
+            read += 1;
+            let (kind, stamp, name) = parse_line(line)?;
+            let file = match kind {
+                "file" => FileStamp::Own(stamp),
+                "linked" => FileStamp::Linked(stamp),
+                "dir" | "racy-dir" | "watched-dir" | "racy-watched-dir" => {
+                    let (is_racy, is_watched) =
+                        (kind.starts_with("racy"), kind.contains("watched"));
+                    let dir = DirStamps { stamp, is_racy, is_watched, files: Vec::new() };
+                    all.0.extend(open.replace((name.into(), dir)));
+                    continue;
+                }
+                _ => return None,
+            };
+            open.as_mut()?.1.files.push((name, file));
+        }
+        all.0.extend(open);
+        (read == count).then_some(all)
+    }
+}
+
+/// Whether objects are read with a file. A file that is being written has another name later.
+fn is_object_file(name: &OsStr) -> bool {
+    let is_temporary = name.as_bytes().starts_with(b"tmp");
+    !is_temporary && !matches!(name.as_bytes(), b"seen" | b"missing")
+}
+
+fn is_of_pack(name: &OsStr) -> bool {
+    name.as_bytes().ends_with(b".pack") || name.as_bytes().ends_with(b".idx")
+}
+
+fn put_line(text: &mut String, kind: &str, stamp: &Stamp, name: &OsStr) {
+    let Stamp { mtime_ns, ctime_ns, inode, size, mode } = stamp;
+    let name = escape(name.as_bytes());
+    writeln!(text, "{kind} {mtime_ns} {ctime_ns} {inode} {size} {mode:o} {name}")
+        .expect("a string takes every write");
+}
+
+fn parse_line(line: &str) -> Option<(&str, Stamp, OsString)> {
+    let mut fields = line.split(' ');
+    let kind = fields.next()?;
+    let stamp = Stamp {
+        mtime_ns: fields.next()?.parse().ok()?,
+        ctime_ns: fields.next()?.parse().ok()?,
+        inode: fields.next()?.parse().ok()?,
+        size: fields.next()?.parse().ok()?,
+        mode: u32::from_str_radix(fields.next()?, 8).ok()?,
+    };
+    let name = OsString::from_vec(unescape(fields.next()?)?);
+    fields.next().is_none().then_some((kind, stamp, name))
+}
