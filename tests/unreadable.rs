@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::{
     maintenance::{ids, live, run_maintenance, save, status},
     support::{
-        packs,
+        packs, real,
         temp::{chmod, on_disk, withhold, write},
         world::World,
     },
@@ -186,6 +186,35 @@ fn a_lost_record_is_made_again_from_its_copy() {
         assert_eq!(world.read(".env").len(), 5000, "private files are restored as well");
         assert_eq!(fs::read(&path).unwrap(), whole, "the bytes are the same");
         assert_eq!(world.run(&["check", "--read-data"]).exit, Exit::Ok);
+    }
+}
+
+/// The copy of a lost record needs what the record did: here a repository that the root had in it.
+#[test]
+fn what_the_copy_of_a_lost_record_needs_is_not_freed() {
+    for becomes_private in [false, true] {
+        let mut world = World::new();
+        let root = world.root();
+        world.write("conf", "one");
+        let line = "git init -q -b main && mkdir n && cd n && git init -q && echo 1 > f && \
+                    git add f && git commit -qm one";
+        real::git(&world, &root, line);
+        let history = real::git(&world, &root.join("n"), "git rev-parse HEAD");
+        assert_eq!(world.before_bash("t1", "rm -rf n"), "{}");
+        real::git(&world, &root, "rm -rf n");
+        if becomes_private {
+            chmod(&root.join("conf"), 0o600);
+            world.before_bash("t2", "echo two > conf");
+            world.write("conf", "two");
+        }
+        let id = ids(&mut world).pop().unwrap();
+        fs::remove_file(record(&world, &id)).unwrap();
+        let elsewhere = world.home();
+        assert_eq!(world.run_in(&elsewhere, &["prune", "--yes"], "").exit, Exit::Ok);
+        let done = world.run(&["restore", &id, "--yes", "--exact", "--force"]);
+        assert_eq!(done.exit, Exit::Ok, "{}", done.stderr);
+        assert_eq!(real::git(&world, &root.join("n"), "git rev-parse HEAD"), history);
+        assert!(record(&world, &id).exists(), "the restore wrote it again");
     }
 }
 

@@ -54,10 +54,16 @@ pub(super) fn check(store: &GitStore, read_data: bool) -> Result<Vec<Damage>> {
 /// Fails if something cannot be read or written.
 pub(super) fn repair(store: &GitStore) -> Result<Vec<String>> {
     let repo = store.repo.refreshed();
-    let known = store.loaded(&repo)?;
-    let seen = |id| known.iter().find(|known| known.checkpoint.id == id && known.parts.is_some());
-    let mut done = repository::repair_repository_refs(&store.state)?;
-    done.extend(record::salvage_all(&store.state, |id| seen(id)?.record.clone())?);
+    let mut done = Vec::new();
+    for id in store.refs.list(&repo)? {
+        let is_lost = !record::path_of(&store.state, id).exists();
+        if let Some(copy) = is_lost.then(|| store.copy_of(&repo, id)).and_then(Result::ok) {
+            record::rewrite(&store.state, &copy)?;
+            done.push(format!("made checkpoints/{id}.json again from its copy"));
+        }
+    }
+    done.extend(repository::repair_repository_refs(&store.state)?);
+    done.extend(record::salvage_all(&store.state, |id| store.copy_of(&repo, id).ok())?);
     for name in store.refs.dangling(&repo)? {
         refs::delete(&repo, std::slice::from_ref(&name))?;
         done.push(format!("dropped {name}, which led nowhere"));

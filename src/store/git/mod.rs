@@ -193,9 +193,7 @@ impl GitStore {
     fn copy_of(&self, repo: &Repo, id: CheckpointId) -> Result<Record> {
         let missing = || Error::damaged(self.refs.private_name(id), "the ref is gone");
         let private = self.refs.private(repo, id)?.ok_or_else(missing)?;
-        let part = tree::private_part(repo, private)?;
-        let record =
-            Record::from_json("record", &repo.read_checked(&part.record, ObjectKind::Blob)?)?;
+        let record = repository::private_record(repo, private)?;
         let is_it = record.checkpoint.id == id;
         if is_it {
             Ok(record)
@@ -222,7 +220,7 @@ impl GitStore {
         };
         let mut written = 0;
         for record in copies {
-            if self.refs.has(&self.repo, record.checkpoint.id) {
+            if self.refs.private(&self.repo, record.checkpoint.id)?.is_some() {
                 record::rewrite(&self.state, record)?;
                 written += 1;
             }

@@ -260,6 +260,12 @@ pub(in crate::store) fn private_of(name: &str) -> String {
     name.replacen(CHECKPOINTS, PRIVATE, 1)
 }
 
+/// The checkpoint whose private part a ref of this name points at.
+pub(in crate::store) fn id_of_private(name: &str) -> Option<CheckpointId> {
+    let (_, id) = name.strip_prefix(PRIVATE)?.rsplit_once('/')?;
+    checkpoint_name(id.as_bytes())
+}
+
 /// Whether a ref keeps a checkpoint.
 pub(in crate::store) fn is_of_checkpoint(name: &str) -> bool {
     name.starts_with(CHECKPOINTS) || name.starts_with(PRIVATE)

@@ -235,7 +235,7 @@ pub fn write(state: &RootState, record: &Record) -> Result<()> {
 /// # Errors
 ///
 /// Fails if it cannot be written.
-pub(super) fn rewrite(state: &RootState, record: &Record) -> Result<()> {
+pub(in crate::store) fn rewrite(state: &RootState, record: &Record) -> Result<()> {
     create_private_dirs(&state.checkpoints())?;
     replace_synced(&path_of(state, record.checkpoint.id), &record.to_json())
 }

@@ -27,7 +27,7 @@ use self::{
 pub(in crate::store) use self::{sweep::sweep, usage::Weights};
 use super::{
     PrivateRepository, alternates_of, borrow, borrow::BorrowLimits, borrowed_dirs, damaged_packs,
-    is_extension, names_of,
+    is_extension, names_of, needed_trees,
 };
 use crate::{
     crash,
@@ -186,7 +186,7 @@ impl Maintenance<'_> {
     fn marks(&self, repo: &Repo) -> Result<ReachableObjects> {
         let mut marks = ReachableObjects::default();
         marks.look(repo)?;
-        marks.add(repo, self.private.name(), &record::trees(self.state)?)?;
+        marks.add(repo, self.private.name(), &needed_trees(self.state)?)?;
         Ok(marks)
     }
 

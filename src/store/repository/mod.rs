@@ -18,7 +18,7 @@ mod rebuild;
 mod skeleton;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     ffi::OsStr,
     fs::File,
     io,
@@ -52,9 +52,9 @@ use super::{
         objects::ObjectWriter,
         refs,
         repo::{Repo, content_id},
-        tree::TreeBuilder,
+        tree::{self, TreeBuilder},
     },
-    record::{self, Held},
+    record::{self, Held, Record, TreeSet},
 };
 use crate::{
     crash,
@@ -537,6 +537,41 @@ pub(in crate::store) fn repair_repository_refs(state: &RootState) -> Result<Vec<
         }
     }
     Ok(done)
+}
+
+/// The trees in private repositories that checkpoints need: by their records and, where a record is lost, by the
+/// copy of it.
+///
+/// # Errors
+///
+/// Fails if a record cannot be read, or if the refs of a private repository cannot.
+pub(in crate::store) fn needed_trees(state: &StateDir) -> Result<TreeSet> {
+    let mut trees = record::trees(state)?;
+    let mut recorded = HashSet::new();
+    for root in record::all_roots(state)? {
+        recorded.extend(record::ids(&root)?);
+    }
+    for private in PrivateRepository::all(state)? {
+        let repo = private.repo();
+        for (name, part) in refs::read_all(&repo)? {
+            let is_lost = refs::id_of_private(&name).is_some_and(|id| !recorded.contains(&id));
+            let Some(part) = part.filter(|_| is_lost) else { continue };
+            if let Ok(copy) = private_record(&repo, part) {
+                trees.extend(copy.needs().trees);
+            }
+        }
+    }
+    Ok(trees)
+}
+
+/// The record in the private part of a checkpoint.
+///
+/// # Errors
+///
+/// [`Error::FormatTooNew`] or [`Error::Damaged`].
+pub(in crate::store) fn private_record(repo: &Repo, part: ObjectId) -> Result<Record> {
+    let part = tree::private_part(repo, part)?;
+    Record::from_json("record", &repo.read_checked(&part.record, ObjectKind::Blob)?)
 }
 
 /// A path in the form of records: relative to the root, or absolute.

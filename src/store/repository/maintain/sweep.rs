@@ -11,6 +11,7 @@ use std::{
 use gix::ObjectId;
 
 use super::{
+    super::needed_trees,
     GitPackWriter, PrivateRepository, ReachableObjects, Repo, names_of,
     packs::{
         PackIndexRow, copy_rows, is_worth_rewriting, loose_in, own_packs, remove_pack, rows_of,
@@ -24,7 +25,6 @@ use crate::{
     fs::{Lock, now_ns, stat_path},
     model::ContentId,
     state::StateDir,
-    store::record,
 };
 
 /// Suffix of a private repository that is being removed: see [`PrivateRepository::all`].
@@ -121,14 +121,14 @@ impl Sweep<'_> {
     fn is_idle(&self) -> Result<bool> {
         let names = refs::all(&self.repo)?;
         let is_named =
-            record::trees(self.state)?.iter().any(|(store, _)| store == self.private.name());
+            needed_trees(self.state)?.iter().any(|(store, _)| store == self.private.name());
         Ok(!is_named && !names.iter().any(|name| refs::is_of_checkpoint(name)))
     }
 
     /// Marks what refs and records need now. Returns the refs that hold a tree for no record.
     fn mark(&mut self) -> Result<Vec<String>> {
         self.marks.look(&self.repo)?;
-        let needed = record::trees(self.state)?;
+        let needed = needed_trees(self.state)?;
         self.marks.add(&self.repo, self.private.name(), &needed)?;
         let is_stale = |name: &String| {
             let tree = name.strip_prefix("refs/repository/").and_then(ContentId::parse);
