@@ -210,7 +210,7 @@ fn what_the_copy_of_a_lost_record_needs_is_not_freed() {
         let id = ids(&mut world).pop().unwrap();
         fs::remove_file(record(&world, &id)).unwrap();
         let elsewhere = world.home();
-        assert_eq!(world.run_in(&elsewhere, &["prune", "--yes"], "").exit, Exit::Ok);
+        assert_eq!(world.run_in(&elsewhere, &["prune"], "").exit, Exit::Ok);
         let done = world.run(&["restore", &id, "--yes", "--exact", "--force"]);
         assert_eq!(done.exit, Exit::Ok, "{}", done.stderr);
         assert_eq!(real::git(&world, &root.join("n"), "git rev-parse HEAD"), history);

@@ -87,7 +87,7 @@ pub(crate) enum StampScope {
 /// Whether every object file is as the last save of the root recorded it.
 pub(crate) fn stand(state: &RootState, scope: StampScope) -> bool {
     let mut is_same = true;
-    let looked = ObjectStamps::read(state)
+    let looked = ObjectStamps::read(state, scope)
         .and_then(|stamps| stamps.each_changed(state, scope, |_| is_same = false).ok());
     looked.is_some() && is_same
 }
@@ -104,7 +104,7 @@ pub(in crate::store) struct CheckedStamps {
 impl CheckedStamps {
     /// Compares the files of a root.
     pub(in crate::store) fn of(state: &RootState) -> Self {
-        let recorded = ObjectStamps::read(state);
+        let recorded = ObjectStamps::read(state, StampScope::All);
         let changed = recorded.as_ref().map(|recorded| recorded.changed(state));
         match changed.transpose() {
             Ok(changed) => Self { recorded, changed: changed.unwrap_or_default() },
@@ -136,9 +136,9 @@ impl CheckedStamps {
 
 impl ObjectStamps {
     /// The stamps that the last save of a root recorded; `None` if they cannot be read.
-    fn read(state: &RootState) -> Option<Self> {
+    fn read(state: &RootState, scope: StampScope) -> Option<Self> {
         let bytes = fs::read_small(&state.object_stamps(), SIZE_MAX_BYTES).ok()??;
-        Self::parse(str::from_utf8(&bytes).ok()?)
+        Self::parse(str::from_utf8(&bytes).ok()?, scope)
     }
 
     fn changed(&self, state: &RootState) -> io::Result<Vec<PathBuf>> {
@@ -291,14 +291,24 @@ impl ObjectStamps {
         text
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    /// Parses the text of the file. For [`StampScope::Own`], nothing is read of the directories with the user's
+    /// objects: an edit that its turn has covered waits for it. Also of a copy there, the user has the original.
+    fn parse(text: &str, scope: StampScope) -> Option<Self> {
         let mut lines = text.strip_suffix('\n')?.split('\n');
         let count: usize = lines.next()?.strip_prefix(MAGIC)?.strip_prefix(' ')?.parse().ok()?;
         let mut all = Self::default();
         let mut read = 0;
         let mut open: Option<(PathBuf, DirStamps)> = None;
+        let mut is_linked = false;
         for line in lines {
             read += 1;
+            let is_file = line.starts_with("file ") || line.starts_with("linked ");
+            if !is_file {
+                is_linked = scope == StampScope::Own && line.contains("/linked");
+            }
+            if is_linked {
+                continue;
+            }
             let (kind, stamp, name) = parse_line(line)?;
             let file = match kind {
                 "file" => FileStamp::Own(stamp),
