@@ -1,14 +1,16 @@
-//! What differs between operating systems below a file's name. A second system is one more file with
+//! The seam to the operating system, below the methods of [`Dir`](super::Dir). Another system is one more file with
 //! the same functions.
+//!
+//! With `--cfg portable`, Linux uses the functions of other systems too, so that they can be run by the tests.
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(portable)))]
 mod linux;
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), portable))]
 mod other;
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(portable)))]
 use linux as current;
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), portable))]
 use other as current;
 
 pub(crate) use current::{

@@ -1,5 +1,5 @@
-//! Any other system, by what POSIX and the standard library offer, and macOS by a little more. Compiled by
-//! `.ci/run`, and run by none of its tests.
+//! Any other system, by means of POSIX and the standard library, and macOS by a little more. Compiled by `.ci/run`, and
+//! run by none of its tests; `RUSTFLAGS="--cfg portable" cargo test` runs them on Linux.
 
 use std::{
     ffi::CStr,
@@ -44,7 +44,17 @@ pub(in crate::fs) fn lock_holder(_: &File) -> Option<u32> {
 
 /// The device a file is on.
 pub(in crate::fs) fn device_of(stat: &Stat) -> u64 {
-    u64::from(stat.st_dev.cast_unsigned())
+    device_number(stat.st_dev)
+}
+
+#[cfg(target_vendor = "apple")]
+fn device_number(device: i32) -> u64 {
+    u64::from(device.cast_unsigned())
+}
+
+#[cfg(not(target_vendor = "apple"))]
+fn device_number(device: u64) -> u64 {
+    device
 }
 
 /// Lists the names in a directory, with what the listing says they are.
@@ -112,6 +122,7 @@ fn flush(dir: &OwnedFd) -> io::Result<()> {
 
 /// Elsewhere `fsync` has done so.
 #[cfg(not(target_vendor = "apple"))]
+#[expect(clippy::unnecessary_wraps, reason = "as on macOS")]
 fn flush(_: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
