@@ -116,7 +116,7 @@ fn maintain_stores(process: &Process<'_>, state: &StateDir) -> Result<()> {
 ///
 /// # Errors
 ///
-/// As [`maintain_stores`].
+/// As `maintain_stores`.
 pub fn tidy_stores(process: &Process<'_>, state: &StateDir) -> Result<()> {
     let merged = sweep::merge(state);
     merged.and(tidy(state, room_left(process, state)))
