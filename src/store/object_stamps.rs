@@ -34,6 +34,8 @@ use crate::{
 const SIZE_MAX_BYTES: u64 = 16 << 20;
 /// The first word of the file.
 const MAGIC: &str = "object-stamps-1";
+/// The largest number of files in a directory that are looked at by their paths.
+const STATS_BY_PATH_MAX: usize = 2;
 /// Object directories of git extensions are not nested deeper.
 const DEPTH_MAX: usize = 100;
 
@@ -175,11 +177,17 @@ impl ObjectStamps {
             if files.peek().is_none() {
                 continue;
             }
-            let dir = top.enter_below(&**path);
+            // To open a directory and close it again costs as much as two stats: most have one or two files.
+            let is_small = of_dir.files.len() <= STATS_BY_PATH_MAX;
+            let dir = if is_small { None } else { top.enter_below(&**path).ok() };
             for (name, stamp) in files {
-                let now = dir.as_ref().ok().and_then(|dir| dir.stat_child(&**name).ok());
-                if !now.is_some_and(|now| stamp.is_same(&now)) {
-                    each(&path.join(name));
+                let file = path.join(name);
+                let now = match &dir {
+                    Some(dir) => dir.stat_child(&**name),
+                    None => top.stat_child(&*file),
+                };
+                if !now.is_ok_and(|now| stamp.is_same(&now)) {
+                    each(&file);
                 }
             }
         }
