@@ -6,6 +6,7 @@ use super::Restore;
 use crate::{
     attribution::{self, LogEvent, LogLine},
     error::{Error, Result},
+    ledger,
     model::{Checkpoint, CheckpointId, Head},
     project::Project,
     store::{HeadDistance, HeadMove, record::Record, repository},
@@ -87,6 +88,38 @@ pub(super) fn moves(restore: Restore<'_>) -> Result<Option<HeadMove>> {
         // `git gc` may have removed what no branch led to any more.
         stands && git.has_commit(&back.to)
     }))
+}
+
+impl Restore<'_> {
+    /// The first checkpoint after the turn that begins with the restore's checkpoint; `None` if nothing was held
+    /// since.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the checkpoints cannot be listed.
+    pub(super) fn first_after_turn(self) -> Result<Option<Checkpoint>> {
+        let mut all = self.project.store.list()?;
+        ledger::adopt(&mut all, &ledger::uses(&self.project.state));
+        let is_its = |one: &Checkpoint| one.id == self.checkpoint.id || one.is_same_turn(self.checkpoint);
+        let later = all.iter().position(is_its).unwrap_or(0);
+        Ok(later.checked_sub(1).and_then(|at| all.get(at)).cloned())
+    }
+
+    /// How the turn that begins with the restore's checkpoint moved the branch HEAD is on; `None` if it did not, if
+    /// the branch was moved again since, or if it must not be moved back.
+    pub(crate) fn head_moved_by_turn(self) -> Option<HeadMove> {
+        let git = self.project.store.git()?;
+        let then = self.checkpoint.head.as_ref()?;
+        if let Some(after) = self.first_after_turn().ok()? {
+            // The state at the end of the turn.
+            let end = after.head.as_ref()?;
+            let is_moved_since = git.commits_since(end).is_none_or(|since| since.count != Some(0));
+            if end.commit == then.commit || is_moved_since {
+                return None;
+            }
+        }
+        git.plan_head(then).ok().flatten()
+    }
 }
 
 /// The same way in the other direction.
