@@ -100,7 +100,8 @@ impl Restore<'_> {
     pub(super) fn first_after_turn(self) -> Result<Option<Checkpoint>> {
         let mut all = self.project.store.list()?;
         ledger::adopt(&mut all, &ledger::uses(&self.project.state));
-        let is_its = |one: &Checkpoint| one.id == self.checkpoint.id || one.is_same_turn(self.checkpoint);
+        let is_its =
+            |one: &Checkpoint| one.id == self.checkpoint.id || one.is_same_turn(self.checkpoint);
         let later = all.iter().position(is_its).unwrap_or(0);
         Ok(later.checked_sub(1).and_then(|at| all.get(at)).cloned())
     }

@@ -62,6 +62,8 @@ struct ChangeFacts {
     built_on: BTreeMap<RelPath, BuiltOn>,
     /// What a reverted turn was seen to change. `None` if no turn is reverted.
     touched: Option<BTreeSet<RelPath>>,
+    /// The command line of a call that was interrupted, if it has one.
+    interrupted: Option<String>,
 }
 
 impl ChangeFacts {
@@ -207,7 +209,8 @@ impl Restore<'_> {
         } else {
             Merges::default()
         };
-        Ok(ChangeFacts { authorship, merges, inner, ..ChangeFacts::default() })
+        let interrupted = log.knowledge.interrupted().map(str::to_owned);
+        Ok(ChangeFacts { authorship, merges, inner, interrupted, ..ChangeFacts::default() })
     }
 
     /// The same where a turn is taken back and what came after it stays.
@@ -223,6 +226,7 @@ impl Restore<'_> {
             kept,
             built_on,
             touched: Some(touched),
+            interrupted: None,
         })
     }
 }
@@ -250,7 +254,7 @@ impl Restore<'_> {
         plan::keep_executable(&mut plan.outside.steps);
         outside_left.retain(|left| moved.values().all(|to| to != left));
         let new_unheld = self.new_unheld(&view, &facts, &plan, &moved)?;
-        let ChangeFacts { merges, mut inner, built_on, .. } = facts;
+        let ChangeFacts { merges, mut inner, built_on, interrupted, .. } = facts;
         inner.retain_in(project, &plan);
         let versions = inner.back_to.values().map(|version| version.author);
         let steps = plan.steps.iter().chain(&plan.outside.steps).map(|step| step.author);
@@ -276,6 +280,7 @@ impl Restore<'_> {
             damaged: view.damaged.union(&inner.damaged).copied().collect(),
             marked: merges.marked,
             built_on,
+            interrupted,
             index: self.index()?,
             ..Prepared::of(plan, view.seen.stored_scan)
         })

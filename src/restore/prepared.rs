@@ -67,6 +67,8 @@ pub(crate) struct Prepared {
     pub(crate) index: IndexOutcome,
     /// What of a fork is brought back.
     pub(crate) brought: Option<Brought>,
+    /// The command line of a call that was interrupted, if it has one.
+    pub(crate) interrupted: Option<String>,
     /// The other sessions that made something of it.
     pub(crate) sessions: BTreeMap<SessionTag, OtherSession>,
 }
@@ -108,6 +110,7 @@ impl Prepared {
             built_on: BTreeMap::new(),
             index: IndexOutcome::NotKept,
             brought: None,
+            interrupted: None,
             sessions: BTreeMap::new(),
         }
     }
