@@ -21,22 +21,17 @@ fn repository() -> World {
     write(&world.settings(), "deadline = \"60s\"\n");
     let root = world.root();
     world.write("a", "first\n");
-    for args in [
-        &["add", "."][..],
-        &["commit", "-qm", "first"],
-        &["branch", "side"],
-        &["tag", "-am", "one", "v1"],
-    ] {
-        git(&root, args);
+    for args in ["add .", "commit -qm first", "branch side", "tag -am one v1"] {
+        git(&world, &root, &format!("git {args}"));
     }
     world.write("a", "stashed\n");
-    git(&root, &["stash", "-q"]);
+    git(&world, &root, "git stash -q");
     writes(&mut world, "one", "a", "second\n");
     world
 }
 
 fn heads(world: &World) -> String {
-    git(&world.root(), &["show-ref"]) + &git(&world.root(), &["rev-parse", "HEAD"])
+    git(world, &world.root(), "git show-ref") + &git(world, &world.root(), "git rev-parse HEAD")
 }
 
 #[track_caller]
@@ -51,7 +46,7 @@ fn a_turn_that_only_committed_is_named_and_not_passed_over() {
     let root = world.root();
     let before = heads(&world);
     let commits = |world: &World| {
-        git(&world.root(), &["commit", "-qam", "by the agent"]);
+        git(world, &world.root(), "git commit -qam by-the-agent");
     };
     run(&mut world, "two", "git commit -qam x", commits);
     let after = heads(&world);
@@ -82,7 +77,7 @@ fn a_commit_of_the_user_after_a_turn_is_not_the_turns() {
     let mut world = repository();
     run(&mut world, "two", "make nothing", |_| ());
     event(&mut world, "Stop", "two", "", &json!({}), "");
-    git(&world.root(), &["commit", "-qam", "by the user"]);
+    git(&world, &world.root(), "git commit -qam by-the-user");
     run(&mut world, "three", "make", |world| world.write("b", "made"));
     let after = heads(&world);
     ours(&mut world, &["undo", "--yes"], 0);
@@ -98,9 +93,9 @@ fn branches_tags_and_stashes_that_a_turn_deleted_are_made_again() {
     let before = heads(&world);
     let line = "git branch -D side; git tag -d v1; git stash drop";
     run(&mut world, "two", line, |world| {
-        git(&world.root(), &["branch", "-qD", "side"]);
-        git(&world.root(), &["tag", "-d", "v1"]);
-        git(&world.root(), &["stash", "drop", "-q"]);
+        git(world, &world.root(), "git branch -qD side");
+        git(world, &world.root(), "git tag -d v1");
+        git(world, &world.root(), "git stash drop -q");
     });
     let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
     for row in ["recreate  side   the branch", "recreate  v1   the tag", "recreate  stash"] {
@@ -109,14 +104,14 @@ fn branches_tags_and_stashes_that_a_turn_deleted_are_made_again() {
     let told = ours(&mut world, &["undo", "--yes"], 0).stdout;
     assert!(told.contains("made again: side, v1, 1 stash"), "{told}");
     assert_eq!((world.read("a"), heads(&world)), ("second\n".into(), before));
-    assert_eq!(git(&root, &["stash", "list"]).lines().count(), 1);
-    git(&root, &["fsck", "--strict"]);
+    assert_eq!(git(&world, &root, "git stash list").lines().count(), 1);
+    git(&world, &root, "git fsck --strict");
     // A branch of that name that was made since stays as it is.
     run(&mut world, "three", "git branch -D side", |world| {
-        git(&world.root(), &["branch", "-qD", "side"]);
+        git(world, &world.root(), "git branch -qD side");
     });
-    git(&root, &["commit", "-qam", "later"]);
-    git(&root, &["branch", "side"]);
+    git(&world, &root, "git commit -qam later");
+    git(&world, &root, "git branch side");
     let there = heads(&world);
     world.run(&["undo", "--yes"]);
     assert_eq!(heads(&world), there);
@@ -156,7 +151,7 @@ fn the_last_change_of_one_file_is_undone_and_the_rest_is_left() {
     assert_eq!(there(&world), [Some("first".into()), Some("first".into()), Some("two".into())]);
     ours(&mut world, &["undo", "--yes"], 0);
     assert_eq!(there(&world), [Some("first".into()), Some("first".into()), None]);
-    let told = ours(&mut world, &["undo", "--yes", "--", "missing"], 1).stderr;
+    let told = ours(&mut world, &["undo", "--yes", "--", "b"], 1).stderr;
     assert!(told.contains("anything left to undo at these paths"), "{told}");
 }
 

@@ -286,7 +286,7 @@ fn forced_text(came: &Came<'_>, conflicts: &[PathBuf]) -> String {
         steps.filter(|step| is_around(step)).map(|step| step.path.as_path()).collect();
     let forced: Vec<&Path> =
         conflicts.iter().map(PathBuf::as_path).filter(|path| !around.contains(path)).collect();
-    if forced.is_empty() || !is_advised || came.report.held.is_none() {
+    if forced.is_empty() || !is_advised {
         return String::new();
     }
     let picked = arguments(project, forced.into_iter());
