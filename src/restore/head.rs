@@ -111,13 +111,18 @@ impl Restore<'_> {
     pub(crate) fn head_moved_by_turn(self) -> Option<HeadMove> {
         let git = self.project.store.git()?;
         let then = self.checkpoint.head.as_ref()?;
-        if let Some(after) = self.first_after_turn().ok()? {
-            // The state at the end of the turn.
-            let end = after.head.as_ref()?;
-            let is_moved_since = git.commits_since(end).is_none_or(|since| since.count != Some(0));
-            if end.commit == then.commit || is_moved_since {
-                return None;
-            }
+        let by = self.checkpoint.cause.by.as_ref()?;
+        let mut all = self.project.store.list().ok()?;
+        ledger::adopt(&mut all, &ledger::uses(&self.project.state));
+        all.retain(|one| one.id == self.checkpoint.id || one.is_same_turn(self.checkpoint));
+        let its = all.iter().map(|one| one.id).collect();
+        let session = attribution::session_name(by.agent, &by.session);
+        let is_known = attribution::head_moved_by(&self.project.place(), &session, &its)?;
+        let after = self.first_after_turn().ok()?.and_then(|after| after.head);
+        let is_moved_since = after
+            .is_some_and(|end| git.commits_since(&end).is_none_or(|since| since.count != Some(0)));
+        if !is_known || is_moved_since {
+            return None;
         }
         git.plan_head(then).ok().flatten()
     }

@@ -162,7 +162,7 @@ impl AgentHistory {
                 self.begun.insert(key(call), begun);
             }
             LogEvent::Ended { call, .. } => drop(self.ending.insert(line.by.clone(), call.clone())),
-            LogEvent::Done { call } => {
+            LogEvent::Done { call, .. } => {
                 self.ending.remove(&line.by);
                 self.begun.remove(&key(call));
             }
@@ -226,7 +226,7 @@ impl AgentHistory {
                         (background.is_none(), background.is_some());
                 }
             }
-            LogEvent::Done { call } if ours => {
+            LogEvent::Done { call, .. } if ours => {
                 if self.open.get(call).is_none_or(|open| !open.in_background) {
                     self.open.remove(call);
                 }
@@ -274,7 +274,7 @@ impl AgentHistory {
                     self.seen.entry(dir.clone()).or_default().push(made);
                 }
             }
-            LogEvent::Done { call } => drop(self.makes.remove(&key(call))),
+            LogEvent::Done { call, .. } => drop(self.makes.remove(&key(call))),
             _ => (),
         }
     }
