@@ -25,7 +25,7 @@ use crate::{
 const TROUBLE: &str = "warning: could not save a checkpoint (beforehand was stuck until its deadline; \
                        `beforehand status` tells more); this call is NOT protected";
 
-/// The same for an event that no answer stops.
+/// The note for the user about an event that no answer stops.
 const NOT_LOGGED: &str = "beforehand: warning: beforehand was stuck until its deadline (`beforehand status` tells \
                           more); `undo` may not know whose changes there are";
 

@@ -17,13 +17,9 @@ impl InstallRow {
     /// Whether a file at `place` can be one of these, by its name.
     fn can_be_at(&self, place: &Path) -> bool {
         let place = place.as_os_str().as_encoded_bytes();
-        let is_end = |name: &str| {
-            // Most names differ in the last letter.
-            name.as_bytes().last() == place.last() && place.ends_with(name.as_bytes())
-        };
         !self.each.is_empty() && place.ends_with(b".json")
-            || self.names().any(|(_, name)| is_end(name))
-            || self.project_names().any(|(_, name)| is_end(name))
+            || self.names().any(|(_, name)| is_end(place, name))
+            || self.project_names().any(|(_, name)| is_end(place, name))
     }
 
     /// The same below a project.
@@ -115,6 +111,11 @@ impl HookFileSearch<'_> {
             self.found.push(self.place.to_owned());
         }
     }
+}
+
+fn is_end(place: &[u8], name: &str) -> bool {
+    // Most names differ in the last letter.
+    name.as_bytes().last() == place.last() && place.ends_with(name.as_bytes())
 }
 
 /// Whether `file` is at `place` or, with `can_contain`, below it.

@@ -405,7 +405,7 @@ pub(super) fn parse(bytes: &[u8]) -> LedgerFile {
     }
 }
 
-/// The first line, and what follows it.
+/// Parses the first line. Returns the rest as it is.
 fn parse_head(bytes: &[u8]) -> Option<(LedgerHead, &[u8])> {
     let mut values = serde_json::Deserializer::from_slice(bytes).into_iter();
     let head = values.next()?.ok()?;
