@@ -18,7 +18,7 @@ use super::{
     outside,
     prepared::{BuiltOn, Prepared},
     repositories::{Repositories, keep_in_git_dirs},
-    revert::{self, Ends, Revert, Reverted},
+    revert::{self, Revert, Reverted, TurnEnds},
 };
 use crate::{
     attribution::{self, PathSide},
@@ -202,7 +202,7 @@ impl Restore<'_> {
         };
         let inner = others_versions::go_to(self, changes, (&log, &authorship), (&view.then, now))?;
         let merges = if request.options.merge {
-            let done = Revert::of_session(self, Ends { then: &view.then, now })?;
+            let done = Revert::of_session(self, TurnEnds { then: &view.then, now })?;
             let take_back = |change: &Change| done.as_ref()?.between_others(change);
             let how = (request.markers, &take_back as &_);
             merge::all(project, changes, &authorship.authors, &log, how)
@@ -215,7 +215,7 @@ impl Restore<'_> {
 
     /// The same where a turn is taken back and what came after it stays.
     fn facts_of_revert(self, view: &mut View, turn: &RevertedTurn) -> Result<ChangeFacts> {
-        let ends = Ends { then: &view.then, now: &view.seen.now };
+        let ends = TurnEnds { then: &view.then, now: &view.seen.now };
         let Reverted { changes, authors, merges, digests, kept, built_on, touched } =
             revert::revert(self, turn.number, &view.seen.changes, ends, PathSide::Root)?;
         view.seen.changes = changes;

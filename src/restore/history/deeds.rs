@@ -1,4 +1,4 @@
-//! What some turns did at a path: the base of a revert, and of every restore that keeps the work of others.
+//! The changes of some turns at a path: the base of a revert.
 
 use std::collections::BTreeSet;
 
@@ -41,8 +41,8 @@ impl FileHistory<'_> {
     /// The turn with a number in the list, by its places in [`FileHistory::turns`]: more than one if its calls
     /// are known without an identity.
     pub(crate) fn turns_numbered(&self, number: usize) -> BTreeSet<usize> {
-        let has_number = |turn: &usize| self.turns[*turn].number == Some(number);
-        (0..self.turns.len()).filter(has_number).collect()
+        let numbers = self.turns.iter().map(|turn| turn.number).enumerate();
+        numbers.filter(|(_, found)| *found == Some(number)).map(|(turn, _)| turn).collect()
     }
 
     /// The turns of the session with a name in the log, by their places in [`FileHistory::turns`].
@@ -57,7 +57,7 @@ impl FileHistory<'_> {
         logged.chain(unlogged.filter(is_its)).collect()
     }
 
-    /// What some turns did at a path, as far as no restore has taken it back.
+    /// The changes of some turns at a path, as far as no restore has taken them back.
     pub(in crate::restore) fn deeds(&self, path: &RelPath, turns: &BTreeSet<usize>) -> PathDeeds {
         let states = self.standing(path, &self.states(path));
         let mut found = PathDeeds::default();
@@ -89,10 +89,11 @@ impl FileHistory<'_> {
             LineWriter::Turn(_) | LineWriter::User | LineWriter::Before => Share::None,
             LineWriter::Unknown(candidates) => {
                 let is_known = !candidates.user && !candidates.any;
-                let has_turns = || candidates.turns.iter().any(|turn| turns.contains(turn));
                 if is_known && candidates.turns.is_subset(turns) {
                     Share::All
-                } else if has_turns() || candidates.any && self.is_in_time_of(state, turns) {
+                } else if !candidates.turns.is_disjoint(turns)
+                    || candidates.any && self.is_in_time_of(state, turns)
+                {
                     Share::Perhaps
                 } else {
                     Share::None
@@ -111,12 +112,16 @@ impl FileHistory<'_> {
 
     /// The paths that a call of the turns left something at, or removed.
     pub(in crate::restore) fn touched_by(&self, turns: &BTreeSet<usize>) -> BTreeSet<RelPath> {
-        let is_touched = |sights: &[Sight]| sights.iter().any(|sight| self.is_of(sight, turns));
-        let sights = self.log.sights.iter().filter(|(_, sights)| is_touched(sights));
-        sights.map(|(path, _)| path.clone()).collect()
+        let mut touched = BTreeSet::new();
+        for (path, sights) in &self.log.sights {
+            if sights.iter().any(|sight| self.is_of(sight, turns)) {
+                touched.insert(path.clone());
+            }
+        }
+        touched
     }
 
-    /// Whether a call of the turns left what was seen.
+    /// Whether a sight is of a state that a call of the turns left.
     pub(in crate::restore) fn is_of(&self, sight: &Sight, turns: &BTreeSet<usize>) -> bool {
         let Doer::Call(Some(caller)) = sight.by else { return false };
         turns.contains(&self.calls[caller].turn)
@@ -152,12 +157,12 @@ impl FileHistory<'_> {
         &self.log.logged_calls[caller]
     }
 
-    /// What was seen at a path, oldest first.
+    /// The sights at a path, oldest first.
     pub(in crate::restore) fn sights(&self, path: &RelPath) -> &[Sight] {
         self.log.seen_at(path)
     }
 
-    /// What was seen at every path, oldest first.
+    /// The sights at every path, oldest first.
     pub(in crate::restore) fn all_sights(&self) -> impl Iterator<Item = (&RelPath, &Vec<Sight>)> {
         self.log.sights.iter()
     }

@@ -174,8 +174,10 @@ impl FileHistory<'_> {
         let Some(own) = own.filter(|own| own.order >= order || is_outside && is_last(own)) else {
             let since = last.map_or(order, |last| last.order.max(order));
             let taken = self.checkpoints.iter().zip(&self.orders).rev();
-            let is_later = |at: usize| (since..=caller.began).contains(&at) && at > order;
-            return match taken.filter(|(_, at)| is_later(**at)).map(|(one, _)| one).next() {
+            let mut later = taken
+                .filter(|(_, at)| (since..=caller.began).contains(*at) && **at > order)
+                .map(|(one, _)| one);
+            return match later.next() {
                 // It may have been read until after the call.
                 Some(one) => self.held_while_read(path, caller, one),
                 None => held.filter(|_| since == order),
@@ -191,7 +193,7 @@ impl FileHistory<'_> {
     }
 
     /// The state right before a call in a checkpoint that was taken before it and may have been read until after
-    /// it; `None` if it may be what the call left.
+    /// it; `None` if the call may have left it.
     fn held_while_read(
         &self,
         path: &RelPath,

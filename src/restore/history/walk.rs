@@ -8,10 +8,7 @@ use super::{
     events::{SeenState, SeenWhen},
     lines::anything,
 };
-use crate::{
-    attribution::LoggedCall,
-    model::{Checkpoint, Reason, RelPath},
-};
+use crate::model::{Checkpoint, Reason, RelPath};
 
 /// A state of a path, and how it came about: after [`Self::known_until`], and no later than [`Self::order`].
 #[derive(Clone, Debug)]
@@ -169,14 +166,17 @@ impl FileHistory<'_> {
     /// session's next call, and its agent reports no ends of calls: then no look right after a call exists, and
     /// by declaration the user made none of the changes.
     fn is_seen_by_next_call(&self, path: &RelPath, part: Range<usize>) -> bool {
-        let looks = |call: &&LoggedCall| (call.first_before..=call.began).contains(&part.end);
-        let Some(next) = self.log.logged_calls.iter().find(looks) else { return false };
-        let mut running = self.running_calls(path, part).peekable();
-        let is_earlier = |ran: &PastCall| {
-            let call = ran.caller.map(|caller| &self.log.logged_calls[caller]);
-            call.is_some_and(|call| call.by == next.by && call.began < next.began)
+        let mut calls = self.log.logged_calls.iter();
+        let next = calls.find(|call| (call.first_before..=call.began).contains(&part.end));
+        let Some(next) = next.filter(|next| !self.log.reports_ends(&next.by)) else {
+            return false;
         };
-        !self.log.reports_ends(&next.by) && running.peek().is_some() && running.all(is_earlier)
+        let mut running = self.running_calls(path, part).peekable();
+        running.peek().is_some()
+            && running.all(|ran| {
+                let call = ran.caller.map(|caller| &self.log.logged_calls[caller]);
+                call.is_some_and(|call| call.by == next.by && call.began < next.began)
+            })
     }
 
     /// The turns of the calls that ran in a part of the log and can have changed what is at a path.
@@ -185,8 +185,9 @@ impl FileHistory<'_> {
     }
 
     fn running_calls(&self, path: &RelPath, part: Range<usize>) -> impl Iterator<Item = &PastCall> {
-        let is_then = move |ran: &&PastCall| ran.began < part.end && ran.over > part.start;
-        self.calls.iter().filter(is_then).filter(|ran| self.reaches(ran, path))
+        self.calls.iter().filter(move |ran| {
+            ran.began < part.end && ran.over > part.start && self.reaches(ran, path)
+        })
     }
 
     /// The same of calls that were over, but for what they had started in the background.

@@ -47,7 +47,7 @@ pub(super) fn revert(
     restore: Restore<'_>,
     number: usize,
     changes: &[Change],
-    ends: Ends<'_>,
+    ends: TurnEnds<'_>,
     side: PathSide,
 ) -> Result<Reverted> {
     let history = FileHistory::since_checkpoint(restore.project, restore.checkpoint, side)?;
@@ -68,7 +68,7 @@ pub(super) fn revert(
 
 /// The files before a turn, and those that are there now.
 #[derive(Clone, Copy)]
-pub(super) struct Ends<'a> {
+pub(super) struct TurnEnds<'a> {
     pub(super) then: &'a Tree,
     pub(super) now: &'a Tree,
 }
@@ -76,7 +76,7 @@ pub(super) struct Ends<'a> {
 /// A revert under way.
 pub(super) struct Revert<'a> {
     restore: Restore<'a>,
-    ends: Ends<'a>,
+    ends: TurnEnds<'a>,
     side: PathSide,
     history: FileHistory<'a>,
     /// The turns that are taken back, by their places in [`FileHistory::turns`].
@@ -108,7 +108,7 @@ impl<'a> Revert<'a> {
     /// # Errors
     ///
     /// Fails if the checkpoints cannot be listed.
-    pub(super) fn of_session(restore: Restore<'a>, ends: Ends<'a>) -> Result<Option<Self>> {
+    pub(super) fn of_session(restore: Restore<'a>, ends: TurnEnds<'a>) -> Result<Option<Self>> {
         let Some(by) = &restore.checkpoint.cause.by else { return Ok(None) };
         let name = attribution::session_name(by.agent, &by.session);
         let side = PathSide::Root;
@@ -144,14 +144,13 @@ impl Revert<'_> {
         let again = self.as_before(changes, &touched)?;
         let mut reverted = Reverted { touched, ..Reverted::default() };
         let mut outcomes = BTreeMap::new();
-        let may_be_its = |path: &RelPath| {
-            reverted.touched.contains(path)
-                || self.history.may_have_changed_unseen(path, &self.turns)
-        };
-        let candidates: Vec<&Change> =
-            changes.iter().filter(|change| may_be_its(&change.path)).chain(&again).collect();
-        for change in candidates {
+        for change in changes.iter().chain(&again) {
             let path = &change.path;
+            let may_be_its = reverted.touched.contains(path)
+                || self.history.may_have_changed_unseen(path, &self.turns);
+            if !may_be_its {
+                continue;
+            }
             let PathDeeds { deeds, is_unknown } = self.history.deeds(path, &self.turns);
             if is_unknown || self.history.is_lost() {
                 if !change.is_none() {
