@@ -188,11 +188,11 @@ fn an_undo_names_its_restore_and_takes_another_project() {
     ours(&mut world, &["restore", "1", "--yes"], 0);
     let told = ours(&mut world, &["undo", "--dry-run", "--json"], 0).stdout;
     let told: Value = serde_json::from_str(&told).unwrap();
-    assert!(told["undoes"].as_str().unwrap().starts_with("the restore of "), "{told}");
+    assert!(told["undoes"].as_str().unwrap().starts_with("the restore ("), "{told}");
     let root = world.root();
     let elsewhere = world.home();
     let done = world.run_in(&elsewhere, &["undo", "--yes", "--root", root.to_str().unwrap()], "");
     assert_eq!(done.exit.code(), 0, "{}{}", done.stdout, done.stderr);
-    assert!(done.stdout.starts_with("undid the restore of "), "{}", done.stdout);
+    assert!(done.stdout.starts_with("undid the restore ("), "{}", done.stdout);
     assert_eq!(world.read("a"), "one");
 }

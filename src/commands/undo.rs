@@ -74,7 +74,7 @@ pub(crate) struct UndoOptions {
 }
 
 /// The turn or restore that is undone, and what comes of it.
-struct Target {
+struct UndoTarget {
     checkpoint: Checkpoint,
     request: RestoreRequest,
     effect: RestoreSummary,
@@ -116,7 +116,7 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &UndoArgs) -> Result<Exit> {
             return Err(only_commits(&project, &target, &head_move));
         }
     }
-    let Target { checkpoint, request, .. } = target;
+    let UndoTarget { checkpoint, request, .. } = target;
     let UndoOptions { dry_run, yes, json, .. } = args.how;
     let consent = Consent { dry_run, yes, json, patch: args.patch };
     let restore = Restore { project: &project, checkpoint: &checkpoint, request: &request };
@@ -150,7 +150,7 @@ impl UndoArgs {
 }
 
 /// Asks about files that an interrupted call may have changed.
-fn ask_about_interrupted(process: &mut Process<'_>, target: &mut Target) {
+fn ask_about_interrupted(process: &mut Process<'_>, target: &mut UndoTarget) {
     let unclear = &target.effect.unclear;
     if unclear.is_empty() || target.request.options.force {
         return;
@@ -170,7 +170,7 @@ fn ask_about_interrupted(process: &mut Process<'_>, target: &mut Target) {
 }
 
 /// Says which commits a turn made.
-fn head_words(target: &Target, head_move: &HeadMove) -> String {
+fn head_words(target: &UndoTarget, head_move: &HeadMove) -> String {
     let what = target.request.undoes.as_deref().unwrap_or("the turn");
     let commits = ui::count(head_move.count, "commit");
     let branch = short_branch(head_move);
@@ -186,7 +186,7 @@ fn short_branch(head_move: &HeadMove) -> String {
 }
 
 /// The error for a turn whose only effect is on the branch, where nobody can be asked.
-fn only_commits(project: &Project, target: &Target, head_move: &HeadMove) -> Error {
+fn only_commits(project: &Project, target: &UndoTarget, head_move: &HeadMove) -> Error {
     let to = head_move.to.get(..7).unwrap_or_default();
     let cd_prefix = project.cd_prefix();
     let branch = short_branch(head_move);
@@ -206,7 +206,7 @@ fn of_session(
     project: &Project,
     first: &Checkpoint,
     args: &UndoArgs,
-) -> Result<Target> {
+) -> Result<UndoTarget> {
     let undoes = Some("all that the session did".to_owned());
     let of_turn = request(first, "undo", &args.how, Picked::All);
     let request = RestoreRequest { whole_session: true, undoes, ..of_turn };
@@ -230,13 +230,13 @@ fn target(
     checkpoint: Checkpoint,
     request: RestoreRequest,
     turn: Option<usize>,
-) -> Result<Target> {
+) -> Result<UndoTarget> {
     let restore = Restore { project, checkpoint: &checkpoint, request: &request };
     let effect = effect(process, restore)?;
     let is_turn = matches!(request.source, RestoreSource::Checkpoint);
     let is_whole = is_turn && request.picked == Picked::All && !request.whole_session;
     let head_move = if is_whole { restore.head_moved_by_turn() } else { None };
-    Ok(Target { checkpoint, request, effect, turn, head_move })
+    Ok(UndoTarget { checkpoint, request, effect, turn, head_move })
 }
 
 /// Where the next undo goes back to: before the last turn or restore with an effect that is still there, or the
@@ -248,7 +248,7 @@ fn last_with_effect(
     checkpoints: &[Checkpoint],
     picked: &Picked,
     args: &UndoArgs,
-) -> Result<Option<Target>> {
+) -> Result<Option<UndoTarget>> {
     let UndoArgs { how, session, .. } = args;
     let is_interrupted = is_interrupted(project)?;
     let mut passed = Vec::new();
@@ -258,8 +258,8 @@ fn last_with_effect(
         let Some(next) = next else { return Ok(None) };
         let of_next = request(&next, "undo", how, picked.clone());
         let turns = rows(project.store.list()?, &ledger::uses(&project.state));
-        let has = |row: &TurnRow| row.checkpoints.iter().any(|step| step.id == next.id);
-        let row = turns.iter().position(has);
+        let row =
+            turns.iter().position(|row| row.checkpoints.iter().any(|step| step.id == next.id));
         let undoes = Some(title(process, &next, row.map(|at| (at + 1, &turns[at]))));
         let of_next = with_args(RestoreRequest { undoes, ..of_next }, args);
         let found = target(process, project, next, of_next, row.map(|at| at + 1))?;
@@ -300,7 +300,7 @@ fn title(process: &Process<'_>, checkpoint: &Checkpoint, row: Option<(usize, &Tu
         let verb = checkpoint.cause.tool.as_deref().unwrap_or("restore");
         let verb = verb.split(' ').next().unwrap_or(verb);
         let when = clock.when(checkpoint.taken_at);
-        return format!("the {} of {when}", ui::escape(verb.as_bytes()));
+        return format!("the {} ({when})", ui::escape(verb.as_bytes()));
     }
     let (name, label) = match row {
         Some((number, row)) => (format!("turn {number}"), row.label(0)),

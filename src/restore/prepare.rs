@@ -371,7 +371,7 @@ impl Restore<'_> {
         HeadPlan { moves, since }
     }
 
-    /// Takes the branches, tags and stashes that an undone turn deleted out of what is `lost`, to make them again.
+    /// Takes the branches, tags and stashes that an undone turn deleted out of `lost`, to make them again.
     /// Those that the first checkpoint after the turn still has were deleted later.
     fn refs_again(self, lost: &mut Vec<LostRepository>) -> Result<Vec<LostRepository>> {
         let Self { project, request, .. } = self;

@@ -216,8 +216,13 @@ impl AgentHistory {
                     self.begins_after_unseen(of, since);
                 }
                 let paths = paths.as_deref().map(|paths| self.paths(paths));
-                let (of, summary) = (of.clone(), summary.clone());
-                let open = OpenCall { of, paths, summary, is_done: false, in_background: false };
+                let open = OpenCall {
+                    of: of.clone(),
+                    paths,
+                    summary: summary.clone(),
+                    is_done: false,
+                    in_background: false,
+                };
                 self.open.insert(call.clone(), open);
             }
             LogEvent::Ended { call, background } if ours => {

@@ -69,12 +69,12 @@ impl LostRef {
 }
 
 impl LostRepository {
-    /// Whether no branch, tag or stash is gone.
+    /// True if no branch, tag or stash is gone.
     pub fn has_all_refs(&self) -> bool {
         self.refs.is_empty() && self.stashes.is_empty()
     }
 
-    /// Leaves out what is among `others` of the same repository.
+    /// Drops the refs that are among those of `others`, of the same repository.
     pub fn retain_but(&mut self, others: &[Self]) {
         for other in others.iter().filter(|other| other.place == self.place) {
             self.refs.retain(|gone| !other.refs.iter().any(|it| it.name == gone.name));
