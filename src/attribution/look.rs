@@ -102,7 +102,7 @@ pub fn after_shell(
     let Some(found) = changes(since, store.as_ref(), &absent, deadline)? else { return Ok(None) };
     // Counting is for a notice; who made what must not depend on it.
     let blast = found.count(since, store.as_ref());
-    let Differences { changes, outside, unread, repositories, head, .. } = found;
+    let Differences { changes, outside, unread, repositories, stood, .. } = found;
     // Files that existed before come first. If a build creates more than `PATHS_MAX` files, the rest is not logged:
     // a restore keeps those, and still knows what users do to all other files afterwards.
     let (there, new): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.before.is_some());
@@ -132,7 +132,7 @@ pub fn after_shell(
             state: Some(PathState::unread(permissions)),
         });
         let others = repositories.into_iter().map(|(path, state)| LogEvent::Left { path, state });
-        let moved_head = head.is_some_and(|then| has_moved(store.as_ref(), &then));
+        let moved_head = stood.is_some_and(|then| has_moved(store.as_ref(), &then));
         let done = calls.iter().map(|call| LogEvent::Done { call: call.clone(), moved_head });
         let left = left.chain(outside).chain(unread).chain(others);
         let lines: Vec<LogLine> = left.chain(done).map(line).collect();
@@ -185,7 +185,7 @@ pub(super) struct Differences {
     /// How much of what the checkpoint left out is gone, and nowhere else in the root.
     unheld: u64,
     /// Where HEAD stood at the checkpoint.
-    head: Option<Head>,
+    stood: Option<Head>,
 }
 
 impl Differences {
@@ -224,7 +224,6 @@ pub(super) fn changes(
     let record = record::read(&since.state.root(since.root), since.of)?;
     let repositories = other_repositories(since, &record);
     let held = record.checkpoint;
-    let head = held.head.clone();
     let is_outside = !held.outside.is_empty() || !absent.is_empty();
     let then = if is_outside { Some(store.tree(since.of)?) } else { None };
     let OutsidePaths { read, mut unread, is_too_much } = match &then {
@@ -246,7 +245,8 @@ pub(super) fn changes(
     let is_as_held = scan.is_unchanged() && latest.is_some_and(|(id, _)| id == since.of);
     if is_as_held && !is_outside {
         let (changes, outside) = (Vec::new(), Some(Vec::new()));
-        return Ok(Some(Differences { changes, outside, unread, repositories, unheld, head }));
+        let stood = held.head;
+        return Ok(Some(Differences { changes, outside, unread, repositories, unheld, stood }));
     }
     let now = store.identify(&mut scan)?;
     unread.extend(unread_in(&scan, &held.skipped));
@@ -257,7 +257,8 @@ pub(super) fn changes(
     let outside = (!is_too_much).then(|| outside_changes(&read, &then.outside, &now.outside));
     let mut changes = store::changes(store, &then, &now, ContentSource::Disk)?;
     keep_real(since.root, &held, &scan, &mut changes);
-    Ok(Some(Differences { changes, outside, unread, repositories, unheld, head }))
+    let stood = held.head;
+    Ok(Some(Differences { changes, outside, unread, repositories, unheld, stood }))
 }
 
 /// Whether HEAD stands elsewhere than it did.

@@ -402,22 +402,20 @@ pub fn head_moved_by(
     checkpoints: &BTreeSet<CheckpointId>,
 ) -> Option<bool> {
     let mut running = BTreeSet::new();
+    let mut moves = false;
     for line in read(place).into_iter().filter(|line| line.by == session) {
         match line.what {
             LogEvent::Began { of, call, .. } => {
-                if CheckpointId::parse(&of).is_some_and(|of| checkpoints.contains(&of)) {
-                    running.insert(call);
-                }
+                let of = CheckpointId::parse(&of).filter(|of| checkpoints.contains(of));
+                running.extend(of.map(|_| call));
             }
             LogEvent::Done { call, moved_head } => {
-                if running.remove(&call) && moved_head {
-                    return Some(true);
-                }
+                moves |= running.remove(&call) && moved_head;
             }
             _ => (),
         }
     }
-    running.is_empty().then_some(false)
+    (moves || running.is_empty()).then_some(moves)
 }
 
 /// Notes that the restore that made `held` was taken back.

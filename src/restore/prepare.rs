@@ -383,11 +383,17 @@ impl Restore<'_> {
         if let Some(after) = self.first_after_turn()? {
             let record = project.record_of(after.id)?;
             let later = repository::lost(&project.state, project.root.path(), &record);
-            again.iter_mut().for_each(|lost| lost.retain_but(&later));
+            for lost in &mut again {
+                lost.retain_but(&later);
+            }
         }
         again.retain(|lost| !lost.has_all_refs());
-        again.iter_mut().for_each(|lost| lost.staged.clear());
-        lost.iter_mut().for_each(|lost| lost.retain_but(&again));
+        for gone in &mut again {
+            gone.staged.clear();
+        }
+        for gone in lost.iter_mut() {
+            gone.retain_but(&again);
+        }
         lost.retain(|lost| !lost.has_all_refs() || !lost.staged.is_empty());
         Ok(again)
     }
