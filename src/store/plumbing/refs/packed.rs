@@ -1,7 +1,8 @@
 //! The refs of a repository in one file, `packed-refs`.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -10,9 +11,14 @@ use gix::{ObjectId, bstr::ByteSlice};
 use super::super::repo::Repo;
 use crate::{
     error::Result,
-    fs::{Lock, PendingFile, read_small},
+    fs::{Lock, PendingFile, now_ns, read_small, stat_path},
+    model::Stamp,
+    scan::is_racy,
 };
 
+/// The refs of some three hundred checkpoints. A larger list is written again only for every
+/// [`LOOSE_MAX`](super::LOOSE_MAX)th checkpoint.
+const REWRITTEN_MAX_BYTES: u64 = 64 << 10;
 /// Enough for five million refs.
 const PACKED_MAX_BYTES: u64 = 512 << 20;
 /// What git calls refs in one file, and the same while it is written. Only the holder of [`PACKED_LOCK`] does.
@@ -54,9 +60,9 @@ impl PackedList {
 
     /// The list without `names`; `None` if it has none of them.
     pub(super) fn without(repo: &Repo, names: &[String]) -> Result<Option<Self>> {
+        let names: HashSet<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
         let is_one = |line: &&[u8]| {
-            let name = packed_line(line.trim_end()).map(|(_, name)| name);
-            name.is_some_and(|name| names.iter().any(|one| one.as_bytes() == name))
+            packed_line(line.trim_end()).is_some_and(|(_, name)| names.contains(name))
         };
         if !packed(repo)?.lines_with_terminator().any(|line| is_one(&line)) {
             return Ok(None);
@@ -74,13 +80,35 @@ impl PackedList {
 }
 
 /// Waits for the lock of `packed-refs`. Git has one of its own, which a killed process leaves behind.
-fn lock_list(repo: &Repo) -> Result<Lock> {
+pub(super) fn lock_list(repo: &Repo) -> Result<Lock> {
     Lock::acquire(&repo.common_dir.join(PACKED_LOCK), Instant::now() + LOCK_WAIT)
 }
 
-/// The bytes of `packed-refs`; none if there is no such file.
-pub(super) fn packed(repo: &Repo) -> Result<Vec<u8>> {
-    Ok(read_small(&repo.common_dir.join(PACKED), PACKED_MAX_BYTES)?.unwrap_or_default())
+/// The list as it was read last, with the stamp of its file before that.
+#[derive(Clone, Default)]
+pub(in crate::store) struct PackedRefs(Arc<Mutex<Option<(Stamp, Arc<Vec<u8>>)>>>);
+
+/// The bytes of `packed-refs`; none if there is no such file. They are read again only if the file is another one:
+/// it is never changed in place.
+pub(super) fn packed(repo: &Repo) -> Result<Arc<Vec<u8>>> {
+    let path = repo.common_dir.join(PACKED);
+    let mut known = repo.packed_refs.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let stamp = stat_path(&path).ok();
+    match &*known {
+        Some((then, bytes)) if stamp == Some(*then) => return Ok(bytes.clone()),
+        Some(_) | None => (),
+    }
+    let looked_at = now_ns();
+    let bytes = Arc::new(read_small(&path, PACKED_MAX_BYTES)?.unwrap_or_default());
+    // A file that takes its place at once could have the same stamp.
+    let stamp = stamp.filter(|stamp| !is_racy(stamp, looked_at));
+    *known = stamp.map(|stamp| (stamp, bytes.clone()));
+    Ok(bytes)
+}
+
+/// Whether the list is so large that writing it again for each checkpoint would take longer than everything else.
+pub(super) fn is_large(repo: &Repo) -> bool {
+    stat_path(&repo.common_dir.join(PACKED)).is_ok_and(|stamp| stamp.size > REWRITTEN_MAX_BYTES)
 }
 
 /// The names of packed refs that start with `prefix`.
