@@ -12,6 +12,7 @@ use std::{
     fs::File,
     io::Read,
     path::PathBuf,
+    rc::Rc,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -47,7 +48,7 @@ const SWEEP_MAX: Duration = Duration::from_secs(5);
 pub struct CopyStore {
     root: Root,
     state: RootState,
-    records: Arc<RecordIndex>,
+    records: Rc<RecordIndex>,
     objects: Objects,
 }
 
@@ -56,12 +57,12 @@ impl CopyStore {
     pub fn of(root: &Root, state: &StateDir) -> Self {
         let objects = Objects::new(state.objects());
         let state = state.root(root);
-        let records = Arc::new(RecordIndex::new(state.clone()));
+        let records = Rc::new(RecordIndex::new(state.clone()));
         Self { root: root.clone(), state, records, objects }
     }
 
     /// The records of its root.
-    pub(super) fn records(&self) -> &Arc<RecordIndex> {
+    pub(super) fn records(&self) -> &Rc<RecordIndex> {
         &self.records
     }
 

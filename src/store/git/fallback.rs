@@ -1,10 +1,7 @@
 //! Finds objects in all places that a root's checkpoints use. There are several if its repository
 //! was recreated, or if it had none for a time.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, PoisonError},
-};
+use std::{collections::BTreeSet, rc::Rc};
 
 use super::{GitStore, LocatedCheckpoint, PrivateRepository, repo::Repo};
 use crate::{
@@ -59,13 +56,13 @@ impl GitStore {
     }
 
     /// An earlier private repository, opened once.
-    pub(super) fn repo_named(&self, name: &str) -> Arc<Repo> {
-        let mut earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn repo_named(&self, name: &str) -> Rc<Repo> {
+        let mut earlier = self.earlier.borrow_mut();
         let open = || PrivateRepository::named(self.state.state(), name).repo().into();
         earlier.entry(name.to_owned()).or_insert_with(open).clone()
     }
 
-    fn earlier_repos(&self) -> Result<Vec<Arc<Repo>>> {
+    fn earlier_repos(&self) -> Result<Vec<Rc<Repo>>> {
         Ok(self.earlier_names()?.iter().map(|name| self.repo_named(name)).collect())
     }
 

@@ -15,11 +15,13 @@ mod sink;
 mod work_tree;
 
 use std::{
+    cell::RefCell,
     cmp::Reverse,
     collections::{BTreeMap, HashMap},
     io::Read,
     path::Path,
-    sync::{Arc, Mutex},
+    rc::Rc,
+    sync::Arc,
     time::Instant,
 };
 
@@ -69,12 +71,12 @@ pub struct GitStore {
     user: Option<Repo>,
     private: PrivateRepository,
     /// The private repository, opened.
-    repo: Arc<Repo>,
+    repo: Rc<Repo>,
     /// Earlier private repositories, by name; opened on first use.
-    earlier: Mutex<BTreeMap<String, Arc<Repo>>>,
+    earlier: RefCell<BTreeMap<String, Rc<Repo>>>,
     refs: Refs,
     /// The records of the root, which the file store reads too.
-    records: Arc<RecordIndex>,
+    records: Rc<RecordIndex>,
     copies: CopyStore,
     choice: StoreChoice,
 }
@@ -96,7 +98,7 @@ struct LocatedCheckpoint {
     /// Its record: its file or, if that cannot be read, the copy in the private repository.
     record: Option<Arc<Record>>,
     /// The private repository with its tree.
-    repo: Arc<Repo>,
+    repo: Rc<Repo>,
 }
 
 impl LocatedCheckpoint {
@@ -159,9 +161,9 @@ impl GitStore {
             root: root.clone(),
             state: state.root(root),
             user,
-            repo: Arc::new(private.repo()),
+            repo: Rc::new(private.repo()),
             private,
-            earlier: Mutex::default(),
+            earlier: RefCell::default(),
             refs,
             records: copies.records().clone(),
             copies,
@@ -603,7 +605,7 @@ impl Store for GitStore {
         let (stay, go): (Vec<_>, Vec<_>) = there.into_iter().partition(stays);
         for id in &go {
             let earlier = self.locate(*id).repo;
-            if !Arc::ptr_eq(&earlier, &self.repo) {
+            if !Rc::ptr_eq(&earlier, &self.repo) {
                 self.refs.remove(&earlier, &[*id], false)?;
             }
         }

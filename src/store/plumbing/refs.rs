@@ -165,8 +165,8 @@ impl Refs {
     /// The refs of one checkpoint, as [`CheckpointRefs::of`] returns them.
     pub(in crate::store) fn pair(&self, repo: &Repo, id: CheckpointId) -> RefPair {
         RefPair {
-            public: target(self.checkpoint(repo, id)),
-            private: target(self.private(repo, id)),
+            public: target(&self.checkpoint(repo, id)),
+            private: target(&self.private(repo, id)),
         }
     }
 
@@ -334,9 +334,9 @@ impl Refs {
     }
 }
 
-fn target(read: Result<Option<ObjectId>>) -> Option<RefTarget> {
+fn target(read: &Result<Option<ObjectId>>) -> Option<RefTarget> {
     match read {
-        Ok(Some(id)) => Some(Some(id)),
+        Ok(Some(id)) => Some(Some(*id)),
         Ok(None) => None,
         Err(_) => Some(None),
     }
@@ -644,6 +644,7 @@ mod tests {
     use gix::hash::Kind as HashKind;
 
     use super::*;
+    use crate::fs::{remove_tree, replace};
 
     /// A repository with a list of refs of another worktree, in a directory of its own that is removed afterwards.
     struct Listed(PathBuf);
@@ -657,7 +658,7 @@ mod tests {
                 let id = CheckpointId::new(number << 24, number);
                 format!("{} refs/checkpoints/other/{id}\n", tree(number))
             });
-            fs::write(dir.join("packed-refs"), lines.collect::<String>()).unwrap();
+            replace(&dir.join("packed-refs"), lines.collect::<String>().as_bytes()).unwrap();
             Self(dir)
         }
 
@@ -684,7 +685,7 @@ mod tests {
 
     impl Drop for Listed {
         fn drop(&mut self) {
-            fs::remove_dir_all(&self.0).unwrap();
+            remove_tree(&self.0).unwrap();
         }
     }
 

@@ -3,10 +3,7 @@
 //! A record never changes, so one that was read stays known as long as its name is listed. Those that cannot be
 //! read are read again each time: they may have been written again from a copy.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{cell::RefCell, collections::HashMap, sync::Arc};
 
 use super::{Record, RecordEntry, ids, read_entries};
 use crate::{
@@ -19,13 +16,13 @@ use crate::{
 #[derive(Debug)]
 pub(in crate::store) struct RecordIndex {
     state: RootState,
-    known: Mutex<HashMap<CheckpointId, Arc<Record>>>,
+    known: RefCell<HashMap<CheckpointId, Arc<Record>>>,
 }
 
 impl RecordIndex {
     /// An index that has read nothing yet.
     pub(in crate::store) fn new(state: RootState) -> Self {
-        Self { state, known: Mutex::default() }
+        Self { state, known: RefCell::default() }
     }
 
     /// All records, the newest first. Lists them anew, and reads those that are new.
@@ -35,7 +32,7 @@ impl RecordIndex {
     /// Fails if they cannot be listed. Unreadable records are part of the result.
     pub(in crate::store) fn all(&self) -> Result<Vec<RecordEntry>> {
         let ids = ids(&self.state)?;
-        let mut known = self.known();
+        let mut known = self.known.borrow_mut();
         let new: Vec<_> = ids.iter().filter(|id| !known.contains_key(id)).copied().collect();
         let mut read: HashMap<CheckpointId, RecordEntry> =
             read_entries(&self.state, &new)?.into_iter().map(|entry| (entry.id, entry)).collect();
@@ -57,13 +54,13 @@ impl RecordIndex {
     ///
     /// [`Error::NoSuchCheckpoint`], [`Error::FormatTooNew`] or [`Error::Damaged`].
     pub(in crate::store) fn get(&self, id: CheckpointId) -> Result<Arc<Record>> {
-        if let Some(known) = self.known().get(&id) {
+        if let Some(known) = self.known.borrow().get(&id) {
             return Ok(known.clone());
         }
         match read_entries(&self.state, &[id])?.pop() {
             Some(entry) => {
                 let record = entry.record?;
-                self.known().insert(id, record.clone());
+                self.known.borrow_mut().insert(id, record.clone());
                 Ok(record)
             }
             None => Err(Error::NoSuchCheckpoint { given: id.to_string() }),
@@ -72,11 +69,6 @@ impl RecordIndex {
 
     /// Takes removed records out.
     pub(in crate::store) fn remove(&self, ids: &[CheckpointId]) {
-        let mut known = self.known();
-        ids.iter().for_each(|id| drop(known.remove(id)));
-    }
-
-    fn known(&self) -> MutexGuard<'_, HashMap<CheckpointId, Arc<Record>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.borrow_mut().retain(|id, _| !ids.contains(id));
     }
 }

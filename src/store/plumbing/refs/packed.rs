@@ -60,7 +60,7 @@ impl PackedList {
 
     /// The list without `names`; `None` if it has none of them.
     pub(super) fn without(repo: &Repo, names: &[String]) -> Result<Option<Self>> {
-        let names: HashSet<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
+        let names: HashSet<&[u8]> = names.iter().map(String::as_bytes).collect();
         let is_one = |line: &&[u8]| {
             packed_line(line.trim_end()).is_some_and(|(_, name)| names.contains(name))
         };
@@ -84,9 +84,15 @@ pub(super) fn lock_list(repo: &Repo) -> Result<Lock> {
     Lock::acquire(&repo.common_dir.join(PACKED_LOCK), Instant::now() + LOCK_WAIT)
 }
 
-/// The list as it was read last, with the stamp of its file before that.
+/// The list as it was read last.
 #[derive(Clone, Default)]
-pub(in crate::store) struct PackedRefs(Arc<Mutex<Option<(Stamp, Arc<Vec<u8>>)>>>);
+pub(in crate::store) struct PackedRefs(Arc<Mutex<Option<ReadList>>>);
+
+struct ReadList {
+    /// The stamp of its file before it was read.
+    stamp: Stamp,
+    bytes: Arc<Vec<u8>>,
+}
 
 /// The bytes of `packed-refs`; none if there is no such file. They are read again only if the file is another one:
 /// it is never changed in place.
@@ -94,15 +100,14 @@ pub(super) fn packed(repo: &Repo) -> Result<Arc<Vec<u8>>> {
     let path = repo.common_dir.join(PACKED);
     let mut known = repo.packed_refs.0.lock().unwrap_or_else(PoisonError::into_inner);
     let stamp = stat_path(&path).ok();
-    match &*known {
-        Some((then, bytes)) if stamp == Some(*then) => return Ok(bytes.clone()),
-        Some(_) | None => (),
+    if let Some(known) = known.as_ref().filter(|known| stamp == Some(known.stamp)) {
+        return Ok(known.bytes.clone());
     }
     let looked_at = now_ns();
     let bytes = Arc::new(read_small(&path, PACKED_MAX_BYTES)?.unwrap_or_default());
     // A file that takes its place at once could have the same stamp.
     let stamp = stamp.filter(|stamp| !is_racy(stamp, looked_at));
-    *known = stamp.map(|stamp| (stamp, bytes.clone()));
+    *known = stamp.map(|stamp| ReadList { stamp, bytes: bytes.clone() });
     Ok(bytes)
 }
 
