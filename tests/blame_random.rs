@@ -9,11 +9,13 @@ use std::{
     fs,
 };
 
+use beforehand::process::Exit;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use crate::{
     evidence::event,
+    maintenance::thin,
     support::{
         dice::{Dice, wished},
         temp::write,
@@ -228,13 +230,7 @@ impl History {
             }
             14 => drop(self.world.started()),
             _ => {
-                self.next += 1;
-                let name = format!("s{session}/t{}", self.next);
-                self.script.push(format!("{name} begins"));
-                self.turns[session].clone_from(&name);
-                // What ran in it is over.
-                self.open.retain(|open| open.turn.split('/').next() != name.split('/').next());
-                self.event("UserPromptSubmit", &name, "", &json!({}), "");
+                self.begin_turn(session);
                 if dice.is(2) {
                     self.world.run_started();
                 }
@@ -242,8 +238,18 @@ impl History {
         }
     }
 
+    fn begin_turn(&mut self, session: usize) {
+        self.next += 1;
+        let name = format!("s{session}/t{}", self.next);
+        self.script.push(format!("{name} begins"));
+        self.turns[session].clone_from(&name);
+        // What ran in it is over.
+        self.open.retain(|open| open.turn.split('/').next() != name.split('/').next());
+        self.event("UserPromptSubmit", &name, "", &json!({}), "");
+    }
+
     /// Blames a file, and judges what is said of each line.
-    fn judge(&mut self, file: &str, tally: &mut Tally) -> Result<(), String> {
+    fn judge(&mut self, file: &str, is_thin: bool, tally: &mut Tally) -> Result<(), String> {
         let Some(lines) = self.lines(file) else { return Ok(()) };
         let said = self.world.run(&["blame", file, "--json"]);
         let told: Value = serde_json::from_str(&said.stdout)
@@ -262,6 +268,8 @@ impl History {
                     let part = |key: &str| told["turn"][key].as_str().unwrap_or_default();
                     format!("{}/{}", part("session"), part("turn"))
                 }
+                // It was there where what is known begins.
+                "before" if is_thin => continue,
                 "unknown" => {
                     tally.unknown += 1;
                     tally.missed += usize::from(writers.len() == 1);
@@ -291,12 +299,20 @@ fn case(seed: u64, tallies: &mut [Tally; 2]) {
     let mut dice = Dice::new(seed);
     let (is_git, is_calm) = (dice.is(2), dice.is(2));
     let mut history = History::new(is_git, is_calm);
-    let tally = &mut tallies[usize::from(is_calm)];
-    for _ in 0..10 + dice.below(30) {
+    // Of turns from which checkpoints are dropped, nothing is known. Of later ones all is.
+    let is_thin = seed % 4 == 3;
+    let tally = if is_thin { &mut Tally::default() } else { &mut tallies[usize::from(is_calm)] };
+    let steps = 10 + dice.below(30);
+    for n in 0..steps {
+        if is_thin && n == steps / 2 {
+            (0..2).for_each(|session| history.begin_turn(session));
+            assert_eq!(history.world.run(&["create"]).exit, Exit::Ok);
+            thin(&mut history.world, is_git);
+        }
         history.step(&mut dice);
     }
     for file in FILES {
-        if let Err(why) = history.judge(file, tally) {
+        if let Err(why) = history.judge(file, is_thin, tally) {
             let script = history.script.join("\n");
             let told = history.world.run(&["blame", file]);
             let (lines, legend) = (told.stdout, told.stderr);

@@ -198,7 +198,7 @@ fn pipes_and_gigabytes_where_git_keeps_its_files_are_survived() {
 #[test]
 fn pipes_and_endless_files_where_we_keep_our_own_are_survived() {
     let mut world = repository();
-    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
     assert_eq!(world.run(&["create"]).exit, Exit::Ok);
     let root = world.root();
     fs::remove_file(root.join("src/a")).unwrap();

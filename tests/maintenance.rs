@@ -41,6 +41,17 @@ pub(crate) fn live(world: &mut World, days: i64) {
     }
 }
 
+/// Leaves one checkpoint of each turn, or of each session, of what has been done, as weeks do.
+pub(crate) fn thin(world: &mut World, keep_turns: bool) {
+    let old = world.env.clone();
+    world.set("BEFOREHAND_RETENTION", "1s");
+    world.set("BEFOREHAND_KEEP_TURNS", if keep_turns { "90d" } else { "1s" });
+    run_maintenance(world);
+    live(world, 1);
+    world.wait(-DAY);
+    world.env = old;
+}
+
 fn own(world: &World) -> RootState {
     StateDir::new(world.state()).root_at(&world.root())
 }
@@ -129,7 +140,7 @@ fn a_clock_that_stood_ahead_does_not_keep_rounds_away() {
 fn no_maintenance_runs_where_it_is_switched_off() {
     let mut world = World::new();
     world.set("BEFOREHAND_AUTO_PRUNE", "off");
-    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
     for turn in 0..3 {
         world.write("a", turn.to_string());
         world.before_bash(&format!("t{turn}"), "make");
@@ -139,54 +150,98 @@ fn no_maintenance_runs_where_it_is_switched_off() {
     assert_eq!(ids(&mut world).len(), 3);
 }
 
+/// A turn of an agent in two calls, with a checkpoint before each.
+fn turn_of_two_calls(world: &mut World, session: &str, turn: &str) {
+    for call in 0..2 {
+        world.wait(60);
+        world.write("a", format!("{session} {turn} {call}"));
+        let payload = json!({
+            "session_id": session, "cwd": world.root(), "prompt_id": turn,
+            "hook_event_name": "PreToolUse", "tool_name": "Bash",
+            "tool_input": { "command": "rm -rf build a" }, "tool_use_id": format!("{turn} {call}"),
+        });
+        let args = ["hook", "--agent", "claude-code"];
+        let output = world.run_in(&world.root(), &args, &payload.to_string());
+        assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
+    }
+}
+
+/// The turns in `list`, newest first.
+fn turns(world: &mut World) -> Vec<String> {
+    let told = world.run(&["list", "--json"]).stdout;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let rows = told.as_array().unwrap().iter();
+    rows.map(|row| row["turn"].as_str().unwrap().to_owned()).collect()
+}
+
 #[test]
-fn no_more_stay_than_should() {
+fn old_checkpoints_are_thinned_to_one_a_turn_and_then_to_one_a_session() {
     for mut world in [World::new(), World::with_git()] {
-        world.set("BEFOREHAND_MAX_CHECKPOINTS", "3");
-        let all: Vec<String> = (0..9).map(|_| save(&mut world, "a", 100_000)).collect();
-        let before = own_bytes(&world.state());
+        let asked = save(&mut world, "a", 10);
+        world.set("BEFOREHAND_DEDUPE", "call");
+        for (session, turn) in [("s", "1"), ("s", "2"), ("t", "3"), ("t", "4")] {
+            turn_of_two_calls(&mut world, session, turn);
+        }
+        let all = ids(&mut world);
+        assert_eq!(all.len(), 9);
         run_maintenance(&world);
-        let mut stay = all[6..].to_vec();
-        stay.reverse();
-        assert_eq!(ids(&mut world), stay);
-        assert!(own_bytes(&world.state()) <= before);
-        assert_eq!(report(&world)["dropped"], 6);
+        live(&mut world, 14);
+        assert_eq!(ids(&mut world), all, "everything of the last days stays");
+        live(&mut world, 1);
+        // One of each turn, the newest of all, and the one that was asked for.
+        let of_turns = [0, 1, 3, 5, 7, 8].map(|n| all[n].clone());
+        assert_eq!(ids(&mut world), of_turns);
+        live(&mut world, 15);
+        assert_eq!(ids(&mut world), of_turns);
+        live(&mut world, 1);
+        let of_sessions = [0, 3, 7, 8].map(|n| all[n].clone());
+        assert_eq!(ids(&mut world), of_sessions);
+        live(&mut world, 59);
+        assert_eq!(ids(&mut world), of_sessions);
+        live(&mut world, 1);
+        assert_eq!(ids(&mut world), [all[0].clone(), asked]);
         is_sound(&mut world);
     }
 }
 
 #[test]
-fn what_is_old_goes_after_as_many_days_as_rounds_have_seen() {
+fn forty_turns_a_day_for_two_weeks_are_all_listed() {
     let mut world = World::new();
-    let old = save(&mut world, "a", 10);
-    let newer = save(&mut world, "a", 20);
-    live(&mut world, 10);
-    let newest = save(&mut world, "a", 30);
-    live(&mut world, 4);
-    assert_eq!(ids(&mut world), [newest.clone(), newer, old], "not yet fourteen days");
-    live(&mut world, 2);
-    assert_eq!(ids(&mut world), std::slice::from_ref(&newest));
-    live(&mut world, 40);
-    assert_eq!(ids(&mut world), [newest], "the newest always stays");
+    let mut expected = Vec::new();
+    for day in 0..14 {
+        for turn in 0..40 {
+            let turn = format!("{day} {turn}");
+            world.wait(60);
+            world.agent_writes(&turn, "a", &turn);
+            expected.insert(0, turn);
+        }
+        live(&mut world, 1);
+    }
+    assert_eq!(turns(&mut world), expected);
 }
 
 #[test]
 fn a_clock_that_leaps_ahead_and_back_drops_nothing() {
     let mut world = World::new();
-    let all: Vec<String> = (0..4).rev().map(|_| save(&mut world, "a", 10)).collect();
+    for turn in 0..4 {
+        world.agent_writes(&turn.to_string(), "a", &turn.to_string());
+    }
+    let all = ids(&mut world);
     live(&mut world, 3);
     world.wait(3000 * DAY);
     run_maintenance(&world);
+    assert_eq!(world.run(&["prune"]).exit, Exit::Ok);
     world.wait(-3000 * DAY);
     live(&mut world, 3);
-    assert_eq!(ids(&mut world).len(), all.len());
+    assert_eq!(ids(&mut world), all);
     // Staying ahead, it is believed by and by.
     world.wait(3000 * DAY);
     run_maintenance(&world);
     live(&mut world, 2);
-    assert_eq!(ids(&mut world).len(), all.len());
-    live(&mut world, 14);
-    assert_eq!(ids(&mut world).len(), 1);
+    assert_eq!(ids(&mut world), all);
+    live(&mut world, 29);
+    let kept = [all[0].clone(), all[3].clone()];
+    assert_eq!(ids(&mut world), kept, "the newest, and its session's first");
 }
 
 #[test]
@@ -244,7 +299,6 @@ fn what_was_held_before_a_restore_stays_seven_days() {
     assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
     let held = ids(&mut world)[0].clone();
     let newest = save(&mut world, "a", 30);
-    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
     world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
     run_maintenance(&world);
     live(&mut world, 6);
@@ -286,7 +340,7 @@ fn nothing_goes_while_the_user_is_asked_whether_to_restore() {
         for n in 2..5 {
             save(&mut world, "a", n);
         }
-        world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
+        world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
         let meanwhile = || {
             run_maintenance(&world);
             let pruned = world.run_in(&world.root(), &["prune", "--keep", "1"], "");
@@ -327,7 +381,6 @@ fn what_an_open_restore_needs_stays() {
         brings: None,
     };
     log.begin(&own(&world)).unwrap();
-    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
     world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
     run_maintenance(&world);
     let stay: BTreeSet<String> = ids(&mut world).into_iter().collect();
@@ -441,7 +494,7 @@ fn the_leavings_of_the_dead_are_reclaimed() {
 #[test]
 fn two_rounds_never_run_at_once() {
     let mut world = World::new();
-    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
     save(&mut world, "a", 1);
     save(&mut world, "a", 2);
     let lock = File::create(world.state().join("maintenance.lock")).unwrap();
@@ -503,7 +556,6 @@ fn status_says_which_limits_are_not_kept() {
     for _ in 0..3 {
         save(&mut world, "a", 100_000);
     }
-    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
     world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
     run_maintenance(&world);
     let (_, told) = status(&mut world);
@@ -618,7 +670,9 @@ fn what_was_noted_of_calls_goes_with_the_checkpoints_that_restores_go_back_to() 
     const DAYS: i64 = 60;
     let mut world = World::new();
     world.write("a", "mine");
-    world.set("BEFOREHAND_MAX_CHECKPOINTS", &KEPT.to_string());
+    for tier in ["RETENTION", "KEEP_TURNS", "KEEP_SESSIONS"] {
+        world.set(&format!("BEFOREHAND_{tier}"), &format!("{KEPT}d"));
+    }
     for day in 0..DAYS {
         let turn = format!("turn {day}");
         evidence::run(&mut world, &turn, "make something", |world| {

@@ -148,19 +148,19 @@ fn a_sweep_that_is_killed_loses_nothing_and_is_done_again() {
     let points = ["pack-write", "pack-rename", "sweep-copied", "sweep-object:1", "sweep-object:9"];
     for point in points {
         let mut world = with_many_packs();
-        world.set("BEFOREHAND_MAX_CHECKPOINTS", "2");
+        world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
         assert!(dies_at(&world, &["maintain"], point), "{point} is never reached");
         is_sound(&mut world, point);
         run_maintenance(&world);
         is_sound(&mut world, point);
         let all = ids(&mut world);
-        assert_eq!(all.len(), 2, "{point}");
-        // The twenty that stay, `a` twice, twice the directories.
-        assert_eq!(objects(&world.state()).len(), 20 + 2 + 2 * 2, "{point}");
+        assert_eq!(all.len(), 1, "{point}");
+        // The twenty that stay, `a`, and the directories.
+        assert_eq!(objects(&world.state()).len(), 20 + 1 + 2, "{point}");
         let oldest = all.last().unwrap();
         let done = world.run(&["restore", oldest, "--yes", "--exact", "--force"]);
         assert_eq!(done.exit, Exit::Ok, "{point}: {}", done.stderr);
-        assert_eq!(world.read("a"), "18", "{point}");
+        assert_eq!(world.read("a"), "19", "{point}");
     }
 }
 
@@ -172,7 +172,7 @@ fn what_a_save_comes_to_need_while_a_sweep_is_at_work_stays() {
     create(&mut world);
     world.write("a", "other");
     create(&mut world);
-    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
     // After the rest of the first pack was copied, and before the pack goes.
     let home = world.state();
     let line = format!(
@@ -292,8 +292,8 @@ fn nothing_is_freed_while_a_pack_is_damaged() {
     create(&mut world);
     let bytes = fs::read(&pack).unwrap();
     write(&pack, &bytes[..bytes.len() - 1]);
-    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
     let before = pack_count(&world);
+    world.run(&["prune", "--keep", "1"]);
     run_maintenance(&world);
     assert_eq!((ids(&mut world).len(), pack_count(&world)), (1, before));
     let told = world.run(&["status"]).stdout;
@@ -302,13 +302,10 @@ fn nothing_is_freed_while_a_pack_is_damaged() {
     world.agent_writes("t1", "a", "third of all");
     world.wait(60 * 60);
     world.agent_writes("t2", "a", "fourth of all");
-    world.set("BEFOREHAND_MAX_CHECKPOINTS", "10");
     world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1 KB");
     let count = ids(&mut world).len();
     run_maintenance(&world);
     assert_eq!(ids(&mut world).len(), count);
-    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1 GB");
-    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
     write(&pack, &bytes);
     run_maintenance(&world);
     assert!(!pack.exists());

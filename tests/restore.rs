@@ -570,7 +570,6 @@ fn nothing_is_ever_lost_and_undo_is_the_identity() {
     let config = Config { cases: cases(), failure_persistence: None, ..Config::default() };
     proptest!(config, |(git in any::<bool>(), deeds in vec(deed(), 4..14))| {
         let mut world = if git { World::with_git() } else { World::new() };
-        world.set("BEFOREHAND_MAX_CHECKPOINTS", "1000");
         let mut existed = BTreeSet::new();
         for (number, deed) in deeds.iter().enumerate() {
             let before = files(&world);

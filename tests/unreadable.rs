@@ -115,7 +115,8 @@ fn a_record_of_which_nothing_is_left_keeps_everything_until_its_time_is_up() {
     world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1 GB");
     live(&mut world, 3);
     assert!(!record(&world, &all[1]).exists());
-    // What a repository has of it is a checkpoint like any other, and too old.
+    // What a repository has of it is a checkpoint like any other.
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
     live(&mut world, 1);
     assert_eq!(ids(&mut world), [stay[0].clone()]);
     assert!(!sizes(&world).contains(&6000), "{:?}", sizes(&world));
@@ -132,7 +133,7 @@ fn a_record_that_still_says_what_it_needs_blocks_nothing_and_can_be_salvaged() {
     is_named(&mut world, &all[1]);
     let told = world.run(&["status"]).stdout;
     assert!(!told.contains("nothing can be freed"), "{told}");
-    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
     run_maintenance(&world);
     assert_eq!(ids(&mut world), [all[3].clone(), all[1].clone()]);
     assert_eq!(sizes(&world), [6000, 8000], "its own stay, and others go");
@@ -239,8 +240,8 @@ fn a_record_that_the_disk_does_not_give_is_named_and_the_rest_goes_on() {
         assert!(told.contains("nothing can be freed"), "{told}");
         let (_, told) = status(&mut world);
         assert_eq!(told["roots"][0]["withheld"], json!([all[1]]));
-        world.set("BEFOREHAND_MAX_CHECKPOINTS", "2");
         let newest = save_private(&mut world, 9000);
+        world.run(&["prune", "--keep", "2"]);
         run_maintenance(&world);
         let stay: BTreeSet<String> = ids(&mut world).into_iter().collect();
         let expected = [&newest, &all[3], &all[1]].map(String::clone);
@@ -268,7 +269,7 @@ fn what_a_directory_needs_that_the_disk_does_not_give_stays() {
     save_private(&mut world, 6000);
     let top = object(&world, |text| text.contains("only"));
     let away = withhold(&top);
-    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
     run_maintenance(&world);
     let told = world.run(&["status"]).stdout;
     assert!(told.contains("cannot free unused contents"), "{told}");
@@ -319,7 +320,7 @@ fn a_newer_checkpoint_is_never_dropped_by_any_command() {
         let told = world.run(&["prune", "--keep", "1"]).stdout;
         assert!(told.contains("a newer beforehand wrote it"), "{told}");
         world.run(&["prune", "--max-size", "1"]);
-        world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
+        world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
         live(&mut world, 40);
         world.run(&["clear", "--yes"]);
         world.run(&["clear", "--everywhere", "--yes"]);
@@ -340,7 +341,7 @@ fn a_newer_checkpoint_of_another_state_keeps_its_ref() {
     fs::remove_file(record(&world, &all[0])).unwrap();
     world.run(&["prune", "--keep", "1"]);
     world.run(&["clear", "--yes"]);
-    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
     live(&mut world, 20);
     let refs = git(&world, "git for-each-ref --format='%(refname)'");
     assert!(refs.contains(&all[0]) && !refs.contains(&all[1]), "{refs}");

@@ -24,7 +24,7 @@ use crate::{
 const POINTS: [(&str, u32); 4] =
     [("maintenance-slice", 1), ("forget-record", 6), ("sweep-object", 3), ("maintenance-write", 1)];
 
-/// A project with eight checkpoints of which two may stay.
+/// A project with eight checkpoints of which one may stay.
 fn full(mut world: World) -> World {
     for n in 0..8 {
         world.write("a", format!("{n}").repeat(1000));
@@ -33,7 +33,7 @@ fn full(mut world: World) -> World {
         let output = world.run(&["create"]);
         assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
     }
-    world.set("BEFOREHAND_MAX_CHECKPOINTS", "2");
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
     world
 }
 
@@ -74,9 +74,9 @@ fn a_round_killed_anywhere_leaves_work_for_the_next_and_nothing_else() {
                 let all = ids(&mut world);
                 assert!(killed_at(&world, &point), "{point} is never reached");
                 is_sound(&mut world, &point);
-                assert_eq!(ids(&mut world)[..2], all[..2], "{point}: the newest stay");
+                assert_eq!(ids(&mut world)[0], all[0], "{point}: the newest stays");
                 run_maintenance(&world);
-                assert_eq!(ids(&mut world), all[..2], "{point}");
+                assert_eq!(ids(&mut world), all[..1], "{point}");
                 is_sound(&mut world, &point);
                 let left = names(&world);
                 run_maintenance(&world);
@@ -112,7 +112,7 @@ fn a_root_that_is_half_removed_is_removed_by_the_next_round() {
 fn hooks_and_rounds_beside_each_other_lose_nothing() {
     for mut world in [World::new(), World::with_git()] {
         world.write("f", "0");
-        world.set("BEFOREHAND_MAX_CHECKPOINTS", "3");
+        world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
         world.set("BEFOREHAND_DEADLINE", "60s");
         world.set("BEFOREHAND_STORE", "auto");
         let done = AtomicBool::new(false);
@@ -133,7 +133,7 @@ fn hooks_and_rounds_beside_each_other_lose_nothing() {
         });
         is_sound(&mut world, "storm");
         run_maintenance(&world);
-        assert_eq!(ids(&mut world).len(), 3);
+        assert_eq!(ids(&mut world).len(), 1);
         is_sound(&mut world, "storm");
     }
 }
@@ -201,7 +201,7 @@ fn what_was_held_and_then_committed_survives_a_round_and_gc() {
             .filter(|name| Path::new(&name.file_name()).extension().is_some_and(|it| it == "pack"))
             .count()
     };
-    world.set("BEFOREHAND_MAX_CHECKPOINTS", "1");
+    world.set("BEFOREHAND_MAX_TOTAL_SIZE", "1");
     world.run_started();
     run_maintenance(&world);
     assert!(packs(&world) <= 16, "{} packs", packs(&world));

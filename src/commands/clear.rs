@@ -8,7 +8,7 @@ use crate::{
     error::Result,
     fs::own_bytes,
     maintenance::{self, MaintenanceState, RootInventory, conversations},
-    plan::{self, RetentionInput},
+    plan::RetentionInput,
     process::{Exit, Process},
     state::RootState,
     store::record,
@@ -39,9 +39,10 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ClearArgs) -> Result<Exit> {
         return clear_several(process, args.yes, |holding| holding.place.path == path);
     }
     let checkpoints = project.store.list()?;
-    let ages = plan::ages(&checkpoints, process.now);
     let pinned = prune::pinned(process, &project, &checkpoints)?;
-    let plan = RetentionInput { newest_first: &checkpoints, ages: &ages, pinned: &pinned }.clear();
+    let stock =
+        RetentionInput { newest_first: &checkpoints, ages: &[], tiers: &[], pinned: &pinned };
+    let plan = stock.clear();
     let own = project.state.root(&project.root);
     if plan.goes.is_empty() && record::quarantined(&own)?.is_empty() {
         say(process, "there are no checkpoints to drop");

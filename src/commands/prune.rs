@@ -1,6 +1,9 @@
 //! `beforehand prune`: forgets old checkpoints of one project, by the plan it shows.
 
-use std::time::{Duration, Instant};
+use std::{
+    num::NonZeroU32,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 
@@ -9,9 +12,10 @@ use crate::{
     config,
     error::{Error, Result},
     fs::own_bytes,
-    ledger, maintenance,
+    ledger,
+    maintenance::{self, Pruned},
     model::{Checkpoint, CheckpointId},
-    plan::{self, Pins, PrunePlan, RetentionInput, RetentionLimits, Why},
+    plan::{self, Pins, PruneLimits, PrunePlan, Retention, RetentionInput, Why},
     process::{Exit, Process},
     restore_log,
     state::{RootState, StateDir},
@@ -21,13 +25,16 @@ use crate::{
 
 /// Drop old checkpoints of this project.
 ///
-/// Without --keep, --older-than and --max-size, your settings `max_checkpoints` and `retention`
-/// decide. The newest always stays, and so does for seven days what was held before a restore.
+/// Without --keep, --older-than and --max-size, your settings `retention`, `keep_turns` and
+/// `keep_sessions` decide, as they do for maintenance: every checkpoint of the last days stays, then
+/// one for each turn, then one for each session, and always those of `create`. With these options,
+/// the times that `list` shows count, and those of `create` go as well. The newest always stays, and
+/// so does for seven days what was held before a restore.
 #[derive(clap::Args)]
 pub(crate) struct PruneArgs {
-    /// Keep at most this many [default, without these three options: the settings `max_checkpoints` and `retention`]
+    /// Keep at most this many
     #[arg(long, value_name = "N")]
-    keep: Option<String>,
+    keep: Option<NonZeroU32>,
     /// Drop checkpoints older than this, as in `36h` or `14d`
     #[arg(long, value_name = "AGE")]
     older_than: Option<String>,
@@ -46,10 +53,18 @@ pub(crate) fn run(process: &mut Process<'_>, args: &PruneArgs) -> Result<Exit> {
     let project = Project::open(process, None)?;
     let wanted = wanted(process, &project, args)?;
     let checkpoints = project.store.list()?;
-    let ages = plan::ages(&checkpoints, process.now);
+    let ages = match wanted.limits {
+        Some(_) => plan::ages(&checkpoints, process.now),
+        None => maintenance::ages(process, &project.state, &project.place(), &checkpoints)?,
+    };
+    let tiers = maintenance::tiers(&checkpoints, &ledger::uses(&project.state));
     let pinned = pinned(process, &project, &checkpoints)?;
-    let stock = RetentionInput { newest_first: &checkpoints, ages: &ages, pinned: &pinned };
-    let mut plan = stock.prune(wanted.limits);
+    let stock =
+        RetentionInput { newest_first: &checkpoints, ages: &ages, tiers: &tiers, pinned: &pinned };
+    let mut plan = match wanted.limits {
+        Some(limits) => stock.prune(limits),
+        None => stock.thin(Retention::of(&project.settings)),
+    };
     let over = match wanted.size_max_bytes {
         Some(max) => make_room(&project, stock, max, &mut plan)?,
         None => None,
@@ -61,7 +76,9 @@ pub(crate) fn run(process: &mut Process<'_>, args: &PruneArgs) -> Result<Exit> {
     };
     if !args.dry_run {
         // The checkpoints are gone, whether or not `status` knows.
-        let _noted = maintenance::note_prune(process, &project.state, plan.goes.len(), freed.bytes);
+        let pruned = Pruned { at: process.now, dropped: plan.goes.len(), freed: freed.bytes };
+        let own = project.place();
+        maintenance::note_prune(process, &project.state, &own, &checkpoints, pruned).ok();
     }
     say_if_busy(process, freed);
     if args.json {
@@ -107,14 +124,14 @@ fn say_over(process: &mut Process<'_>, Over { bytes, max }: Over, dry_run: bool)
 }
 
 struct PruneGoal {
-    limits: RetentionLimits,
+    /// `None` if the settings decide.
+    limits: Option<PruneLimits>,
     size_max_bytes: Option<u64>,
 }
 
 fn wanted(process: &Process<'_>, project: &Project, args: &PruneArgs) -> Result<PruneGoal> {
     let mut loaded = config::load(process, Some(project.root.path()));
     let flags = [
-        (&args.keep, "--keep", "max_checkpoints"),
         (&args.older_than, "--older-than", "retention"),
         (&args.max_size, "--max-size", "max_total_size"),
     ];
@@ -124,13 +141,13 @@ fn wanted(process: &Process<'_>, project: &Project, args: &PruneArgs) -> Result<
         }
     }
     let settings = loaded.settings;
-    let none = [&args.keep, &args.older_than, &args.max_size].into_iter().all(Option::is_none);
-    let limits = RetentionLimits {
-        keep: (none || args.keep.is_some()).then_some(settings.max_checkpoints),
-        older_than: (none || args.older_than.is_some()).then_some(settings.retention),
+    let is_any = args.keep.is_some() || args.older_than.is_some() || args.max_size.is_some();
+    let limits = PruneLimits {
+        keep: args.keep.map(NonZeroU32::get),
+        older_than: args.older_than.is_some().then_some(settings.retention),
     };
     let size_max_bytes = args.max_size.is_some().then_some(settings.max_total_size);
-    Ok(PruneGoal { limits, size_max_bytes })
+    Ok(PruneGoal { limits: is_any.then_some(limits), size_max_bytes })
 }
 
 /// Adds to a plan what goes so that the rest takes no more than `max` bytes, and what must stay if
@@ -151,7 +168,7 @@ fn make_room(
     let mut scales = UsageIndex::new(&project.state);
     scales.add(0, &own, &[]);
     let excess = scales.total().saturating_sub(max);
-    let none = RetentionInput { newest_first: &[], ages: &[], ..stock };
+    let none = RetentionInput { newest_first: &[], ages: &[], tiers: &[], ..stock };
     let owns = own_first(project)?;
     let stocks: Vec<RetentionInput<'_>> =
         (0..owns.len()).map(|n| if n == 0 { stock } else { none }).collect();

@@ -18,6 +18,7 @@ use crate::{
     journal::{self, JournalLine, TROUBLE_DAYS},
     maintenance::{self, Disk, MaintenanceReport, MaintenanceState, RootInventory},
     model::{Checkpoint, CheckpointId, ScanScope, Settings, Skipped},
+    plan::Retention,
     policy,
     process::{Exit, Process},
     snapshot,
@@ -247,11 +248,12 @@ impl Status {
     }
 
     fn prune_words(&self, clock: &Clock, settings: &Settings) -> String {
-        let Settings { max_checkpoints, retention, .. } = settings;
+        let Retention { steps, turns, sessions } = Retention::of(settings);
         let kept = format!(
-            "{} and {} are kept",
-            ui::count(u64::from(*max_checkpoints), "checkpoint"),
-            ui::duration(*retention)
+            "kept: every checkpoint for {}, one for each turn for {}, one for each session for {}",
+            ui::duration(steps),
+            ui::duration(turns),
+            ui::duration(sessions)
         );
         let mut text = match &self.last_prune {
             _ if !settings.auto_prune => format!("{kept}; auto_prune is off\n"),
@@ -308,8 +310,9 @@ impl Status {
             "limits": {
                 "max_total_size": settings.max_total_size,
                 "free_space_floor": self.disk.map(|disk| settings.free_space_floor.of(disk.size)),
-                "max_checkpoints": settings.max_checkpoints,
                 "retention": settings.retention.as_secs(),
+                "keep_turns": settings.keep_turns.as_secs(),
+                "keep_sessions": settings.keep_sessions.as_secs(),
                 "auto_prune": settings.auto_prune,
                 "prune_interval": settings.prune_interval.as_secs(),
                 "delete_orphans": settings.delete_orphans,

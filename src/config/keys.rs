@@ -161,11 +161,22 @@ pub const KEYS: &[SettingKey] = &[
     ),
     key!(
         Directory,
-        "max_checkpoints",
-        max_checkpoints,
-        "How many checkpoints a project keeps; the oldest go first."
+        "retention",
+        retention,
+        "How long every checkpoint is kept. Those of `create` have no age limit."
     ),
-    key!(Directory, "retention", retention, "How long a checkpoint is kept."),
+    key!(
+        Directory,
+        "keep_turns",
+        keep_turns,
+        "How long the first checkpoint of each turn is kept."
+    ),
+    key!(
+        Directory,
+        "keep_sessions",
+        keep_sessions,
+        "How long the first checkpoint of each session is kept."
+    ),
     key!(
         Directory,
         "max_file_size",

@@ -83,7 +83,7 @@ impl Drop for ConfigFixture {
 }
 
 /// Another value than the default for each key, as in a file and as in the environment.
-const OTHERS: [(&str, &str, &str); 30] = [
+const OTHERS: [(&str, &str, &str); 31] = [
     ("enabled", "false", "off"),
     ("triggers.before_write", "false", "false"),
     ("triggers.before_edit", "false", "no"),
@@ -92,8 +92,9 @@ const OTHERS: [(&str, &str, &str); 30] = [
     ("shell.always", "[\"rm *\", \"git *\"]", "rm *, git *"),
     ("shell.never", "[\"npm *\"]", "npm *"),
     ("dedupe", "\"call\"", "call"),
-    ("max_checkpoints", "7", "7"),
     ("retention", "\"30d\"", "30 days"),
+    ("keep_turns", "\"7d\"", "7 days"),
+    ("keep_sessions", "\"365d\"", "365 days"),
     ("max_file_size", "\"64 MB\"", "64MB"),
     ("max_victim_size", "\"1 GiB\"", "1GiB"),
     ("max_files", "9", "9"),

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::{Error, Result},
     fs::{is_lost, read_small, replace},
-    model::CheckpointId,
+    model::{Checkpoint, CheckpointId},
     state::StateDir,
 };
 
@@ -147,7 +147,7 @@ impl MaintenanceState {
     /// When checkpoints were dropped last, by a run or by the user, and what that did.
     pub fn last_prune(&self) -> Option<(DateTime<Utc>, MaintenanceReport)> {
         let run = self.at.zip(self.report.clone());
-        let pruned = self.pruned.filter(|pruned| run.as_ref().is_none_or(|run| run.0 < pruned.at));
+        let pruned = self.pruned.filter(|pruned| run.as_ref().is_none_or(|run| run.0 <= pruned.at));
         let unmet = |run: &Option<(_, MaintenanceReport)>| {
             run.as_ref().map(|(_, report)| report.unmet.clone()).unwrap_or_default()
         };
@@ -178,7 +178,7 @@ impl MaintenanceState {
     }
 
     /// Notes the newest and oldest sequence numbers of a root's checkpoints.
-    pub fn see(&mut self, root: &str, newest: u64, oldest: u64) {
+    fn see(&mut self, root: &str, newest: u64, oldest: u64) {
         let lived = self.lived;
         let ages = &mut self.roots.entry(root.to_owned()).or_default().ages;
         if ages.last().is_some_and(|(known, _)| *known > newest) {
@@ -191,8 +191,17 @@ impl MaintenanceState {
         ages.retain(|(known, _)| *known >= oldest);
     }
 
+    /// Notes a root's checkpoints, given newest first, and returns the age of each: the time since a
+    /// run first saw it.
+    pub fn ages(&mut self, root: &str, newest_first: &[Checkpoint]) -> Vec<Duration> {
+        if let (Some(newest), Some(oldest)) = (newest_first.first(), newest_first.last()) {
+            self.see(root, newest.sequence, oldest.sequence);
+        }
+        newest_first.iter().map(|checkpoint| self.age(root, checkpoint.sequence)).collect()
+    }
+
     /// The least age that a checkpoint of a root can have.
-    pub fn age(&self, root: &str, sequence: u64) -> Duration {
+    fn age(&self, root: &str, sequence: u64) -> Duration {
         let ages = self.roots.get(root).map_or(&[][..], |seen| &seen.ages);
         let first = ages.iter().find(|(known, _)| *known >= sequence);
         let since = first.map_or(self.lived, |(_, at)| *at);

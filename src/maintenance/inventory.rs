@@ -12,9 +12,9 @@ use crate::{
     error::Result,
     forked::ForkEntry,
     fs::Lock,
-    ledger,
+    ledger::{self, Use},
     model::{Checkpoint, CheckpointId, Settings},
-    plan::{self, Pin, Pins, RetentionInput},
+    plan::{self, Pin, Pins, RetentionInput, Tier},
     process::Process,
     restore_log::RestoreLog,
     state::{RootState, StateDir},
@@ -52,7 +52,43 @@ pub struct RootInventory {
     /// The objects that the readable records name.
     pub needs: Vec<Needs>,
     ages: Vec<Duration>,
+    tiers: Vec<Tier>,
     pinned: Pins,
+}
+
+/// The facts about checkpoints in the ledgers of all sessions.
+struct LedgerFacts {
+    uses: Vec<Use>,
+    running: BTreeSet<CheckpointId>,
+}
+
+/// The tier of each of a root's checkpoints, given newest first.
+pub fn tiers(checkpoints: &[Checkpoint], uses: &[Use]) -> Vec<Tier> {
+    let mut adopted = checkpoints.to_vec();
+    ledger::adopt(&mut adopted, uses);
+    plan::tiers(&adopted)
+}
+
+/// The age of each of a root's checkpoints, given newest first, on the maintenance clock as it would
+/// be in a run now.
+///
+/// # Errors
+///
+/// Fails if a newer beforehand does the maintenance.
+pub fn ages(
+    process: &Process<'_>,
+    state: &StateDir,
+    own: &RootState,
+    newest_first: &[Checkpoint],
+) -> Result<Vec<Duration>> {
+    let mut memory = MaintenanceState::read(state)?;
+    memory.tick(process.now, config::load(process, None).settings.prune_interval);
+    Ok(memory.ages(&name_of(own), newest_first))
+}
+
+/// The name of a root's state directory.
+pub(super) fn name_of(own: &RootState) -> String {
+    own.dir().file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Takes the inventory of every root. Also returns a message fragment for each root that cannot be
@@ -67,6 +103,8 @@ pub fn all(
     memory: &mut MaintenanceState,
 ) -> Result<(Vec<RootInventory>, Vec<String>)> {
     let (mut inventories, mut unreadable) = (Vec::new(), Vec::new());
+    let facts =
+        LedgerFacts { uses: ledger::uses(state), running: ledger::running(state, process.now) };
     for own in record::all_roots(state)? {
         let place = match record::known_location(&own) {
             Ok(Some(place)) => place,
@@ -78,7 +116,7 @@ pub fn all(
             }
         };
         let path = ui::escape_path(&place.path).into_owned();
-        match RootInventory::look(process, state, own, place, memory) {
+        match RootInventory::look(process, state, own, place, memory, &facts) {
             Ok(inventory) => inventories.push(inventory),
             Err(err) => unreadable.push(format!("cannot look at {path}: {err}")),
         }
@@ -130,19 +168,15 @@ impl RootInventory {
         own: RootState,
         place: RootLocation,
         memory: &mut MaintenanceState,
+        facts: &LedgerFacts,
     ) -> Result<Self> {
-        let name = own.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = name_of(&own);
         let standing = RootStatus::of(&place);
         let store = open_known(&place, state)?;
         let Survey { checkpoints, unreadable, needs } = store.survey()?;
-        if let (Some(newest), Some(oldest)) = (checkpoints.first(), checkpoints.last()) {
-            memory.see(&name, newest.sequence, oldest.sequence);
-        }
-        let seen = |(age, it): (Duration, &Checkpoint)| age.min(memory.age(&name, it.sequence));
-        let ages = plan::ages(&checkpoints, process.now);
-        let ages = ages.into_iter().zip(&checkpoints).map(seen).collect();
-        let running = ledger::running(state, process.now);
-        let pinned = pins(&own, &checkpoints, &unreadable, &running);
+        let ages = memory.ages(&name, &checkpoints);
+        let tiers = tiers(&checkpoints, &facts.uses);
+        let pinned = pins(&own, &checkpoints, &unreadable, &facts.running);
         let settings = config::load(process, Some(&place.path)).settings;
         Ok(Self {
             name,
@@ -155,14 +189,15 @@ impl RootInventory {
             unreadable,
             needs,
             ages,
+            tiers,
             pinned,
         })
     }
 
     /// The input for the retention rules in `plan`.
     pub fn retention_input(&self) -> RetentionInput<'_> {
-        let Self { checkpoints, ages, pinned, .. } = self;
-        RetentionInput { newest_first: checkpoints, ages, pinned }
+        let Self { checkpoints, ages, tiers, pinned, .. } = self;
+        RetentionInput { newest_first: checkpoints, ages, tiers, pinned }
     }
 
     /// The age of the newest checkpoint, on the maintenance clock.
@@ -188,8 +223,11 @@ impl RootInventory {
             thread::sleep(REST);
         }
         let is_there = |it: &Checkpoint| !ids.contains(&it.id);
-        let mut stays = self.checkpoints.iter().map(is_there).collect::<Vec<_>>().into_iter();
-        self.ages.retain(|_| stays.next().unwrap_or(true));
+        let stays: Vec<bool> = self.checkpoints.iter().map(is_there).collect();
+        let mut of_ages = stays.iter();
+        self.ages.retain(|_| of_ages.next().is_none_or(|stays| *stays));
+        let mut of_tiers = stays.iter();
+        self.tiers.retain(|_| of_tiers.next().is_none_or(|stays| *stays));
         self.checkpoints.retain(is_there);
         Ok(gone)
     }

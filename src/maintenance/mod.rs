@@ -21,8 +21,8 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-pub use clock::{MaintenanceReport, MaintenanceState};
-pub use inventory::{RootInventory, all, pins};
+pub use clock::{MaintenanceReport, MaintenanceState, Pruned};
+pub use inventory::{RootInventory, ages, all, pins, tiers};
 pub use run::{Disk, EndedSession, note_prune, plan_room, run, tidy_stores};
 
 use crate::{

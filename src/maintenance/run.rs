@@ -10,7 +10,7 @@ use chrono::DateTime;
 use super::{
     clock::{MaintenanceReport, MaintenanceState, Pruned},
     conversations,
-    inventory::{RootInventory, all},
+    inventory::{RootInventory, all, name_of},
     stale_files, stamp,
 };
 use crate::{
@@ -18,8 +18,8 @@ use crate::{
     error::{Error, Result},
     fs::{Lock, own_bytes, space, stat_path},
     journal::{self, LineKind},
-    model::{Agent, CheckpointId, SessionId, Settings},
-    plan::{self, PrunePlan, RetentionInput, RetentionLimits},
+    model::{Agent, Checkpoint, CheckpointId, SessionId, Settings},
+    plan::{self, PrunePlan, Retention, RetentionInput},
     process::Process,
     state::{RootState, StateDir},
     store::{
@@ -82,7 +82,8 @@ pub fn run(
     Ok(Some(report))
 }
 
-/// Notes what a `prune` of the user's did. When the next run is due stays as it is.
+/// Notes what a `prune` of the user's did, and advances the maintenance clock. When the next run is
+/// due stays as it is.
 ///
 /// # Errors
 ///
@@ -90,14 +91,17 @@ pub fn run(
 pub fn note_prune(
     process: &Process<'_>,
     state: &StateDir,
-    dropped: usize,
-    freed: u64,
+    own: &RootState,
+    newest_first: &[Checkpoint],
+    pruned: Pruned,
 ) -> Result<()> {
     let path = state.maintenance_file();
     let _lock = Lock::acquire(&state.maintenance_lock(), Instant::now() + NOTE_WAIT)?;
     let last = stat_path(&path).map_or(0, |stamp| stamp.mtime_ns);
     let mut memory = MaintenanceState::read(state)?;
-    memory.pruned = Some(Pruned { at: process.now, dropped, freed });
+    memory.tick(process.now, config::load(process, None).settings.prune_interval);
+    memory.ages(&name_of(own), newest_first);
+    memory.pruned = Some(pruned);
     memory.write(state)?;
     stamp(state, DateTime::from_timestamp_nanos(last)).map_err(Error::io("write", &path))
 }
@@ -197,14 +201,13 @@ impl Round<'_, '_> {
     }
 
     fn plan(&mut self, inventory: &RootInventory) -> PrunePlan {
-        let Settings { max_checkpoints, retention, .. } = inventory.settings;
+        let retention = inventory.settings.retention;
         let is_gone = inventory.standing == RootStatus::Gone;
         let gone_for = self.memory.gone(&inventory.name, is_gone);
         if is_gone && self.settings.delete_orphans && gone_for > retention {
             return inventory.retention_input().clear();
         }
-        let (keep, older_than) = (Some(max_checkpoints), Some(retention));
-        inventory.retention_input().prune(RetentionLimits { keep, older_than })
+        inventory.retention_input().thin(Retention::of(&inventory.settings))
     }
 
     /// Forgets checkpoints of one root, a few at a time.

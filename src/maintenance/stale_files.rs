@@ -15,7 +15,8 @@ use crate::{
     attribution,
     error::{Error, Result},
     fs::{Lock, list_names, remove_if_there, remove_tree, stat_path},
-    model::Settings,
+    model::{Checkpoint, Settings},
+    plan,
     state::{RootState, StateDir},
     store::record::{self, identity},
 };
@@ -90,18 +91,22 @@ pub(super) fn drop_old(
     let retention = retention.max().unwrap_or_default().max(settings.retention);
     drop_ledgers(state, retention, now)?;
     for inventory in inventories {
-        let is_stale = inventory.idle().is_some_and(|idle| idle > inventory.settings.retention);
-        // No agent has worked in this root for so long that its log will not be used; without a
-        // cache the next scan is only slower.
-        if is_stale {
+        let is_idle = inventory.idle().is_some_and(|idle| idle > inventory.settings.retention);
+        if is_idle {
+            // Without a cache the next scan is only slower.
             remove_if_there(&inventory.own.cache())?;
+        }
+        let oldest_first: Vec<Checkpoint> = inventory.checkpoints.iter().rev().cloned().collect();
+        let unbroken = &oldest_first[plan::begin_of_unbroken(&oldest_first)..];
+        if is_idle && unbroken.len() <= 1 {
+            // The log says who led from one checkpoint to the next.
             let left = inventory.own.attribution();
             remove_tree(&left).map_err(Error::io("remove", &left))?;
         } else if inventory.unreadable.is_empty() {
             let ids: Vec<_> = inventory.checkpoints.iter().map(|one| one.id).collect();
             attribution::drop_contents(&inventory.own, &ids)?;
             // Restores ask what was done since a checkpoint, and `doctor` what was seen of late.
-            let oldest = inventory.checkpoints.last().map_or(now, |oldest| oldest.taken_at);
+            let oldest = unbroken.first().map_or(now, |oldest| oldest.taken_at);
             let time = oldest.min(now - LOG_STAYS);
             attribution::drop_before(
                 &inventory.own,

@@ -14,10 +14,12 @@ pub struct Settings {
     pub shell: ShellPatterns,
     /// How often one turn is checkpointed.
     pub dedupe: Dedupe,
-    /// How many checkpoints a root keeps.
-    pub max_checkpoints: u32,
-    /// How long a checkpoint is kept.
+    /// How long every checkpoint is kept.
     pub retention: Duration,
+    /// How long the first checkpoint of each turn is kept.
+    pub keep_turns: Duration,
+    /// How long the first checkpoint of each session is kept.
+    pub keep_sessions: Duration,
     /// The largest untracked file that is held with its root, in bytes.
     pub max_file_size: u64,
     /// The largest file that is held because a command names it, in bytes.
@@ -183,8 +185,9 @@ impl Default for Settings {
             triggers: Triggers::default(),
             shell: ShellPatterns::default(),
             dedupe: Dedupe::Turn,
-            max_checkpoints: 50,
             retention: 14 * DAY,
+            keep_turns: 30 * DAY,
+            keep_sessions: 90 * DAY,
             max_file_size: 10 * MB,
             max_victim_size: 64 * MB,
             // To see that nothing has changed in so many takes 0.15 s: more would be felt, once a turn.

@@ -16,7 +16,10 @@ pub use diff::{Change, DirectoryReader, changes, entry_at, is_same};
 pub use history::{UndoMark, redo_target, session_target, undo_target, undone};
 pub use left_out::ByPath;
 pub use picked::{Pick, Picked};
-pub use prune::{Chunk, Pin, Pins, PrunePlan, RetentionInput, RetentionLimits, Why, ages, evict};
+pub use prune::{
+    Chunk, Pin, Pins, PruneLimits, PrunePlan, Retention, RetentionInput, Tier, Why, ages,
+    begin_of_unbroken, evict, tiers,
+};
 pub use restore::{Options, Past, Unsettled, restore, settle};
 pub use restore_plan::{
     Action, Author, KeepReason, Merged, OutsidePlan, PlanStep, RestorePlan, SessionTag,

@@ -1,20 +1,86 @@
-//! Which checkpoints go when there are too many or they are too old, and why. Pure.
+//! Which checkpoints go when they are too old or take too much room, and why. Pure.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet},
+    time::Duration,
+};
 
-use crate::model::{Agent, Checkpoint, CheckpointId, Reason, SessionId};
+use crate::model::{Agent, Checkpoint, CheckpointId, Completeness, Reason, SessionId, Settings};
 use chrono::{DateTime, Utc};
 
 /// What was held before a restore stays this long, whatever the limits: it is the only way back.
 const BEFORE_RESTORE_STAYS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// What the user wants kept.
+/// The limits that a person gives to one `prune`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RetentionLimits {
-    /// At most so many; `None` for any number.
+pub struct PruneLimits {
+    /// The number of checkpoints to keep; `None` for any number.
     pub keep: Option<u32>,
-    /// None older than this; `None` for any age.
+    /// The greatest age to keep; `None` for any age.
     pub older_than: Option<Duration>,
+}
+
+/// How long the settings keep each tier of checkpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// Every checkpoint.
+    pub steps: Duration,
+    /// The first checkpoint of each turn.
+    pub turns: Duration,
+    /// The first checkpoint of each session.
+    pub sessions: Duration,
+}
+
+impl Retention {
+    /// The limits that `settings` set. No tier is dropped before a lesser one.
+    pub fn of(settings: &Settings) -> Self {
+        let steps = settings.retention;
+        let turns = settings.keep_turns.max(steps);
+        Self { steps, turns, sessions: settings.keep_sessions.max(turns) }
+    }
+}
+
+/// The importance of a checkpoint for retention, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// Its turn has an earlier one, or no turn uses it.
+    Step,
+    /// The first one of a turn, or the state before a restore.
+    Turn,
+    /// The first one of a session.
+    Session,
+    /// A person asked for it with `create`.
+    Asked,
+}
+
+/// The tier of each checkpoint, given newest first, each with the turn that uses it.
+pub fn tiers(newest_first: &[Checkpoint]) -> Vec<Tier> {
+    let mut turns = HashSet::new();
+    let mut sessions = HashSet::new();
+    let mut tiers: Vec<Tier> = Vec::new();
+    for checkpoint in newest_first.iter().rev() {
+        let tier = match checkpoint.cause.reason {
+            // `create` has always left a record; a lost one does not tell who asked.
+            Reason::Asked if checkpoint.completeness == Completeness::RecordLost => Tier::Turn,
+            Reason::Asked => Tier::Asked,
+            Reason::BeforeRestore => Tier::Turn,
+            Reason::Net => Tier::Step,
+            Reason::Call => {
+                let by = checkpoint.cause.by.as_ref();
+                let is_first = by.is_some_and(|by| sessions.insert((by.agent, &by.session)));
+                // An agent that does not tell its turns apart has a row for each checkpoint.
+                let begins_turn = checkpoint.turn_key().is_none_or(|turn| turns.insert(turn));
+                match (is_first, begins_turn) {
+                    (true, _) => Tier::Session,
+                    (false, true) => Tier::Turn,
+                    (false, false) => Tier::Step,
+                }
+            }
+        };
+        tiers.push(tier);
+    }
+    tiers.reverse();
+    tiers
 }
 
 /// Why a checkpoint must stay, whatever the limits.
@@ -56,8 +122,14 @@ pub type Pins = BTreeMap<CheckpointId, Pin>;
 pub enum Why {
     /// There are so many newer ones.
     TooMany,
-    /// It was taken so long ago.
+    /// It is older than the person who asked wants any to be.
     TooOld,
+    /// It is inside a turn, and older than `retention`.
+    OldStep,
+    /// It is inside a session, and older than `keep_turns`.
+    OldTurn,
+    /// It is older than `keep_sessions`.
+    OldSession,
     /// All checkpoints together take too much room.
     TooLarge,
     /// Its session is over, and the settings keep only the newest then.
@@ -72,6 +144,9 @@ impl Why {
         match self {
             Self::TooMany => "over the number to keep",
             Self::TooOld => "too old",
+            Self::OldStep => "inside a turn, and older than `retention`",
+            Self::OldTurn => "inside a session, and older than `keep_turns`",
+            Self::OldSession => "older than `keep_sessions`",
             Self::TooLarge => "over the room there is",
             Self::SessionOver => "its session is over",
             Self::Asked => "asked for",
@@ -97,6 +172,8 @@ pub struct RetentionInput<'a> {
     pub newest_first: &'a [Checkpoint],
     /// How old each of them is.
     pub ages: &'a [Duration],
+    /// The tier of each of them.
+    pub tiers: &'a [Tier],
     /// What must stay.
     pub pinned: &'a Pins,
 }
@@ -114,9 +191,29 @@ pub fn ages(newest_first: &[Checkpoint], now: DateTime<Utc>) -> Vec<Duration> {
     ages
 }
 
+/// The position from which on no checkpoint has been dropped between two of these, which are given
+/// oldest first. What happened in a gap is unknown, and so is everyone's part in it.
+pub fn begin_of_unbroken(oldest_first: &[Checkpoint]) -> usize {
+    let is_gap = |pair: &[Checkpoint]| pair[0].sequence + 1 < pair[1].sequence;
+    oldest_first.windows(2).rposition(is_gap).map_or(0, |gap| gap + 1)
+}
+
 impl RetentionInput<'_> {
-    /// Plans a prune.
-    pub fn prune(self, limits: RetentionLimits) -> PrunePlan {
+    /// Plans a prune by the age limits of the settings.
+    pub fn thin(self, retention: Retention) -> PrunePlan {
+        self.plan(|n, _| {
+            let (limit, why) = match self.tiers[n] {
+                Tier::Step => (retention.steps, Why::OldStep),
+                Tier::Turn => (retention.turns, Why::OldTurn),
+                Tier::Session => (retention.sessions, Why::OldSession),
+                Tier::Asked => return None,
+            };
+            (self.ages[n] > limit).then_some(why)
+        })
+    }
+
+    /// Plans a prune with limits of its own, which hold for every tier.
+    pub fn prune(self, limits: PruneLimits) -> PrunePlan {
         self.plan(|n, _| {
             if limits.older_than.is_some_and(|limit| self.ages[n] > limit) {
                 Some(Why::TooOld)
@@ -164,12 +261,20 @@ impl RetentionInput<'_> {
         self.newest_first.iter().enumerate().filter_map(spared).collect()
     }
 
-    /// What may go when there is no room, the oldest first.
+    /// The checkpoints that may go when there is no room, in that order: the oldest first, and those of
+    /// `create` last.
     pub fn may_go(self) -> Vec<CheckpointId> {
-        let may = |(n, checkpoint): (usize, &Checkpoint)| {
-            self.spares(n, checkpoint).is_none().then_some(checkpoint.id)
-        };
-        self.newest_first.iter().enumerate().rev().filter_map(may).collect()
+        let mut may_go = Vec::new();
+        let mut asked = Vec::new();
+        for (n, checkpoint) in self.newest_first.iter().enumerate().rev() {
+            if self.spares(n, checkpoint).is_some() {
+                continue;
+            }
+            let line = if self.tiers[n] == Tier::Asked { &mut asked } else { &mut may_go };
+            line.push(checkpoint.id);
+        }
+        may_go.append(&mut asked);
+        may_go
     }
 
     fn plan(self, goes: impl Fn(usize, &Checkpoint) -> Option<Why>) -> PrunePlan {
@@ -252,8 +357,10 @@ pub fn evict(
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::model::{By, Cause};
+    use crate::model::{By, Cause, TurnId};
 
     const DAY: u64 = 24 * 60 * 60;
 
@@ -279,15 +386,17 @@ mod tests {
         sequences.iter().map(pin).collect()
     }
 
-    fn goes(
-        checkpoints: &[Checkpoint],
-        limits: RetentionLimits,
-        pinned: &[u64],
-    ) -> Vec<(u64, Why)> {
+    fn goes(checkpoints: &[Checkpoint], limits: PruneLimits, pinned: &[u64]) -> Vec<(u64, Why)> {
         let pinned = pins(pinned);
         let ages = ages(checkpoints, now());
-        let plan = RetentionInput { newest_first: checkpoints, ages: &ages, pinned: &pinned }
-            .prune(limits);
+        let tiers = tiers(checkpoints);
+        let input = RetentionInput {
+            newest_first: checkpoints,
+            ages: &ages,
+            tiers: &tiers,
+            pinned: &pinned,
+        };
+        let plan = input.prune(limits);
         assert_eq!(plan.stays + plan.goes.len(), checkpoints.len());
         let sequence = |id| checkpoints.iter().find(|one| one.id == id).unwrap().sequence;
         plan.goes.into_iter().map(|(id, why)| (sequence(id), why)).collect()
@@ -296,7 +405,7 @@ mod tests {
     #[test]
     fn what_is_too_old_or_too_many_goes() {
         let all = [asked(4, 0), asked(3, 1), asked(2, 20), asked(1, 21)];
-        let limits = |keep, days: Option<u64>| RetentionLimits {
+        let limits = |keep, days: Option<u64>| PruneLimits {
             keep,
             older_than: days.map(|days| Duration::from_secs(days * DAY)),
         };
@@ -306,6 +415,144 @@ mod tests {
         assert_eq!(goes(&all, limits(None, Some(14)), &[]), old);
         assert_eq!(goes(&all, limits(Some(3), Some(14)), &[]), old);
         assert_eq!(goes(&all, limits(None, Some(14)), &[2]), [(1, Why::TooOld)]);
+    }
+
+    /// Work of agents, turn by turn, and of people. Each checkpoint with its age in hours.
+    fn histories() -> impl Strategy<Value = Vec<(Checkpoint, u64)>> {
+        let one = (0..10u8, 0..3u8, 0..4u8, 0..60u64);
+        proptest::collection::vec(one, 1..40).prop_map(|history| {
+            let mut age = 0;
+            let count = history.len() as u64;
+            let mut newest_first = Vec::new();
+            for (sequence, (kind, session, turn, hours)) in (1..=count).rev().zip(history) {
+                age += hours;
+                let cause = match kind {
+                    0 => Cause::asked(None),
+                    1 => Cause::before_restore(CheckpointId::from_bits(1)),
+                    2 => Cause { reason: Reason::Net, ..Cause::asked(None) },
+                    _ => {
+                        let turn = Some(TurnId(format!("{session} {turn} {}", age / 50)));
+                        let session = SessionId(format!("{session} {}", age / 400));
+                        let by = By {
+                            agent: Agent::Codex,
+                            session,
+                            turn,
+                            subagent: None,
+                            prompt: None,
+                            transcript: None,
+                            position: None,
+                        };
+                        Cause { reason: Reason::Call, by: Some(by), ..Cause::asked(None) }
+                    }
+                };
+                // The clock of the machine stood anywhere.
+                newest_first.push((checkpoint(sequence, sequence * 7919 % 400, cause), age));
+            }
+            newest_first
+        })
+    }
+
+    const RETENTION: Retention = Retention {
+        steps: Duration::from_secs(3 * DAY),
+        turns: Duration::from_secs(14 * DAY),
+        sessions: Duration::from_secs(40 * DAY),
+    };
+
+    /// The checkpoints that retention leaves.
+    fn left(history: &[(Checkpoint, u64)], pinned: &Pins) -> Vec<(Checkpoint, u64)> {
+        let all: Vec<Checkpoint> = history.iter().map(|(one, _)| one.clone()).collect();
+        let ages: Vec<Duration> =
+            history.iter().map(|(_, hours)| Duration::from_secs(hours * 3600)).collect();
+        let tiers = tiers(&all);
+        let input = RetentionInput { newest_first: &all, ages: &ages, tiers: &tiers, pinned };
+        let plan = input.thin(RETENTION);
+        history.iter().filter(|(one, _)| !plan.goes.contains_key(&one.id)).cloned().collect()
+    }
+
+    proptest! {
+        #[test]
+        fn retention_keeps_what_it_promises(history in histories(), pinned in 0..40u64) {
+            let pinned = pins(&[pinned]);
+            let left = left(&history, &pinned);
+            let ids: Vec<CheckpointId> = left.iter().map(|(one, _)| one.id).collect();
+            let mut turns = HashSet::new();
+            let mut sessions = HashSet::new();
+            for (checkpoint, hours) in history.iter().rev() {
+                let age = Duration::from_secs(hours * 3600);
+                let by = checkpoint.cause.by.as_ref();
+                let begins_turn = by.is_some_and(|by| turns.insert(by.turn_key()));
+                let begins_session = by.is_some_and(|by| sessions.insert(&by.session));
+                let stays = age <= RETENTION.steps
+                    || pinned.contains_key(&checkpoint.id)
+                    || checkpoint.cause.reason == Reason::Asked
+                    || (begins_turn && age <= RETENTION.turns)
+                    || (begins_session && age <= RETENTION.sessions);
+                prop_assert!(!stays || ids.contains(&checkpoint.id), "{checkpoint:?} at {hours} h");
+            }
+            let other = Pins::new();
+            let gone = history.len() - self::left(&history, &other).len();
+            let tiers = tiers(&history.iter().map(|(one, _)| one.clone()).collect::<Vec<_>>());
+            let old = history.iter().zip(&tiers);
+            let due = old.filter(|((_, hours), tier)| {
+                let limit = match tier {
+                    Tier::Step => RETENTION.steps,
+                    Tier::Turn => RETENTION.turns,
+                    Tier::Session => RETENTION.sessions,
+                    Tier::Asked => Duration::MAX,
+                };
+                Duration::from_secs(hours * 3600) > limit
+            });
+            let is_newest = usize::from(!history.is_empty()) * 2;
+            prop_assert!(gone + is_newest >= due.count(), "nothing else stays");
+        }
+
+        #[test]
+        fn retention_does_not_depend_on_the_clock_of_the_machine(history in histories()) {
+            let mut other = history.clone();
+            for (n, (checkpoint, _)) in other.iter_mut().enumerate() {
+                checkpoint.taken_at = now() + Duration::from_secs((n as u64 * 104_729 % 900) * DAY);
+            }
+            let ids = |left: Vec<(Checkpoint, u64)>| {
+                left.into_iter().map(|(one, _)| one.id).collect::<Vec<_>>()
+            };
+            let none = Pins::new();
+            prop_assert_eq!(ids(left(&history, &none)), ids(left(&other, &none)));
+        }
+
+        #[test]
+        fn what_retention_left_stays_while_no_time_passes(history in histories()) {
+            let none = Pins::new();
+            let once = left(&history, &none);
+            prop_assert_eq!(left(&once, &none), once);
+        }
+    }
+
+    #[test]
+    fn the_oldest_may_go_first_and_last_what_a_person_asked_for() {
+        let of_turn = |sequence, turn: &str| {
+            let by = By {
+                agent: Agent::Codex,
+                session: SessionId("s".to_owned()),
+                turn: Some(TurnId(turn.to_owned())),
+                subagent: None,
+                prompt: None,
+                transcript: None,
+                position: None,
+            };
+            let cause = Cause { reason: Reason::Call, by: Some(by), ..Cause::asked(None) };
+            checkpoint(sequence, 100 - sequence, cause)
+        };
+        let all = [of_turn(5, "c"), asked(4, 0), of_turn(3, "b"), of_turn(2, "a"), asked(1, 9)];
+        let pinned = Pins::new();
+        let tiers = tiers(&all);
+        assert_eq!(tiers, [Tier::Turn, Tier::Asked, Tier::Turn, Tier::Session, Tier::Asked]);
+        let input = RetentionInput {
+            newest_first: &all,
+            ages: &[Duration::MAX; 5],
+            tiers: &tiers,
+            pinned: &pinned,
+        };
+        assert_eq!(input.may_go(), [2, 3, 1, 4].map(CheckpointId::from_bits));
     }
 
     #[test]
@@ -338,9 +585,11 @@ mod tests {
         };
         let all = [of(6, "b"), of(5, "a"), of(4, "a"), asked(3, 0), of(2, "b"), of(1, "a")];
         let ages = ages(&all, now());
+        let tiers = tiers(&all);
         let plan = |session: &str, pinned: &[u64]| {
             let pinned = pins(pinned);
-            let stock = RetentionInput { newest_first: &all, ages: &ages, pinned: &pinned };
+            let stock =
+                RetentionInput { newest_first: &all, ages: &ages, tiers: &tiers, pinned: &pinned };
             let plan = stock.end_session(Agent::Codex, &SessionId(session.to_owned()));
             let gone = all.iter().filter(|it| plan.goes.contains_key(&it.id));
             gone.map(|it| it.sequence).collect::<Vec<_>>()
@@ -353,7 +602,7 @@ mod tests {
 
     #[test]
     fn the_newest_always_stays() {
-        let limits = RetentionLimits { keep: Some(0), older_than: Some(Duration::ZERO) };
+        let limits = PruneLimits { keep: Some(0), older_than: Some(Duration::ZERO) };
         assert_eq!(goes(&[asked(2, 400), asked(1, 500)], limits, &[]), [(1, Why::TooOld)]);
         // What was held before a restore is the newest, but not what `list` calls so.
         let all = [held(3, 30), asked(2, 40), asked(1, 50)];
@@ -362,7 +611,7 @@ mod tests {
 
     #[test]
     fn what_was_held_before_a_restore_stays_seven_days() {
-        let limits = RetentionLimits { keep: Some(1), older_than: None };
+        let limits = PruneLimits { keep: Some(1), older_than: None };
         let all = [asked(4, 0), held(3, 6), held(2, 8), asked(1, 9)];
         assert_eq!(goes(&all, limits, &[]), [(1, Why::TooMany), (2, Why::TooMany)]);
     }
@@ -372,9 +621,12 @@ mod tests {
         let all = [asked(5, 0), asked(4, 400), asked(3, 400), asked(2, 400), asked(1, 400)];
         let id = CheckpointId::from_bits;
         let pins = [(id(4), Pin::Damaged), (id(3), Pin::Newer), (id(2), Pin::IoError)];
-        let (pinned, ages) = (Pins::from(pins), ages(&all, now()));
-        let stock = RetentionInput { newest_first: &all, ages: &ages, pinned: &pinned };
-        let plan = stock.prune(RetentionLimits { keep: Some(0), older_than: None });
+        let pinned = Pins::from(pins);
+        let ages = ages(&all, now());
+        let tiers = tiers(&all);
+        let stock =
+            RetentionInput { newest_first: &all, ages: &ages, tiers: &tiers, pinned: &pinned };
+        let plan = stock.prune(PruneLimits { keep: Some(0), older_than: None });
         assert_eq!(plan.goes.into_keys().collect::<Vec<_>>(), [id(1)]);
         assert_eq!(plan.spared.get(&id(3)), Some(&"a newer beforehand wrote it"));
         assert_eq!(stock.may_go(), [id(1)]);

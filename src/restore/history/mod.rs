@@ -29,6 +29,7 @@ use crate::{
     model::{
         BeforeShell, By, Checkpoint, CheckpointId, Dedupe, Reason, RelPath, Settings, TurnKey,
     },
+    plan,
     project::{Project, TurnRow, rows},
 };
 
@@ -203,6 +204,7 @@ impl<'a> FileHistory<'a> {
         let mut history = Self::told_by(project, PathSide::Root, checkpoints.collect(), log);
         history.add_calls(uses);
         history.number(&rows);
+        history.log.is_lost |= plan::begin_of_unbroken(&history.checkpoints) > 0;
         history
     }
 
@@ -226,6 +228,8 @@ impl<'a> FileHistory<'a> {
         rows: &[TurnRow],
     ) -> Result<Self> {
         all.reverse();
+        // Before a gap there are states, but no history.
+        all.drain(..plan::begin_of_unbroken(&all));
         let Some(first) = all.first() else {
             return Err(Error::other(
                 "no checkpoints yet",

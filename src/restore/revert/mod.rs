@@ -20,7 +20,7 @@ use crate::{
     error::{Error, Result},
     fs::stat_path,
     model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Tree},
-    plan::{Author, Change, KeepReason, Merged},
+    plan::{Author, Change, KeepReason, Merged, begin_of_unbroken},
     store,
 };
 
@@ -110,10 +110,12 @@ impl<'a> Revert<'a> {
         let Some(by) = &checkpoint.cause.by else { return Ok(None) };
         let name = attribution::session_name(by.agent, &by.session);
         let lines = attribution::read(&project.place());
-        let log = TurnLog::of(checkpoint, turn, &name, &lines, side);
+        let mut log = TurnLog::of(checkpoint, turn, &name, &lines, side);
         let mut since = project.store.list()?;
-        since.retain(|other| other.sequence > checkpoint.sequence);
+        since.retain(|other| other.sequence >= checkpoint.sequence);
         since.reverse();
+        log.is_lost |= begin_of_unbroken(&since) > 0;
+        since.retain(|other| other.sequence > checkpoint.sequence);
         let ids = since.iter().map(|other| other.id).collect();
         let source = VersionSource::new(project, side, ids);
         let markers = request.markers;
