@@ -165,7 +165,9 @@ impl MergedPacks {
     /// Fails if the roots cannot be listed or a file cannot be written.
     pub(in crate::store) fn record(&self) -> Result<()> {
         for root in record::all_roots(&self.state)? {
-            let Some(_lock) = Lock::acquire_if_free(&root.lock(), Instant::now())? else { continue };
+            let Some(_lock) = Lock::acquire_if_free(&root.lock(), Instant::now())? else {
+                continue;
+            };
             let Some(recorded) = ObjectStamps::read(&root, StampScope::All) else { continue };
             if let Some(now) = self.replaced_in(&recorded).map_err(Error::io("list", root.dir()))? {
                 fs::replace(&root.object_stamps(), now.to_text().as_bytes())?;

@@ -74,8 +74,13 @@ pub(super) fn repair(store: &GitStore) -> Result<Vec<String>> {
             done.push(format!("made checkpoints/{id}.json again from its copy"));
         }
     }
+    let recorded = record::ids(&store.state)?.into_iter().collect();
+    for copy in store.copies_elsewhere(&recorded)? {
+        record::rewrite(&store.state, &copy)?;
+        done.push(format!("made checkpoints/{}.json again from its copy", copy.checkpoint.id));
+    }
     done.extend(repository::repair_repository_refs(&store.state)?);
-    done.extend(record::salvage_all(&store.state, |id| store.copy_of(&repo, id).ok())?);
+    done.extend(record::salvage_all(&store.state, |id| store.any_copy_of(id))?);
     for name in store.refs.dangling(&repo)? {
         refs::delete(&repo, std::slice::from_ref(&name))?;
         done.push(format!("dropped {name}, which led nowhere"));

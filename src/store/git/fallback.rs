@@ -55,6 +55,16 @@ impl GitStore {
         Ok(names)
     }
 
+    /// The other private repositories that are recorded for the path of the user's repository. Those that only
+    /// records name may belong to another root by now.
+    pub(super) fn others_at_path(&self) -> Vec<Rc<Repo>> {
+        let dot_git = self.root.path().join(".git");
+        let common_dir = self.user.as_ref().map_or(&dot_git, |user| &user.common_dir);
+        let private = PrivateRepository::at_path(self.state.state(), common_dir).into_iter();
+        let others = private.filter(|private| private.name() != self.private.name());
+        others.map(|private| self.repo_named(private.name())).collect()
+    }
+
     /// An earlier private repository, opened once.
     pub(super) fn repo_named(&self, name: &str) -> Rc<Repo> {
         let mut earlier = self.earlier.borrow_mut();

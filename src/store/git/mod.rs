@@ -17,7 +17,7 @@ mod work_tree;
 use std::{
     cell::RefCell,
     cmp::Reverse,
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     io::Read,
     path::Path,
     rc::Rc,
@@ -197,15 +197,39 @@ impl GitStore {
     fn locate(&self, id: CheckpointId) -> LocatedCheckpoint {
         let record = match self.records.get(id) {
             Ok(record) => Some(record),
-            Err(err) if record::is_lost(&err) => self.copy_of(&self.repo, id).ok().map(Arc::new),
+            Err(err) if record::is_lost(&err) => self.any_copy_of(id).map(Arc::new),
             Err(_) => None,
         };
-        let repo = match record.as_ref().and_then(|record| record.store.as_deref()) {
+        let repo = record.as_ref().map_or_else(|| self.repo.clone(), |record| self.repo_of(record));
+        LocatedCheckpoint { id, record, repo }
+    }
+
+    /// The private repository that a record names.
+    fn repo_of(&self, record: &Record) -> Rc<Repo> {
+        match &record.store {
             // From before the user's repository was recreated with another hash function.
             Some(name) if name != self.private.name() => self.repo_named(name),
             Some(_) | None => self.repo.clone(),
-        };
-        LocatedCheckpoint { id, record, repo }
+        }
+    }
+
+    /// The copy of a checkpoint's record, in this private repository or in another one for the same path.
+    fn any_copy_of(&self, id: CheckpointId) -> Option<Record> {
+        let copy = self.copy_of(&self.repo, id).ok();
+        let others = || self.others_at_path().iter().find_map(|repo| self.copy_of(repo, id).ok());
+        copy.or_else(others)
+    }
+
+    /// Copies of records that are in another private repository for the same path, and that are not among
+    /// `recorded`.
+    fn copies_elsewhere(&self, recorded: &HashSet<CheckpointId>) -> Result<Vec<Record>> {
+        let mut copies = Vec::new();
+        for repo in self.others_at_path() {
+            let refs = self.refs.list(&repo)?.into_iter();
+            let lost = refs.filter(|id| !recorded.contains(id));
+            copies.extend(lost.filter_map(|id| self.copy_of(&repo, id).ok()));
+        }
+        Ok(copies)
     }
 
     /// The parts of a checkpoint, and the public part of its record.
@@ -244,7 +268,7 @@ impl GitStore {
         };
         let mut written = 0;
         for record in copies {
-            if self.refs.private(&self.repo, record.checkpoint.id)?.is_some() {
+            if self.refs.private(&self.repo_of(record), record.checkpoint.id)?.is_some() {
                 record::rewrite(&self.state, record)?;
                 written += 1;
             }
@@ -471,9 +495,10 @@ impl Store for GitStore {
         let repo = self.repo.refreshed();
         let mut refs = self.refs.list(&repo)?;
         let mut survey = Survey::default();
-        let mut unrecorded = Vec::new();
+        let (mut unrecorded, mut recorded) = (Vec::new(), HashSet::new());
         for kept in self.records.all()? {
             let has_ref = refs.remove(&kept.id);
+            recorded.insert(kept.id);
             let is_lost = kept.record.as_ref().is_err_and(record::is_lost);
             if is_lost && has_ref {
                 unrecorded.push((kept.id, kept.unreadable().map(|(_, why)| why)));
@@ -482,7 +507,11 @@ impl Store for GitStore {
             }
         }
         unrecorded.extend(refs.into_iter().map(|id| (id, None)));
-        let mut copies = Vec::new();
+        let mut copies = self.copies_elsewhere(&recorded)?;
+        for record in &copies {
+            survey.needs.push(record.needs());
+            survey.checkpoints.push(record.checkpoint.clone());
+        }
         for (id, unreadable) in unrecorded {
             if let Ok(record) = self.copy_of(&repo, id) {
                 survey.needs.push(record.needs());

@@ -88,6 +88,15 @@ impl PrivateRepository {
         of_path
     }
 
+    /// The private repositories that are recorded for a path: a repository that was made anew with another hash
+    /// function has another one.
+    pub(in crate::store) fn at_path(state: &StateDir, common_dir: &Path) -> Vec<Self> {
+        let of =
+            [HashKind::Sha1, HashKind::Sha256].map(|hash| Self::of_path(state, common_dir, hash));
+        let is_recorded = |it: &Self| it.exists() && it.origin().as_deref() == Some(common_dir);
+        of.into_iter().filter(is_recorded).collect()
+    }
+
     /// The private repository recorded for a path, or the first free name for it. One that moved
     /// away keeps its name, because records contain it.
     fn of_path(state: &StateDir, common_dir: &Path, hash: HashKind) -> Self {
