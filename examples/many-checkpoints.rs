@@ -151,7 +151,8 @@ impl World {
 }
 
 fn text(number: usize, version: usize) -> String {
-    (0..60).map(|line| format!("file {number}, version {version}, line {line}\n")).collect()
+    let lines = (0..60).map(|line| format!("file {number}, version {version}, line {line}\n"));
+    lines.collect::<Vec<_>>().concat()
 }
 
 fn write(path: &Path, text: &str) -> io::Result<()> {
