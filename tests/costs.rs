@@ -12,10 +12,13 @@ use std::{
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::support::{
-    real::{before, beforehand, git, hook},
-    temp::{count, on_disk, write},
-    world::World,
+use crate::{
+    maintenance::run_maintenance,
+    support::{
+        real::{before, beforehand, git, hook},
+        temp::{count, on_disk, write},
+        world::World,
+    },
 };
 
 /// Forty files in four directories, committed, and long enough ago that every stamp proves something.
@@ -397,6 +400,8 @@ fn with_checkpoints(make: fn() -> World, count: usize) -> World {
         world.write("src/0/0", format!("{number}"));
         assert_eq!(world.run(&["create"]).exit, beforehand::process::Exit::Ok);
     }
+    // Otherwise the save is the one that starts it.
+    run_maintenance(&world);
     std::thread::sleep(std::time::Duration::from_millis(50));
     world
 }

@@ -563,7 +563,7 @@ fn a_root_whose_repository_and_state_are_gone_is_restored_from_its_private_repos
     assert_eq!(count_listed(&mut world), 2);
     let done = world.run(&["restore", "2", "--yes", "--force"]);
     assert_eq!(done.exit, Exit::Ok, "{}{}", done.stdout, done.stderr);
-    assert_eq!(world.read("dir/a"), "first");
+    assert_eq!(world.read("dir/a"), "first\n");
     assert!(world.root().join(".git/HEAD").exists());
 }
 

@@ -150,11 +150,13 @@ pub(in crate::store) struct MergedPacks {
 impl MergedPacks {
     /// Call it before the first of the files is read.
     pub(in crate::store) fn new(state: &StateDir, files: &[PathBuf]) -> Self {
-        let relative = |path: &PathBuf| {
-            let below = path.strip_prefix(state.dir()).ok()?;
-            Some((below.to_owned(), fs::stat_path(path).ok()?))
-        };
-        Self { state: state.clone(), files: files.iter().filter_map(relative).collect() }
+        let mut stamps = BTreeMap::new();
+        for path in files {
+            if let (Ok(below), Ok(stamp)) = (path.strip_prefix(state.dir()), fs::stat_path(path)) {
+                stamps.insert(below.to_owned(), stamp);
+            }
+        }
+        Self { state: state.clone(), files: stamps }
     }
 
     /// Records the new pack for the roots that relied on the old ones and on nothing that has changed: otherwise
@@ -185,19 +187,19 @@ impl MergedPacks {
         let mut now = ObjectStamps(recorded.0.clone());
         let mut is_replaced = false;
         for (path, of_dir) in &recorded.0 {
-            let is_merged = |(name, stamp): &&(OsString, FileStamp)| {
+            let mut rest = of_dir.files.clone();
+            rest.retain(|(name, stamp)| {
                 let then = self.files.get(&path.join(name));
-                then.is_some_and(|then| stamp.is_own() && stamp.is_same(then))
-            };
-            if !of_dir.files.iter().any(|file| is_merged(&file)) {
+                !then.is_some_and(|then| stamp.is_own() && stamp.is_same(then))
+            });
+            if rest.len() == of_dir.files.len() {
                 continue;
             }
             is_replaced = true;
             let mut listed = ObjectStamps::default();
             listed.add(&top, path, None, 0)?;
             let listed = listed.0.remove(path).unwrap_or_else(|| of_dir.clone());
-            let rest = of_dir.files.iter().filter(|file| !is_merged(file));
-            if !rest.into_iter().all(|file| listed.files.contains(file)) {
+            if !rest.iter().all(|file| listed.files.contains(file)) {
                 return Ok(None);
             }
             now.0.insert(path.clone(), listed);

@@ -358,11 +358,10 @@ impl Store for CopyStore {
             return Ok(0);
         }
         let _lock = Lock::acquire(&self.state.lock(), Instant::now() + LOCK_WAIT)?;
-        let is_own = |id: &CheckpointId| match self.records.get(*id) {
-            Ok(record) => record.keeper == StoreKind::Copy,
-            Err(_) => true,
-        };
-        let kept: Vec<CheckpointId> = ids.iter().copied().filter(is_own).collect();
+        let mut kept = ids.to_vec();
+        kept.retain(|id| {
+            self.records.get(*id).map_or(true, |record| record.keeper == StoreKind::Copy)
+        });
         self.records.remove(&kept);
         record::forget(&self.state, kept.into_iter())
     }

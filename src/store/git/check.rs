@@ -237,7 +237,8 @@ impl Checker<'_> {
     /// Checks every tree and blob below a tree, unless nothing was wrong with it in an earlier checkpoint.
     fn walk(&mut self, id: CheckpointId, top: ObjectId, is_index: bool) {
         let before = self.found.len();
-        let (mut dirs, mut walked) = (vec![(String::new(), top)], Vec::new());
+        let mut dirs = vec![(String::new(), top)];
+        let mut walked = Vec::new();
         while let Some((path, dir)) = dirs.pop() {
             if self.whole.contains(&(dir, false)) || is_index && self.whole.contains(&(dir, true)) {
                 continue;

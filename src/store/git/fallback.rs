@@ -60,16 +60,16 @@ impl GitStore {
     pub(super) fn others_at_path(&self) -> Vec<Rc<Repo>> {
         let dot_git = self.root.path().join(".git");
         let common_dir = self.user.as_ref().map_or(&dot_git, |user| &user.common_dir);
-        let private = PrivateRepository::at_path(self.state.state(), common_dir).into_iter();
-        let others = private.filter(|private| private.name() != self.private.name());
-        others.map(|private| self.repo_named(private.name())).collect()
+        let own = Some(self.private.name());
+        let others = PrivateRepository::at_path(self.state.state(), common_dir, own);
+        others.iter().map(|private| self.repo_named(private.name())).collect()
     }
 
     /// An earlier private repository, opened once.
     pub(super) fn repo_named(&self, name: &str) -> Rc<Repo> {
         let mut earlier = self.earlier.borrow_mut();
-        let open = || PrivateRepository::named(self.state.state(), name).repo().into();
-        earlier.entry(name.to_owned()).or_insert_with(open).clone()
+        let private = PrivateRepository::named(self.state.state(), name);
+        earlier.entry(name.to_owned()).or_insert_with(|| private.repo().into()).clone()
     }
 
     fn earlier_repos(&self) -> Result<Vec<Rc<Repo>>> {

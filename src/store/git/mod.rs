@@ -102,7 +102,7 @@ struct LocatedCheckpoint {
 }
 
 impl LocatedCheckpoint {
-    /// Whether it is in the file store.
+    /// Returns true for a checkpoint in the file store.
     fn is_copy(&self) -> bool {
         self.record.as_ref().is_some_and(|record| record.keeper == StoreKind::Copy)
     }
@@ -215,9 +215,10 @@ impl GitStore {
 
     /// The copy of a checkpoint's record, in this private repository or in another one for the same path.
     fn any_copy_of(&self, id: CheckpointId) -> Option<Record> {
-        let copy = self.copy_of(&self.repo, id).ok();
-        let others = || self.others_at_path().iter().find_map(|repo| self.copy_of(repo, id).ok());
-        copy.or_else(others)
+        if let Ok(copy) = self.copy_of(&self.repo, id) {
+            return Some(copy);
+        }
+        self.others_at_path().iter().find_map(|repo| self.copy_of(repo, id).ok())
     }
 
     /// Copies of records that are in another private repository for the same path, and that are not among

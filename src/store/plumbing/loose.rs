@@ -48,8 +48,8 @@ impl LooseObjects {
 
     /// The loose objects in the object directories `dirs`.
     pub(in crate::store) fn below(dirs: Vec<PathBuf>) -> Self {
-        let (fans, blocked) = (OnceLock::new(), OnceLock::new());
-        Self { dirs, fans, asked: AtomicUsize::new(0), blocked }
+        let asked = AtomicUsize::new(0);
+        Self { dirs, fans: OnceLock::new(), asked, blocked: OnceLock::new() }
     }
 
     /// Whether an object is one of them and was changed after its creation.

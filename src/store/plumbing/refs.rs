@@ -7,10 +7,11 @@
 //! of those has one writer, which holds the root's lock or uses a name of its own. When the list is large, new refs
 //! are files as well, and go into the list together.
 
+mod checkpoints;
 mod packed;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     io,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
@@ -18,8 +19,9 @@ use std::{
 
 use gix::{ObjectId, bstr::ByteSlice};
 
+pub(in crate::store) use self::checkpoints::RefPair;
 use self::packed::{PackedList, is_large, lock_list, packed, packed_line};
-pub(in crate::store) use self::packed::{PackedRefs, has_garbage, packed_below};
+pub(in crate::store) use self::packed::{has_garbage, packed_below};
 use super::repo::Repo;
 use crate::{
     error::{Error, Result},
@@ -44,42 +46,6 @@ const REF_MAX_BYTES: u64 = 8 << 10;
 const LOOSE_MAX: usize = 128;
 /// With fewer ref files a second thread costs more than it saves.
 const REFS_FOR_TWO: usize = 1000;
-
-/// What the refs of one checkpoint point at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::store) struct RefPair {
-    /// Its tree; `None` if there is no such ref.
-    pub(in crate::store) public: Option<RefTarget>,
-    /// Its private part.
-    pub(in crate::store) private: Option<RefTarget>,
-}
-
-/// The tree that a ref points at; `None` if the ref is malformed.
-type RefTarget = Option<ObjectId>;
-
-/// The refs of all checkpoints, read once.
-#[derive(Default)]
-pub(in crate::store) struct CheckpointRefs {
-    own: HashMap<CheckpointId, RefPair>,
-    elsewhere: HashMap<CheckpointId, RefPair>,
-}
-
-impl CheckpointRefs {
-    /// The checkpoints of this worktree that have a ref.
-    pub(in crate::store) fn own(&self) -> impl Iterator<Item = CheckpointId> {
-        self.own.keys().copied()
-    }
-
-    /// The refs of a checkpoint, wherever they are: a worktree that was moved had another name.
-    pub(in crate::store) fn of(&self, id: CheckpointId) -> RefPair {
-        let own = self.own.get(&id).copied().unwrap_or_default();
-        let elsewhere = self.elsewhere.get(&id).copied().unwrap_or_default();
-        RefPair {
-            public: own.public.or(elsewhere.public),
-            private: own.private.or(elsewhere.private),
-        }
-    }
-}
 
 /// The refs of one worktree.
 #[derive(Clone)]
@@ -162,14 +128,6 @@ impl Refs {
         }
     }
 
-    /// The refs of one checkpoint, as [`CheckpointRefs::of`] returns them.
-    pub(in crate::store) fn pair(&self, repo: &Repo, id: CheckpointId) -> RefPair {
-        RefPair {
-            public: target(&self.checkpoint(repo, id)),
-            private: target(&self.private(repo, id)),
-        }
-    }
-
     /// The full name of a checkpoint's ref in any worktree; `None` if it has none.
     pub(in crate::store) fn find(&self, repo: &Repo, id: CheckpointId) -> Result<Option<String>> {
         let name = self.name(id);
@@ -190,30 +148,6 @@ impl Refs {
         }
         let suffix = format!("/{id}");
         Ok(packed_below(repo, prefix)?.into_iter().find(|name| name.ends_with(&suffix)))
-    }
-
-    /// Reads the refs of all checkpoints.
-    ///
-    /// # Errors
-    ///
-    /// Fails if they cannot be read.
-    pub(in crate::store) fn of_checkpoints(&self, repo: &Repo) -> Result<CheckpointRefs> {
-        let mut found = CheckpointRefs::default();
-        for (name, target) in read_all(repo)? {
-            let Some((dir, id)) = name.rsplit_once('/') else { continue };
-            let Some(id) = CheckpointId::parse(id) else { continue };
-            let (is_private, worktree) =
-                match (dir.strip_prefix(CHECKPOINTS), dir.strip_prefix(PRIVATE)) {
-                    (Some(worktree), _) => (false, worktree),
-                    (None, Some(worktree)) => (true, worktree),
-                    (None, None) => continue,
-                };
-            let is_own = worktree == self.worktree;
-            let pairs = if is_own { &mut found.own } else { &mut found.elsewhere };
-            let pair = pairs.entry(id).or_default();
-            *(if is_private { &mut pair.private } else { &mut pair.public }) = Some(target);
-        }
-        Ok(found)
     }
 
     /// All checkpoints of this worktree that have a ref, or their private part.
@@ -276,8 +210,12 @@ impl Refs {
         let Some(_list) = list else { return Ok(()) };
         refs.iter().try_for_each(|(name, _)| remove_file(repo, name))?;
         // A checkpoint may have been given another private part since its file was read.
-        let is_same = |(name, id): &&(String, ObjectId)| matches!(read_file(repo, name), Ok(Some(now)) if now == *id);
-        moved.iter().filter(is_same).try_for_each(|(name, _)| remove_file(repo, name))
+        for (name, id) in &moved {
+            if matches!(read_file(repo, name), Ok(Some(now)) if now == *id) {
+                remove_file(repo, name)?;
+            }
+        }
+        Ok(())
     }
 
     /// The full names of the refs of this worktree's checkpoints that are files.
@@ -312,11 +250,12 @@ impl Refs {
             delete(repo, &[self.anchor_name()])?;
         }
         let ids: HashSet<CheckpointId> = ids.iter().copied().collect();
-        let is_one = |name: &String| {
+        let mut names = self::all(repo)?;
+        names.retain(|name| {
             let id = name.rsplit('/').next().and_then(CheckpointId::parse);
             is_of_checkpoint(name) && id.is_some_and(|id| ids.contains(&id))
-        };
-        delete(repo, &self::all(repo)?.into_iter().filter(is_one).collect::<Vec<_>>())
+        });
+        delete(repo, &names)
     }
 
     /// Refs that are malformed, or that point at a missing object.
@@ -331,14 +270,6 @@ impl Refs {
             }
         }
         Ok(dangling)
-    }
-}
-
-fn target(read: &Result<Option<ObjectId>>) -> Option<RefTarget> {
-    match read {
-        Ok(Some(id)) => Some(Some(*id)),
-        Ok(None) => None,
-        Err(_) => Some(None),
     }
 }
 
@@ -435,7 +366,7 @@ pub(in crate::store) fn set(repo: &Repo, name: &str, id: ObjectId) -> Result<()>
     publish_synced(pending_ref(repo, name, id)?)
 }
 
-/// What the files of these refs say; without those that are gone or malformed.
+/// The targets of refs that are files; without those that are gone or malformed.
 fn read_files(repo: &Repo, names: &[String]) -> Result<Vec<(String, ObjectId)>> {
     let mut read = Vec::new();
     for name in names {
@@ -638,116 +569,4 @@ pub(in crate::store) fn own(repo: &Repo, name: &str) -> PathBuf {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::{fs, iter};
-
-    use gix::hash::Kind as HashKind;
-
-    use super::*;
-    use crate::fs::{remove_tree, replace};
-
-    /// A repository with a list of refs of another worktree, in a directory of its own that is removed afterwards.
-    struct Listed(PathBuf);
-
-    impl Listed {
-        fn new(name: &str, count: u64) -> Self {
-            let name = format!("beforehand-refs-{name}-{}", std::process::id());
-            let dir = std::env::temp_dir().join(name);
-            fs::create_dir_all(dir.join("checkpoints")).unwrap();
-            let lines = (0..count).map(|number| {
-                let id = CheckpointId::new(number << 24, number);
-                format!("{} refs/checkpoints/other/{id}\n", tree(number))
-            });
-            replace(&dir.join("packed-refs"), lines.collect::<String>().as_bytes()).unwrap();
-            Self(dir)
-        }
-
-        fn repo(&self) -> Repo {
-            Repo::at(&self.0, HashKind::Sha1)
-        }
-
-        /// Saves the refs of a checkpoint as a save does, and returns whether the list was written.
-        fn create(&self, number: u64) -> bool {
-            let before = fs::read(self.0.join("packed-refs")).unwrap();
-            let (tree, private) = (tree(number), tree(number + 1000));
-            let new =
-                NewRefs { id: id(number), tree, private, anchor: Some(tree), administration: None };
-            let dir = self.0.join("checkpoints");
-            let record = PendingFile::write(&dir.join(number.to_string()), b"").unwrap();
-            Refs::of_main().create(&self.repo(), &new, (record, &dir), &[]).unwrap();
-            fs::read(self.0.join("packed-refs")).unwrap() != before
-        }
-
-        fn loose(&self) -> usize {
-            Refs::of_main().loose(&self.repo()).unwrap().len()
-        }
-    }
-
-    impl Drop for Listed {
-        fn drop(&mut self) {
-            remove_tree(&self.0).unwrap();
-        }
-    }
-
-    fn id(number: u64) -> CheckpointId {
-        CheckpointId::new(0, number)
-    }
-
-    fn tree(number: u64) -> ObjectId {
-        ObjectId::from_hex(format!("{number:040x}").as_bytes()).unwrap()
-    }
-
-    #[test]
-    fn a_large_list_is_written_for_every_64th_checkpoint() {
-        let listed = Listed::new("large", 1000);
-        let written: Vec<u64> = (1..=200).filter(|number| listed.create(*number)).collect();
-        assert_eq!(written, [65, 130, 195]);
-        assert_eq!(listed.loose(), 2 * 5);
-        let refs = Refs::of_main();
-        let all = refs.of_checkpoints(&listed.repo()).unwrap();
-        assert_eq!(all.own().collect::<BTreeSet<_>>(), (1..=200).map(id).collect());
-        for number in 1..=200 {
-            let pair = all.of(id(number));
-            assert_eq!(pair, refs.pair(&listed.repo(), id(number)), "{number}");
-            assert_eq!(pair.public, Some(Some(tree(number))));
-            assert_eq!(pair.private, Some(Some(tree(number + 1000))));
-        }
-        assert_eq!(refs.anchor(&listed.repo()).unwrap(), Some(tree(200)));
-        let other = CheckpointId::new(7 << 24, 7);
-        assert_eq!(all.of(other).public, Some(Some(tree(7))), "of another worktree");
-    }
-
-    #[test]
-    fn a_small_list_is_written_for_every_checkpoint() {
-        let listed = Listed::new("small", 10);
-        assert!((1..=20).all(|number| listed.create(number)));
-        assert_eq!(listed.loose(), 0);
-    }
-
-    #[test]
-    fn a_ref_that_goes_into_the_list_keeps_its_last_value() {
-        let listed = Listed::new("last", 1000);
-        assert!((1..=64).all(|number| !listed.create(number)));
-        let name = Refs::of_main().private_name(id(3));
-        set(&listed.repo(), &name, tree(77)).unwrap();
-        assert!(listed.create(65));
-        assert_eq!(read(&listed.repo(), &name).unwrap(), Some(tree(77)));
-        // What was in the list meanwhile is not what counts.
-        let repo = listed.repo();
-        assert!(packed(&repo).unwrap().contains_str(format!("{} {name}\n", tree(77))));
-        set(&repo, &name, tree(78)).unwrap();
-        assert_eq!(read(&repo, &name).unwrap(), Some(tree(78)));
-    }
-
-    #[test]
-    fn removed_refs_are_neither_files_nor_in_the_list() {
-        let listed = Listed::new("removed", 1000);
-        let written = (1..=70).filter(|number| listed.create(*number)).count();
-        assert_eq!(written, 1);
-        let gone: Vec<CheckpointId> = iter::once(3).chain([69]).map(id).collect();
-        Refs::of_main().remove(&listed.repo(), &gone, false).unwrap();
-        let left = Refs::of_main().list(&listed.repo()).unwrap();
-        assert_eq!(left.len(), 68);
-        assert!(gone.iter().all(|id| !left.contains(id)));
-    }
-}
+mod tests;

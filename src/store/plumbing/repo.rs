@@ -21,7 +21,7 @@ use gix::{
 use super::{
     borrowed::{ALTERNATES_MAX_BYTES, alternates_of, open_up},
     loose::LooseObjects,
-    refs::PackedRefs,
+    packed_refs::PackedRefs,
 };
 use crate::{
     error::{Error, Result},
@@ -68,7 +68,8 @@ impl Repo {
     fn new(git_dir: PathBuf, common_dir: PathBuf, hash: HashKind) -> Self {
         let odb = OnceLock::new();
         let loose = OnceLock::new();
-        let (closed, packed_refs) = (Mutex::default(), PackedRefs::default());
+        let closed = Mutex::default();
+        let packed_refs = PackedRefs::default();
         Self { git_dir, common_dir, hash, odb, loose, closed, packed_refs }
     }
 

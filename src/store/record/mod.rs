@@ -280,11 +280,11 @@ pub fn read_all(state: &RootState) -> Result<Vec<RecordEntry>> {
 
 /// Reads the records of `ids`, without those that are gone.
 fn read_entries(state: &RootState, ids: &[CheckpointId]) -> Result<Vec<RecordEntry>> {
-    let read = |ids: &[CheckpointId]| -> Result<Vec<RecordEntry>> {
+    let halves = in_halves(ids, ids.len() >= RECORDS_FOR_TWO, |ids| {
         let read = ids.iter().filter_map(|id| read_entry(state, *id).transpose());
-        read.collect()
-    };
-    Ok(in_halves(ids, ids.len() >= RECORDS_FOR_TWO, read)?.into_iter().flatten().collect())
+        read.collect::<Result<Vec<RecordEntry>>>()
+    });
+    Ok(halves?.into_iter().flatten().collect())
 }
 
 /// The private repository of the newest checkpoint that has one.

@@ -232,8 +232,8 @@ impl RepositoryCheck<'_> {
         }
         let repo = private.repo();
         let kept = kept(&repo);
-        let (read, entries) = (HashSet::new(), HashMap::new());
-        CheckedStore { private, repo, kept, read, entries, borrowed }
+        let read = HashSet::new();
+        CheckedStore { private, repo, kept, read, entries: HashMap::new(), borrowed }
     }
 }
 

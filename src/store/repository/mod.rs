@@ -576,7 +576,7 @@ pub(in crate::store) fn private_record(repo: &Repo, part: ObjectId) -> Result<Re
 
 /// The name of a private repository for a git directory that may be gone; `None` if there is none.
 pub(in crate::store) fn name_at(state: &StateDir, common_dir: &Path) -> Option<String> {
-    PrivateRepository::at_path(state, common_dir).pop().map(|private| private.name)
+    PrivateRepository::at_path(state, common_dir, None).pop().map(|private| private.name)
 }
 
 /// A path in the form of records: relative to the root, or absolute.

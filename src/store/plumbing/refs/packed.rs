@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -11,16 +11,12 @@ use gix::{ObjectId, bstr::ByteSlice};
 use super::super::repo::Repo;
 use crate::{
     error::Result,
-    fs::{Lock, PendingFile, now_ns, read_small, stat_path},
-    model::Stamp,
-    scan::is_racy,
+    fs::{Lock, PendingFile, stat_path},
 };
 
 /// The refs of some three hundred checkpoints. A larger list is written again only for every
 /// [`LOOSE_MAX`](super::LOOSE_MAX)th checkpoint.
 const REWRITTEN_MAX_BYTES: u64 = 64 << 10;
-/// Enough for five million refs.
-const PACKED_MAX_BYTES: u64 = 512 << 20;
 /// What git calls refs in one file, and the same while it is written. Only the holder of [`PACKED_LOCK`] does.
 const PACKED: &str = "packed-refs";
 const PACKED_NEW: &str = "packed-refs.new";
@@ -84,31 +80,9 @@ pub(super) fn lock_list(repo: &Repo) -> Result<Lock> {
     Lock::acquire(&repo.common_dir.join(PACKED_LOCK), Instant::now() + LOCK_WAIT)
 }
 
-/// The list as it was read last.
-#[derive(Clone, Default)]
-pub(in crate::store) struct PackedRefs(Arc<Mutex<Option<ReadList>>>);
-
-struct ReadList {
-    /// The stamp of its file before it was read.
-    stamp: Stamp,
-    bytes: Arc<Vec<u8>>,
-}
-
-/// The bytes of `packed-refs`; none if there is no such file. They are read again only if the file is another one:
-/// it is never changed in place.
+/// The bytes of `packed-refs`; none if there is no such file.
 pub(super) fn packed(repo: &Repo) -> Result<Arc<Vec<u8>>> {
-    let path = repo.common_dir.join(PACKED);
-    let mut known = repo.packed_refs.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let stamp = stat_path(&path).ok();
-    if let Some(known) = known.as_ref().filter(|known| stamp == Some(known.stamp)) {
-        return Ok(known.bytes.clone());
-    }
-    let looked_at = now_ns();
-    let bytes = Arc::new(read_small(&path, PACKED_MAX_BYTES)?.unwrap_or_default());
-    // A file that takes its place at once could have the same stamp.
-    let stamp = stamp.filter(|stamp| !is_racy(stamp, looked_at));
-    *known = stamp.map(|stamp| ReadList { stamp, bytes: bytes.clone() });
-    Ok(bytes)
+    repo.packed_refs.read(&repo.common_dir.join(PACKED))
 }
 
 /// Whether the list is so large that writing it again for each checkpoint would take longer than everything else.
