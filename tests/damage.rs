@@ -544,11 +544,15 @@ fn a_copy_of_a_lost_record_is_found_in_the_repository_before_the_present_one() {
     assert_eq!(world.run(&["create", "-m", "three"]).exit, Exit::Ok);
     let records = own_files(&world, "/checkpoints/");
     assert_eq!(records.len(), 3);
-    records.iter().for_each(|path| fs::remove_file(path).unwrap());
+    for path in &records {
+        fs::remove_file(path).unwrap();
+    }
     assert_eq!(count_listed(&mut world), 3);
     assert_eq!(own_files(&world, "/checkpoints/"), records, "each is written again");
     is_whole(&mut world);
-    records.iter().for_each(|path| fs::remove_file(path).unwrap());
+    for path in &records {
+        fs::remove_file(path).unwrap();
+    }
     let said = check(&mut world, &["--repair"]);
     assert_eq!(said.stderr.matches("again from its copy").count(), 3, "{}", said.stderr);
     is_whole(&mut world);
@@ -558,7 +562,7 @@ fn a_copy_of_a_lost_record_is_found_in_the_repository_before_the_present_one() {
 fn a_root_whose_repository_and_state_are_gone_is_restored_from_its_private_repository() {
     let mut world = repository();
     git(&world, "rm -rf .git");
-    fs::remove_dir_all(world.state().join("roots")).unwrap();
+    beforehand::fs::remove_tree(&world.state().join("roots")).unwrap();
     fs::remove_file(world.root().join("dir/a")).unwrap();
     assert_eq!(count_listed(&mut world), 2);
     let done = world.run(&["restore", "2", "--yes", "--force"]);

@@ -167,7 +167,7 @@ fn the_next_save_relies_on_merged_packs() {
 
 #[test]
 fn a_pack_that_changed_before_a_merge_is_not_relied_on() {
-    let mut world = with_many_packs();
+    let world = with_many_packs();
     let before = stamps(&world);
     let pack = packs(&world.state()).remove(0);
     chmod(&pack, 0o600);
