@@ -259,3 +259,34 @@ fn a_move_that_was_cut_off_is_finished_or_taken_back() {
         }
     }
 }
+
+/// A restore that is killed while it moves the branch leaves the locks of HEAD and of the branch.
+#[test]
+fn the_locks_of_a_killed_move_go_and_those_of_others_stay() {
+    for flag in ["--continue", "--abort"] {
+        let mut repo = moved_on();
+        let branch = fs::read_to_string(repo.git("HEAD")).unwrap();
+        let branch = branch.trim().strip_prefix("ref: ").unwrap().to_owned();
+        let killed = std::process::Command::new(env!("CARGO_BIN_EXE_beforehand"))
+            .args(["restore", "latest", "--yes", "--head"])
+            .current_dir(repo.world.root())
+            .env_clear()
+            .envs(&repo.world.env)
+            .env("BEFOREHAND_TEST_CRASH_AT", "restore-head:1")
+            .output()
+            .unwrap();
+        assert_eq!(killed.status.code(), None);
+        let locks = [repo.git("HEAD.lock"), repo.git(&format!("{branch}.lock"))];
+        fs::write(&locks[0], "").unwrap();
+        fs::write(&locks[1], format!("{}\n", "1".repeat(40))).unwrap();
+        let refused = repo.world.run(&["restore", "--continue"]);
+        assert_ne!(refused.exit.code(), 0, "another program moves the branch");
+        assert!(locks[1].exists());
+        fs::write(&locks[0], "").unwrap();
+        fs::write(&locks[1], format!("{}\n", repo.commits[0])).unwrap();
+        let done = repo.world.run(&["restore", flag]);
+        assert_eq!((done.exit.code(), &*done.stderr), (0, ""), "{flag}");
+        assert!(locks.iter().all(|lock| !lock.exists()), "{flag}");
+        assert_eq!(repo.tip(), repo.commits[if flag == "--abort" { 2 } else { 0 }], "{flag}");
+    }
+}

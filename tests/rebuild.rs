@@ -114,8 +114,8 @@ fn branches_tags_and_stashes_that_are_gone_are_named_with_the_way_back() {
     let stashes = "echo x >> a && git stash -q && echo y >> a && git stash -q";
     git(&world, &world.root(), &format!("git branch feat && git tag v1 && {stashes}"));
     agent_runs(&mut world, "git branch -q -D feat && git tag -d v1 >&2 && git stash drop -q");
-    let passed = world.run(&["undo", "--dry-run"]).stderr;
-    assert!(passed.contains("gone since: feat, v1, 1 stash"), "{passed}");
+    let undo = runs(&mut world, &["undo", "--dry-run"]);
+    assert!(undo.contains("recreate  feat") && !undo.contains("gone since"), "{undo}");
     let plan = runs(&mut world, &["restore", "1", "--dry-run"]);
     assert!(plan.contains("gone since: feat, v1, 1 stash; `beforehand restore "), "{plan}");
     assert!(plan.contains("everything else is as it was"), "{plan}");
@@ -438,6 +438,29 @@ fn what_was_committed_while_a_restore_lay_interrupted_is_set_aside() {
         assert_eq!(git(&world, &world.root(), &tell), "mine\none", "{point} {then}");
         let side = git(&world, &world.root(), "git branch --list side");
         assert_eq!(side.is_empty(), then == "--abort", "{point} {then}");
+    }
+}
+
+/// It is held, so half of it is no other repository.
+#[test]
+fn a_replaced_repository_of_which_a_killed_restore_deleted_a_part_goes_whole() {
+    for then in ["--continue", "--abort"] {
+        let mut world = to_be_replaced();
+        let args = ["restore", "1", "--repository", "--yes"];
+        assert!(dies_at(&world, &args, "repository-retired"), "it is never reached");
+        let left = |world: &World| -> Vec<PathBuf> {
+            let all = std::fs::read_dir(world.root()).unwrap().map(|entry| entry.unwrap().path());
+            all.filter(|path| path.file_name().unwrap().to_str().unwrap().contains("beforehand"))
+                .collect()
+        };
+        let [old] = &left(&world)[..] else { panic!("{:?}", left(&world)) };
+        std::fs::remove_file(old.join("HEAD")).unwrap();
+        std::fs::remove_dir_all(old.join("refs")).unwrap();
+        runs(&mut world, &["restore", then]);
+        assert_eq!((left(&world), set_aside(&world.root())), (vec![], vec![]), "{then}");
+        let side = git(&world, &world.root(), "git branch --list side");
+        assert_eq!(side.is_empty(), then == "--abort", "{then}");
+        git(&world, &world.root(), "git fsck --strict");
     }
 }
 

@@ -257,6 +257,9 @@ fn settle(
 fn move_head(project: &Project, log: &RestoreLog, toward: Toward) -> Result<()> {
     let Some([branch, from, to]) = log.head.clone() else { return Ok(()) };
     let there = HeadMove { branch, from, to, count: 0 };
+    if let Some(git) = project.store.git() {
+        git.remove_locks(&there);
+    }
     match toward {
         Toward::After => {
             let why = format!("{} to {}", log.verb, log.of.short());

@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     fs,
     path::Path,
+    thread,
     time::Duration,
 };
 
@@ -22,6 +23,7 @@ use gix::{
 use super::{head, refs, repo::Repo};
 use crate::{
     error::{Error, Result},
+    fs::{read_small, stat_path},
     model::Head,
     store::HeadMove,
 };
@@ -113,6 +115,35 @@ pub(super) fn execute(repo: &Repo, head_move: &HeadMove, why: &str) -> Result<bo
     let above = repo.common_dir.join(&head_move.branch);
     above.parent().map_or(Ok(()), crate::fs::sync_dir)?;
     Ok(true)
+}
+
+/// Removes the locks that a move of the branch took and was killed with. A lock of a running git is not touched:
+/// it names another commit, or is gone after a moment.
+pub(super) fn remove_locks(repo: &Repo, head_move: &HeadMove) {
+    /// Git creates a lock and fills it at once.
+    const EMPTY_MAX: Duration = Duration::from_millis(100);
+    let ends = [head_move.from.as_bytes(), head_move.to.as_bytes(), b""];
+    let mut locks = vec![refs::own(repo, "HEAD.lock")];
+    if check_place(repo, &head_move.branch).is_ok() {
+        locks.push(repo.common_dir.join(format!("{}.lock", head_move.branch)));
+    }
+    locks.retain(|lock| ends.contains(&content(lock).trim_ascii_end()));
+    let stamps: Vec<_> = locks.iter().map(|lock| stat_path(lock).ok()).collect();
+    if stamps.iter().flatten().any(|stamp| stamp.size == 0) {
+        thread::sleep(EMPTY_MAX);
+    }
+    for (lock, stamp) in locks.iter().zip(stamps) {
+        if stamp.is_some() && stat_path(lock).ok() == stamp {
+            // A lock that stays is reported by the move.
+            let _reported = fs::remove_file(lock);
+        }
+    }
+}
+
+/// The content of a lock; that of something else, or of a large file, is `?`.
+fn content(lock: &Path) -> Vec<u8> {
+    const ID_MAX_BYTES: u64 = 80;
+    read_small(lock, ID_MAX_BYTES).ok().flatten().unwrap_or_else(|| b"?".to_vec())
 }
 
 /// Points the ref `name` at `to`, if it is as `expected`.

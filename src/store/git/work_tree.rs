@@ -167,6 +167,13 @@ impl GitStore {
         self.user().map_or(Ok(false), |user| reset_branch::execute(&user, to, why))
     }
 
+    /// Removes the locks of a move of the branch that was killed.
+    pub fn remove_locks(&self, of: &HeadMove) {
+        if let Some(user) = self.user() {
+            reset_branch::remove_locks(&user, of);
+        }
+    }
+
     /// The index entries of a checkpoint, or why they need not or must not be restored.
     fn staged_then(
         &self,

@@ -122,9 +122,11 @@ pub fn carry_out(
 }
 
 /// The uses of a temporary name: for the new repository, and afterwards for the old one; for the old one
-/// alone, where the system cannot exchange two directories.
+/// alone, where the system cannot exchange two directories; and for one that a checkpoint holds, while it is
+/// deleted.
 const NEW: &[u8] = b"new";
 const OLD: &[u8] = b"old";
+const GONE: &[u8] = b"gone";
 
 /// A temporary name beside `place`, for the restore with the before-restore checkpoint `held`. Nothing else
 /// has such a name.

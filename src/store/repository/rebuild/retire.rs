@@ -14,10 +14,11 @@ use std::{
 };
 
 use super::{
-    Build, EntryKind, Held, HeldFiles, NEW, OLD, PrivateRepository, beside, held_paths::place_of,
-    names_of, restore_index,
+    Build, EntryKind, GONE, Held, HeldFiles, NEW, OLD, PrivateRepository, beside,
+    held_paths::place_of, names_of, restore_index,
 };
 use crate::{
+    crash,
     error::{Error, Result},
     fs::remove_tree,
     model::{CheckpointId, is_beside_repository, is_gits_own, names_in_git},
@@ -76,7 +77,11 @@ impl Ends<'_> {
         }
         // What cannot be read is not known to be held.
         if is_rest_empty && self.is_held(state, root, place, old).unwrap_or(false) {
-            return remove_tree(old).map(|()| None).map_err(Error::io("remove", old));
+            // Half of it would look like another repository, which is set aside.
+            let gone = beside(self.held, place, GONE);
+            fs::rename(old, &gone).map_err(Error::io("rename", old))?;
+            crash::point("repository-retired");
+            return remove_tree(&gone).map(|()| None).map_err(Error::io("remove", &gone));
         }
         let now = self.free_name(place);
         fs::rename(old, &now).map_err(Error::io("set aside", old))?;
@@ -182,6 +187,8 @@ fn is_as_held(
 pub fn remove_unfinished(state: &StateDir, root: &Path, ends: &Ends<'_>) -> Vec<SetAside> {
     let mut aside = Vec::new();
     for place in ends.places(root) {
+        // A checkpoint holds it. If this fails, the next restore tries again.
+        let _later = remove_tree(&beside(ends.held, &place, GONE));
         let old = beside(ends.held, &place, OLD);
         if place.symlink_metadata().is_err() && old.exists() {
             // The restore was interrupted between two renames, so the old repository goes back.
