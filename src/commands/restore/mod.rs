@@ -90,7 +90,7 @@ pub(crate) struct RestoreArgs {
     /// Also move the branch back, if none of the commits made since was pushed
     #[arg(long, conflicts_with = "into")]
     pub(crate) head: bool,
-    /// Also restore the repository: branches, stashes, reflogs and configuration
+    /// Also restore the repository: HEAD, branches, stashes, reflogs and configuration
     #[arg(long, conflicts_with = "into")]
     pub(crate) repository: bool,
     /// Do not restore git's index
