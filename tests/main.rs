@@ -64,6 +64,7 @@ mod reports;
 mod reports_of_others;
 mod repository;
 mod restore;
+mod retention;
 mod revert;
 mod revert_random;
 mod run;
