@@ -43,6 +43,7 @@ mod kinds;
 mod lines_random;
 mod maintenance;
 mod mounts;
+mod names;
 mod naming;
 mod narrow;
 mod notice;

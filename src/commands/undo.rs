@@ -31,6 +31,9 @@ pub(crate) struct UndoArgs {
     /// Choose what to undo hunk by hunk, as `git restore -p` does
     #[arg(short, long, conflicts_with_all = ["yes", "json"])]
     pub(crate) patch: bool,
+    /// A path that was meant, for the line that restores it
+    #[arg(value_name = "PATH", hide = true)]
+    pub(crate) path: Option<String>,
 }
 
 // How a step along the line is taken. (A doc comment would become the help of both commands.)
@@ -53,6 +56,15 @@ pub(crate) struct UndoOptions {
 
 pub(crate) fn undo(process: &mut Process<'_>, args: &UndoArgs) -> Result<Exit> {
     let project = Project::open(process, None)?.into_present()?;
+    if let Some(given) = &args.path {
+        let hint = match project.path_named(given) {
+            Some(path) => format!("`beforehand revert 1 -- {path}` takes it back in one file"),
+            None => {
+                format!("`beforehand revert {}` is about another turn", ui::quote(given.as_bytes()))
+            }
+        };
+        return Err(Error::usage("`undo` takes back the last turn as a whole", hint));
+    }
     let mut checkpoints = steps(&project)?;
     ledger::adopt(&mut checkpoints, &ledger::uses(&project.state));
     let (session, force) = (args.session.as_deref(), args.how.force);
