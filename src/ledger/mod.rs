@@ -493,6 +493,6 @@ mod tests {
             panic!("it cannot be read")
         };
         assert!(wire.uses.len() <= USES_MAX, "{}", wire.uses.len());
-        std::fs::remove_dir_all(dir).unwrap();
+        crate::fs::remove_tree(&dir).unwrap();
     }
 }
