@@ -209,7 +209,7 @@ fn what_was_written_while_a_command_ran_is_not_called_the_users() {
         event(&mut world, "Stop", "t/two", "", &json!({}), "");
         ends(&mut world, "s/one", "make all");
         event(&mut world, "Stop", "s/one", "", &json!({}), "");
-        assert_eq!(writers(&mut world, "new"), ["unknown"]);
+        assert_eq!(writers(&mut world, "new"), ["two"], "its edit names the file");
     }
 }
 

@@ -340,10 +340,11 @@ impl History {
                 return Err(format!("{atom:?} would be {:?}", self.replayed(atom, turn)));
             }
             if is != *self.now(atom) {
-                // What this revert brings back of another turn can be taken back with that turn again.
+                // What this revert brings back of an earlier turn can be taken back with that turn again.
                 let writes = self.writes.get_mut(&atom).unwrap();
+                let earlier = writes.iter().take_while(|it| it.turn != Some(turn));
                 let made_it: BTreeSet<usize> =
-                    writes.iter().filter(|it| it.is == is).filter_map(|it| it.turn).collect();
+                    earlier.filter(|it| it.is == is).filter_map(|it| it.turn).collect();
                 writes.push(Write { turn: None, is });
                 let is_it = |path: &str| matches!(atom, Atom::Whole(_)) && path == atom.path();
                 self.taken_back.retain(|(other, path)| {
@@ -351,7 +352,8 @@ impl History {
                 });
             }
         }
-        self.taken_back.extend(taken_back.into_iter().map(|path| (turn, path)));
+        let is_changed = |path: &&str| before.get(path.as_bytes()) != after.get(path.as_bytes());
+        self.taken_back.extend(taken_back.into_iter().filter(is_changed).map(|path| (turn, path)));
         self.script.push(format!("revert {number}: conflicts {kept:?}"));
         self.is_as_told().map_err(|why| format!("{why}\n{said}"))?;
         if before == after {

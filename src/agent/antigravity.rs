@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::files::{self, AgentFiles, entries, home};
 use super::hooks::{self, HookTemplate};
-use super::json::{self as read, Object};
+use super::json::{self as read, Object, Place};
 use super::payload::{FIELDS, Fields};
 use super::{CLAUDE, Dialect, EventKind, edit, reply, run, trial, write};
 use crate::model::Agent;
@@ -55,6 +55,6 @@ pub(super) const DIALECT: Dialect = Dialect {
 
 /// One event for each question to the model; the first of a turn is number 0.
 fn by_invocation(object: &Object<'_>) -> Option<EventKind> {
-    let number = object.first(&["invocation_num"], read::id)?;
+    let number = object.first(&[Place::of("invocation_num")], read::id)?;
     Some(if number == "0" { EventKind::TurnBegins } else { EventKind::Other })
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use serde_json::value::RawValue;
 
-use super::json::{self, Object, is_same_name};
+use super::json::{self, Object, Place, is_same_name};
 use super::patch;
 use crate::model::{Intent, Language};
 
@@ -65,10 +65,10 @@ impl<'p> Arguments<'p> {
     }
 
     /// Collects every field of an object but those at the places named.
-    pub(super) fn of_rest(object: &Object<'p>, known: &[&str]) -> Self {
+    pub(super) fn of_rest(object: &Object<'p>, known: &[Place]) -> Self {
         let mut arguments = Self::default();
         for (name, value) in object.fields() {
-            if !known.iter().any(|place| is_same_name(place, name)) {
+            if !known.iter().any(|place| is_same_name(place.path, name)) {
                 arguments.add(Cow::Owned(name.to_owned()), value.get(), 1);
             }
         }

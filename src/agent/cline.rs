@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::files::{self, AgentFiles, FileKind, InstallFile, file, home};
 use super::hooks::{self, HookTemplate};
+use super::json::places;
 use super::payload::{FIELDS, Fields};
 use super::settings::{in_home, project, user};
 use super::{CLAUDE, Dialect, EventKind, edit, event, patch, reply, run, trial, write};
@@ -41,14 +42,14 @@ pub(super) const DIALECT: Dialect = Dialect {
         event("session_shutdown", EventKind::SessionEnds),
     ],
     fields: &Fields {
-        session: &["session_context.root_session_id", "task_id"],
-        subagent_mark: &["parent_agent_id"],
-        input: &[
+        session: &places(["session_context.root_session_id", "task_id"]),
+        subagent_mark: &places(["parent_agent_id"]),
+        input: &places([
             "tool_call.input",
             "tool_result.input",
             "pre_tool_use.parameters",
             "post_tool_use.parameters",
-        ],
+        ]),
         ..FIELDS
     },
     // Those seen, and the older ones read in the source.

@@ -13,6 +13,7 @@
 
 use super::files::{self, AgentFiles, entries, home_or};
 use super::hooks::{self, HookTemplate};
+use super::json::places;
 use super::payload::{FIELDS, Fields};
 use super::reply::{self, AnswerForm, NoteForm, RefusalForm};
 use super::settings::{is_set, project, system, user};
@@ -30,8 +31,8 @@ pub(super) const DIALECT: Dialect = Dialect {
     asks: true,
     subagents: SubagentSessions::Separate,
     fields: &Fields {
-        parent_session: &["parent_agent_id"],
-        subagent_mark: &["parent_agent_id"],
+        parent_session: &places(["parent_agent_id"]),
+        subagent_mark: &places(["parent_agent_id"]),
         ..FIELDS
     },
     // In both spellings.

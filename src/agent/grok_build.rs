@@ -6,6 +6,7 @@
 
 use super::files::{self, AgentFiles, entries, home};
 use super::hooks::{self, HookTemplate};
+use super::json::places;
 use super::settings::{in_home, project, system, user};
 use super::{
     CLAUDE, Dialect, SubagentSessions, claude_code, edit, reply, run, trial, vscode_agent, write,
@@ -19,7 +20,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     title: "Grok Build",
     asks: false,
     subagents: SubagentSessions::Separate,
-    child_session: &["subagent_id"],
+    child_session: &places(["subagent_id"]),
     reads: &[&["read_file", "list_dir", "grep"], claude_code::READS, vscode_agent::READS],
     tools: &[
         &[
@@ -52,6 +53,8 @@ pub(super) const DIALECT: Dialect = Dialect {
             "Stop", "SessionEnd",
         ],
         timeouts: &[("SessionEnd", 5)],
+        // Under hooks of Claude Code, which it runs as its own.
+        waits_max_secs: 5,
         ..hooks::CLAUDE
     },
     prompt: Some(without_tags),

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::files::{self, AgentFiles, FileKind, LineRunner, file, home_or};
 use super::hooks::{self, HookTemplate};
+use super::json::places;
 use super::{
     CLAUDE, Dialect, EventKind, SubagentSessions, edit, event, patch, reply, run, run_in, trial,
     write,
@@ -32,7 +33,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         // Not the end of the turn that started the sub-agent.
         event("subagent_stop", EventKind::Other),
     ],
-    child_session: &["extra.child_session_id"],
+    child_session: &places(["extra.child_session_id"]),
     reads: &[&["read_file", "search_files", "web_search", "web_extract", "vision_analyze", "todo"]],
     tools: &[&[
         write("write_file", &["path"]),

@@ -1,6 +1,8 @@
 //! The hooks that an agent gets: its events, and how its settings write one of them. `install` puts
 //! them into the user's files; the files of `hooks/` show them.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
 /// The hooks of one agent, without the program that they run.
@@ -21,6 +23,8 @@ pub struct HookTemplate {
     pub top: &'static str,
     /// Events with another timeout than `hook` has.
     pub timeouts: &'static [(&'static str, u64)],
+    /// How many seconds the agent waits for a hook at most, if it does not heed the timeout.
+    pub waits_max_secs: u64,
 }
 
 /// The events about tools, for which a matcher counts.
@@ -40,6 +44,7 @@ pub(super) const CLAUDE: HookTemplate = HookTemplate {
     holder: Some("hooks"),
     top: "{}",
     timeouts: &[],
+    waits_max_secs: u64::MAX,
 };
 
 /// The events of [`CLAUDE`], for agents with an event of its own for a tool that failed.
@@ -75,6 +80,14 @@ impl HookTemplate {
             hook.insert("timeout".to_owned(), json!(timeout));
         }
         hook
+    }
+
+    /// How long the agent waits for the hook of an event. `second` is a second in the unit of its timeouts.
+    pub(super) fn waits(&self, event: &str, second: u64) -> Option<Duration> {
+        let hook = self.hook(event);
+        let keys = [("timeout", second), ("timeoutSec", second), ("timeout_ms", 1000)];
+        let secs = keys.iter().find_map(|(key, unit)| Some(hook.get(*key)?.as_u64()? / unit))?;
+        Some(Duration::from_secs(secs.min(self.waits_max_secs)))
     }
 
     /// The settings with the hooks for all events but some, with the events below `holder`.

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -288,17 +289,31 @@ fn a_skill_and_a_prompt_run_nothing_that_changes_files() {
 fn every_timeout_is_meant_in_the_agents_own_unit() {
     for dialect in DIALECTS {
         for event in dialect.hooks.events {
-            let hook = dialect.hooks.hook(event);
-            let keys = ["timeout", "timeoutSec", "timeout_ms"];
-            for (key, timeout) in keys.iter().filter_map(|key| Some((*key, hook.get(*key)?))) {
-                let unit = if key == "timeout_ms" { 1000 } else { dialect.files.second };
-                let seconds = timeout.as_u64().unwrap() / unit;
-                // Codex gives the end of a session no more, and hashes what it gives.
-                let is_cut = dialect.name == "codex" && *event == "SessionEnd";
-                let least = if is_cut { 3 } else { 5 };
-                assert!((least..=60).contains(&seconds), "{} {event}: {timeout}", dialect.name);
-            }
+            let Some(waits) = dialect.hooks.waits(event, dialect.files.second) else { continue };
+            // Codex gives the end of a session no more, and hashes what it gives.
+            let is_cut = dialect.name == "codex" && *event == "SessionEnd";
+            let least = if is_cut { 3 } else { 5 };
+            let limits = Duration::from_secs(least)..=Duration::from_secs(60);
+            assert!(limits.contains(&waits), "{} {event}: {waits:?}", dialect.name);
         }
+    }
+}
+
+#[test]
+fn a_row_says_how_long_its_agent_waits() {
+    let cases = [
+        ("claude-code", EventKind::ToolCall, 30),
+        ("gemini-cli", EventKind::ToolDone, 30),
+        ("copilot-cli", EventKind::ToolCall, 30),
+        ("kiro", EventKind::ToolCall, 30),
+        ("opencode", EventKind::ToolCall, 30),
+        ("codex", EventKind::SessionEnds, 3),
+        ("codex", EventKind::ToolCall, 30),
+        ("grok-build", EventKind::ToolCall, 5),
+    ];
+    for (name, kind, seconds) in cases {
+        let waits = by_name(name).unwrap().waits(kind);
+        assert_eq!(waits, Some(Duration::from_secs(seconds)), "{name} {kind:?}");
     }
 }
 

@@ -28,6 +28,33 @@ struct JsonField<'p> {
     value: &'p RawValue,
 }
 
+/// The place of a value in an object: the name of a field, in any spelling. A dot leads into an object, or into
+/// those of a list.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) path: &'static str,
+    prefix: u64,
+    /// Whether the path has a dot.
+    pub(super) is_nested: bool,
+}
+
+impl Place {
+    pub(super) const fn of(path: &'static str) -> Self {
+        Self { path, prefix: prefix(path), is_nested: has_dot(path) }
+    }
+}
+
+/// The places of one piece of information, computed when the program is built.
+pub(super) const fn places<const COUNT: usize>(paths: [&'static str; COUNT]) -> [Place; COUNT] {
+    let mut places = [Place::of(""); COUNT];
+    let mut at = 0;
+    while at < COUNT {
+        places[at] = Place::of(paths[at]);
+        at += 1;
+    }
+    places
+}
+
 impl<'p> Object<'p> {
     /// Parses the text of one object; `None` if it is anything else.
     pub(super) fn parse(text: &'p str) -> Option<Self> {
@@ -55,24 +82,28 @@ impl<'p> Object<'p> {
         self.fields.iter().map(|field| (&*field.name, field.value))
     }
 
-    /// The values of a field in any spelling, without those that are null. A dot in `place` leads
-    /// into an object, or into those of a list.
-    pub(super) fn values(&self, place: &str) -> Vec<&'p RawValue> {
+    /// The values at a place, without those that are null.
+    pub(super) fn values(&self, place: Place) -> Vec<&'p RawValue> {
         let mut found = Vec::new();
+        self.add_values(place, &mut found);
+        found
+    }
+
+    /// Appends the values at a place, without those that are null.
+    pub(super) fn add_values(&self, place: Place, found: &mut Vec<&'p RawValue>) {
         self.find(place, &mut |value| {
             found.push(value);
             None::<()>
         });
-        found
     }
 
     /// The first of these values for which `read` finds something.
-    fn find<T>(&self, place: &str, read: &mut impl FnMut(&'p RawValue) -> Option<T>) -> Option<T> {
-        let prefix = prefix(place);
-        for field in self.fields.iter().filter(|field| field.prefix == prefix) {
-            let (name, inner) = match place.split_once('.') {
+    fn find<T>(&self, place: Place, read: &mut impl FnMut(&'p RawValue) -> Option<T>) -> Option<T> {
+        for field in self.fields.iter().filter(|field| field.prefix == place.prefix) {
+            let nested = if place.is_nested { place.path.split_once('.') } else { None };
+            let (name, inner) = match nested {
                 Some((name, inner)) => (name, Some(inner)),
-                None => (place, None),
+                None => (place.path, None),
             };
             if !is_same_name(&field.name, name) || field.value.get() == "null" {
                 continue;
@@ -80,6 +111,7 @@ impl<'p> Object<'p> {
             let found = match inner {
                 None => read(field.value),
                 Some(inner) => {
+                    let inner = Place::of(inner);
                     let objects = elements(field.value.get()).into_iter().filter_map(Object::parse);
                     objects.into_iter().find_map(|object| object.find(inner, read))
                 }
@@ -92,13 +124,13 @@ impl<'p> Object<'p> {
     }
 
     /// The first value at any of the places for which `read` finds something.
-    pub(super) fn first<T>(&self, places: &[&str], read: impl Fn(&str) -> Option<T>) -> Option<T> {
-        places.iter().find_map(|place| self.find(place, &mut |value| read(value.get())))
+    pub(super) fn first<T>(&self, places: &[Place], read: impl Fn(&str) -> Option<T>) -> Option<T> {
+        places.iter().find_map(|place| self.find(*place, &mut |value| read(value.get())))
     }
 
     /// Whether there is a value at any of the places.
-    pub(super) fn has(&self, places: &[&str]) -> bool {
-        places.iter().any(|place| self.find(place, &mut |_| Some(())).is_some())
+    pub(super) fn has(&self, places: &[Place]) -> bool {
+        places.iter().any(|place| self.find(*place, &mut |_| Some(())).is_some())
     }
 }
 
@@ -170,23 +202,36 @@ fn percent_decoded(uri: &str) -> Option<PathBuf> {
 
 /// The first eight letters of a name that all its spellings share, up to a dot. Names with different ones
 /// are not the same.
-fn prefix(name: &str) -> u64 {
+const fn prefix(name: &str) -> u64 {
+    let name = name.as_bytes();
     let mut packed: u64 = 0;
-    for byte in name.bytes() {
-        match byte {
-            b'.' => break,
-            b'_' | b'-' => {}
-            _ => packed = packed << 8 | u64::from(byte.to_ascii_lowercase()),
+    let mut at = 0;
+    while at < name.len() && name[at] != b'.' && packed >> 56 == 0 {
+        if name[at] != b'_' && name[at] != b'-' {
+            packed = packed << 8 | name[at].to_ascii_lowercase() as u64;
         }
-        if packed >> 56 != 0 {
-            break;
-        }
+        at += 1;
     }
     packed
 }
 
+const fn has_dot(path: &str) -> bool {
+    let path = path.as_bytes();
+    let mut at = 0;
+    while at < path.len() {
+        if path[at] == b'.' {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
 /// Reports whether two names differ in nothing but case, `_` and `-`: `toolName`, `tool_name`, `ToolName`.
 pub(super) fn is_same_name(one: &str, other: &str) -> bool {
+    if one == other {
+        return true;
+    }
     let mut one = one.bytes().filter(|byte| !matches!(byte, b'_' | b'-'));
     let mut other = other.bytes().filter(|byte| !matches!(byte, b'_' | b'-'));
     loop {
@@ -289,22 +334,28 @@ mod tests {
         let json =
             r#"{"toolName":"a","tool_name":"b","tool-name":null,"extra":{"callId":7},"extra":5}"#;
         let object = Object::parse(json).unwrap();
-        let raw = |place| object.values(place).into_iter().map(RawValue::get).collect::<Vec<_>>();
+        let raw = |place| {
+            let values = object.values(Place::of(place));
+            values.into_iter().map(RawValue::get).collect::<Vec<_>>()
+        };
         assert_eq!(raw("tool_name"), [r#""a""#, r#""b""#]);
         assert_eq!(raw("extra.call_id"), ["7"]);
-        assert_eq!(object.first(&["none", "extra.call_id"], id), Some("7".to_owned()));
-        assert!(object.has(&["ToolName"]) && !object.has(&["name"]));
+        assert_eq!(object.first(&places(["none", "extra.call_id"]), id), Some("7".to_owned()));
+        assert!(object.has(&places(["ToolName"])) && !object.has(&places(["name"])));
     }
 
     #[test]
     fn a_long_name_is_compared_to_its_end() {
         let json = r#"{"session_ident":1,"SESSION-IDEA":2,"session_ide":3,"a.b":4,"a":{"b":5}}"#;
         let object = Object::parse(json).unwrap();
-        let raw = |place| object.values(place).into_iter().map(RawValue::get).collect::<Vec<_>>();
+        let raw = |place| {
+            let values = object.values(Place::of(place));
+            values.into_iter().map(RawValue::get).collect::<Vec<_>>()
+        };
         assert_eq!(raw("sessionIdea"), ["2"]);
         assert_eq!(raw("session_ide"), ["3"]);
         assert_eq!(raw("a.b"), ["5"]);
-        assert!(!object.has(&["session", "a.b.c", ""]));
+        assert!(!object.has(&places(["session", "a.b.c", ""])));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use super::files::{self, AgentFiles, entries, home};
 use super::hooks::{self, HookTemplate};
+use super::json::places;
 use super::payload::{FIELDS, Fields};
 use super::settings::{project, user};
 use super::{CLAUDE, Dialect, claude_code, patch, reply, run, trial};
@@ -16,7 +17,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     name: "letta",
     title: "Letta Code",
     asks: false,
-    fields: &Fields { session: &["agent_id"], subagent: &[], ..FIELDS },
+    fields: &Fields { session: &places(["agent_id"]), subagent: &[], ..FIELDS },
     reads: &[claude_code::READS],
     tools: &[
         claude_code::TOOLS,

@@ -64,6 +64,23 @@ const PROJECT_DIRS: &[(Agent, &str)] = &[
     (Agent::Amplifier, "AMPLIFIER_PROJECT_DIR"),
 ];
 
+/// Every variable of these tables, once: each hook looks them all up.
+const NAMES: &[&str] = &[
+    "CLAUDECODE",
+    "COPILOT_CLI",
+    "GROK_SESSION_ID",
+    "DEVIN_PROJECT_DIR",
+    "QWEN_CODE_SESSION_ID",
+    "GEMINI_SESSION_ID",
+    "CLAUDE_CODE_SESSION_ATTENDED",
+    "COPILOT_ALLOW_ALL",
+    "CLAUDE_PROJECT_DIR",
+    "GEMINI_PROJECT_DIR",
+    "COPILOT_PROJECT_DIR",
+    "DROID_PROJECT_DIR",
+    "AMPLIFIER_PROJECT_DIR",
+];
+
 /// A row for the hooks of Claude Code.
 const fn claude_hooks_run_by(real: Agent, marker: &'static str) -> Correction {
     Correction { configured: Agent::ClaudeCode, own: Some("CLAUDECODE"), marker, real }
@@ -72,10 +89,7 @@ const fn claude_hooks_run_by(real: Agent, marker: &'static str) -> Correction {
 impl Markers {
     /// Reads them with the given look-up. Empty ones do not count.
     pub fn read(look_up: impl Fn(&str) -> Option<OsString>) -> Self {
-        let corrections = CORRECTIONS.iter().flat_map(|row| [Some(row.marker), row.own]).flatten();
-        let unattended = UNATTENDED.iter().map(|(_, name, _)| *name);
-        let names = corrections.chain(unattended).chain(PROJECT_DIRS.iter().map(|(_, name)| *name));
-        let found = names.filter_map(|name| Some((name, look_up(name)?)));
+        let found = NAMES.iter().filter_map(|name| Some((*name, look_up(name)?)));
         Self(found.filter(|(_, value)| !value.is_empty()).collect())
     }
 
@@ -116,6 +130,8 @@ pub fn corrected(dialect: &'static Dialect, markers: &Markers) -> &'static Diale
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::agent::by_name;
 
@@ -142,6 +158,18 @@ mod tests {
             let found = corrected(by_name(configured).unwrap(), &markers(set));
             assert_eq!(found.name, *real, "{configured} with {set:?}");
         }
+    }
+
+    #[test]
+    fn every_variable_is_looked_up_once() {
+        let corrections = CORRECTIONS.iter().flat_map(|row| [Some(row.marker), row.own]).flatten();
+        let unattended = UNATTENDED.iter().map(|(_, name, _)| *name);
+        let used: BTreeSet<&str> = corrections
+            .chain(unattended)
+            .chain(PROJECT_DIRS.iter().map(|(_, name)| *name))
+            .collect();
+        assert_eq!(NAMES.iter().copied().collect::<BTreeSet<_>>(), used);
+        assert_eq!(NAMES.len(), used.len());
     }
 
     #[test]

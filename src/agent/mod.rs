@@ -63,11 +63,11 @@ pub use markers::{Markers, corrected};
 pub use settings::{SettingsFile, Switch, SwitchValue};
 pub use trial::TrialCall;
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use crate::model::{Agent, Decision, Event, Language, ToolCall};
 
-use json::Object;
+use json::{Object, Place};
 use payload::{FIELDS, Fields};
 use reply::AnswerForm;
 use transcript::{ConversationLog, calls};
@@ -157,7 +157,7 @@ pub struct Dialect {
     /// Where [`EventKind::SubagentBegins`] names the conversation of the sub-agent, if the parent's
     /// conversation reports it. If the sub-agent's own [`EventKind::SessionBegins`] reports it, this
     /// stays empty, and `fields.parent_session` names the parent.
-    child_session: &'static [&'static str],
+    child_session: &'static [Place],
     /// Lists of tools that leave files alone. A tool joins one with a reason, not for its name.
     reads: &'static [&'static [&'static str]],
     /// Lists of tools that change files, with the arguments that say which.
@@ -317,6 +317,16 @@ impl Dialect {
     /// is left out.
     pub fn answer(&self, kind: EventKind, decision: &Decision) -> HookAnswer {
         self.answer.write(kind, decision, self.asks)
+    }
+
+    /// How long the agent waits for a hook about an event of this kind, if its row knows that. Our plugins wait as
+    /// long as the settings of other agents say.
+    pub fn waits(&self, kind: EventKind) -> Option<Duration> {
+        let second = self.files.second;
+        let events = self.hooks.events.iter();
+        let events = events.filter(|event| payload::named_kind(self, event) == Some(kind));
+        let shortest = events.filter_map(|event| self.hooks.waits(event, second)).min();
+        shortest.or_else(|| self.hooks.waits("", second))
     }
 
     /// Whether a tool leaves files alone.

@@ -4,6 +4,7 @@
 //! denies, with the reason on standard error.
 
 use super::files::{self, AgentFiles, entries, home};
+use super::json::places;
 use super::payload::{FIELDS, Fields};
 use super::{CLAUDE, Dialect, edit, patch, reply, run, trial, write};
 use crate::model::Agent;
@@ -15,7 +16,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     title: "OpenHands",
     asks: false,
     // A payload before a call has an empty result too.
-    fields: &Fields { prompt: &["message"], result: &[], ..FIELDS },
+    fields: &Fields { prompt: &places(["message"]), result: &[], ..FIELDS },
     reads: &[&["glob", "grep", "read_file", "list_directory", "think", "finish"]],
     tools: &[&[
         edit("file_editor", &["path"]),

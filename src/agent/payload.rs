@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use super::arguments::Arguments;
-use super::json::{self, Object, is_same_name};
+use super::json::{self, Object, Place, is_same_name, places};
 use super::{Dialect, EventKind, Markers, SubagentSessions, ToolKind};
 use crate::model::{CallContext, Event, Intent, SessionId, ToolCall, TurnId, UnknownTool};
 
@@ -28,79 +28,81 @@ const BASES_MAX: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields {
     /// The name of the event.
-    pub(super) event: &'static [&'static str],
+    pub(super) event: &'static [Place],
     /// The conversation.
-    pub(super) session: &'static [&'static str],
+    pub(super) session: &'static [Place],
     /// The conversation that started this one, if this is a sub-agent's own.
-    pub(super) parent_session: &'static [&'static str],
+    pub(super) parent_session: &'static [Place],
     /// The user's request.
-    pub(super) turn: &'static [&'static str],
+    pub(super) turn: &'static [Place],
     /// The directory worked in.
-    pub(super) cwd: &'static [&'static str],
+    pub(super) cwd: &'static [Place],
     /// Directories of the workspace, alone or in lists.
-    pub(super) roots: &'static [&'static str],
+    pub(super) roots: &'static [Place],
     /// Where the conversation is kept.
-    pub(super) transcript: &'static [&'static str],
+    pub(super) transcript: &'static [Place],
     /// Where the agent's own server listens.
-    pub(super) server: &'static [&'static str],
+    pub(super) server: &'static [Place],
     /// The sub-agent.
-    pub(super) subagent: &'static [&'static str],
+    pub(super) subagent: &'static [Place],
     /// Fields that only sub-agents have. Needed if the main agent has a name in `subagent` too.
-    pub(super) subagent_mark: &'static [&'static str],
+    pub(super) subagent_mark: &'static [Place],
     /// The permission mode.
-    pub(super) mode: &'static [&'static str],
+    pub(super) mode: &'static [Place],
     /// The user's words.
-    pub(super) prompt: &'static [&'static str],
+    pub(super) prompt: &'static [Place],
     /// The name of this call.
-    pub(super) call: &'static [&'static str],
+    pub(super) call: &'static [Place],
     /// The tool.
-    pub(super) tool: &'static [&'static str],
+    pub(super) tool: &'static [Place],
     /// Its arguments.
-    pub(super) input: &'static [&'static str],
+    pub(super) input: &'static [Place],
     /// The outcome: only a payload after a call has one.
-    pub(super) result: &'static [&'static str],
+    pub(super) result: &'static [Place],
 }
 
 /// The places that agents use. A new agent's place is added here. Only if one of these means something
 /// else to an agent, its row replaces the list: it then has none of these.
 pub(super) const FIELDS: Fields = Fields {
-    event: &["hook_event_name", "hook_name", "event", "event_type", "agent_action_name"],
-    session: &[
+    event: &places(["hook_event_name", "hook_name", "event", "event_type", "agent_action_name"]),
+    session: &places([
         "session_id",
         "conversation_id",
         "trajectory_id",
         "thread_id",
         "session_context.root_session_id",
         "task_id",
-    ],
-    parent_session: &["parent_session_id", "calling_session_id"],
-    turn: &["prompt_id", "turn_id", "generation_id", "execution_id", "message_id", "extra.turn_id"],
-    cwd: &["cwd", "working_dir", "working_directory", "tool_info.cwd"],
-    roots: &["workspace_root", "workspace_roots", "workspace_paths", "worktree"],
-    transcript: &["transcript_path"],
-    server: &["server"],
-    subagent: &["agent_id", "subagent"],
+    ]),
+    parent_session: &places(["parent_session_id", "calling_session_id"]),
+    turn: &places([
+        "prompt_id", "turn_id", "generation_id", "execution_id", "message_id", "extra.turn_id",
+    ]),
+    cwd: &places(["cwd", "working_dir", "working_directory", "tool_info.cwd"]),
+    roots: &places(["workspace_root", "workspace_roots", "workspace_paths", "worktree"]),
+    transcript: &places(["transcript_path"]),
+    server: &places(["server"]),
+    subagent: &places(["agent_id", "subagent"]),
     subagent_mark: &[],
-    mode: &["permission_mode"],
-    prompt: &[
+    mode: &places(["permission_mode"]),
+    prompt: &places([
         "prompt",
         "user_prompt",
         "user_prompt_submit.prompt",
         "extra.user_message",
         "tool_info.user_prompt",
-    ],
-    call: &[
+    ]),
+    call: &places([
         "tool_use_id", "tool_call_id", "call_id", "extra.tool_call_id", "tool_call.id",
         "tool_result.id", "step_idx",
-    ],
-    tool: &[
+    ]),
+    tool: &places([
         "tool_name",
         "tool_call.name",
         "tool_result.name",
         "pre_tool_use.tool_name",
         "post_tool_use.tool_name",
-    ],
-    input: &[
+    ]),
+    input: &places([
         "tool_input",
         "tool_args",
         "tool_info",
@@ -110,18 +112,18 @@ pub(super) const FIELDS: Fields = Fields {
         "pre_tool_use.parameters",
         "post_tool_use.parameters",
         "params",
-    ],
-    result: &["tool_response", "tool_result", "tool_output", "post_tool_use", "error"],
+    ]),
+    result: &places(["tool_response", "tool_result", "tool_output", "post_tool_use", "error"]),
 };
 
 /// Fields that show the kind of an event whose name is missing or unknown.
-const KIND_BY_FIELD: &[(&str, EventKind)] = &[
-    ("prompt", EventKind::TurnBegins),
-    ("stop_reason", EventKind::TurnEnds),
-    ("termination_reason", EventKind::TurnEnds),
-    ("fully_idle", EventKind::TurnEnds),
-    ("source", EventKind::SessionBegins),
-    ("reason", EventKind::SessionEnds),
+const KIND_BY_FIELD: &[(Place, EventKind)] = &[
+    (Place::of("prompt"), EventKind::TurnBegins),
+    (Place::of("stop_reason"), EventKind::TurnEnds),
+    (Place::of("termination_reason"), EventKind::TurnEnds),
+    (Place::of("fully_idle"), EventKind::TurnEnds),
+    (Place::of("source"), EventKind::SessionBegins),
+    (Place::of("reason"), EventKind::SessionEnds),
 ];
 
 /// Event names that mean the same to every agent that uses them. Agents load each other's hook
@@ -216,7 +218,7 @@ pub(super) fn unreadable_call(dialect: &Dialect, text: &str, markers: &Markers) 
 fn kind(dialect: &Dialect, object: &Object<'_>) -> EventKind {
     let mut found = None;
     for place in dialect.fields.event {
-        for value in object.values(place) {
+        for value in object.values(*place) {
             let Some(name) = json::text(value.get()) else { continue };
             match named_kind(dialect, &name) {
                 Some(EventKind::ToolCall) => return EventKind::ToolCall,
@@ -246,7 +248,7 @@ fn kind_by_fields(dialect: &Dialect, object: &Object<'_>) -> EventKind {
         return EventKind::ToolCall;
     }
     let own = dialect.kind_by_fields.and_then(|kind| kind(object));
-    let by_field = || KIND_BY_FIELD.iter().find(|(name, _)| object.has(&[name]));
+    let by_field = || KIND_BY_FIELD.iter().find(|(place, _)| object.has(&[*place]));
     own.or_else(|| by_field().map(|(_, kind)| *kind)).unwrap_or(EventKind::ToolCall)
 }
 
@@ -258,11 +260,11 @@ struct Payload<'a, 'p> {
 }
 
 impl Payload<'_, '_> {
-    fn text(&self, places: &[&str]) -> Option<String> {
+    fn text(&self, places: &[Place]) -> Option<String> {
         self.object.first(places, json::text)
     }
 
-    fn id(&self, places: &[&str]) -> Option<String> {
+    fn id(&self, places: &[Place]) -> Option<String> {
         self.object.first(places, json::id)
     }
 
@@ -302,10 +304,12 @@ impl Payload<'_, '_> {
             return ToolCall { context, id, tool: name, intent: Intent::Read };
         }
         // A payload may give the input in two places at its top; which the agent obeys is not known.
-        let at_top = fields.input.iter().filter(|place| !place.contains('.'));
-        let mut inputs: Vec<_> = at_top.flat_map(|place| self.object.values(place)).collect();
+        let mut inputs = Vec::new();
+        for place in fields.input.iter().filter(|place| !place.is_nested) {
+            self.object.add_values(*place, &mut inputs);
+        }
         if inputs.is_empty() {
-            let below = fields.input.iter().map(|place| self.object.values(place));
+            let below = fields.input.iter().map(|place| self.object.values(*place));
             inputs = below.into_iter().find(|values| !values.is_empty()).unwrap_or_default();
         }
         let mut arguments = Arguments::collect(&inputs);
@@ -314,7 +318,8 @@ impl Payload<'_, '_> {
         }
         // Grok Build sends the start of a long input. The part that was cut off may be the one that
         // destroys.
-        let is_cut = self.object.first(&["tool_input_truncated"], |json| Some(json == "true"));
+        let is_cut =
+            self.object.first(&[Place::of("tool_input_truncated")], |json| Some(json == "true"));
         let known =
             if is_cut == Some(true) { None } else { self.known(tool.as_deref(), &arguments) };
         let mut intent = known.unwrap_or_else(|| {
@@ -356,7 +361,7 @@ impl Payload<'_, '_> {
         }
         let mut names: Vec<String> = Vec::new();
         for place in self.dialect.fields.tool {
-            names.extend(self.object.values(place).iter().filter_map(|it| json::text(it.get())));
+            names.extend(self.object.values(*place).iter().filter_map(|it| json::text(it.get())));
         }
         names.dedup();
         match names.as_slice() {
@@ -383,14 +388,14 @@ impl Payload<'_, '_> {
     fn is_in_background(&self) -> bool {
         let fields = self.dialect.fields;
         let places = fields.input.iter().chain(fields.result);
-        let values: Vec<_> = places.flat_map(|place| self.object.values(place)).collect();
+        let values: Vec<_> = places.flat_map(|place| self.object.values(*place)).collect();
         Arguments::collect(&values).is_in_background()
     }
 
     /// Whether the agent says that none of its background tasks runs.
     fn has_no_tasks(&self) -> bool {
         let is_empty = |json: &str| Some(json.starts_with('[') && json[1..].trim_start() == "]");
-        self.object.first(&["background_tasks"], is_empty) == Some(true)
+        self.object.first(&[Place::of("background_tasks")], is_empty) == Some(true)
     }
 
     /// The conversation of this payload, if it is one that another conversation started.
@@ -413,7 +418,7 @@ impl Payload<'_, '_> {
         let project = self.markers.project_dir(self.dialect.agent);
         let mut roots = Vec::new();
         for place in fields.roots {
-            for value in self.object.values(place) {
+            for value in self.object.values(*place) {
                 let paths = json::elements(value.get()).into_iter().filter_map(json::path);
                 // Outside a repository OpenCode gives the root of the file system.
                 roots.extend(paths.filter(|dir| dir.parent().is_some()));
@@ -446,7 +451,7 @@ impl Payload<'_, '_> {
 }
 
 /// The places whose values are no arguments of a tool, for a payload that has the arguments at the top.
-fn known_places(fields: &Fields) -> Vec<&'static str> {
+fn known_places(fields: &Fields) -> Vec<Place> {
     [
         fields.event, fields.session, fields.parent_session, fields.turn, fields.cwd, fields.roots,
         fields.transcript, fields.server, fields.subagent, fields.mode, fields.call, fields.tool,

@@ -55,9 +55,7 @@ pub use texts::{
     LeftContents, damaged_contents, drop_contents, files as content_files, keep_merged,
     repair_contents, text,
 };
-pub use turn_log::{
-    AtPath, Doer, LoggedCall, SeenCheckpoint, SessionUses, Sight, TurnCalls, TurnLog,
-};
+pub use turn_log::{AtPath, Doer, LoggedCall, SessionUses, Sight, TurnLog};
 
 /// A root in which something was done since a checkpoint, and its author.
 #[derive(Clone, Copy)]

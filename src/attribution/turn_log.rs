@@ -1,52 +1,33 @@
-//! What the calls of one turn changed at each path, and what else was seen there. Pure: reads only the
-//! log.
+//! What was seen at each path, and which calls ran. Pure: reads only the log.
 
 mod reader;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 
-use self::reader::{TurnOfSession, read};
+use self::reader::read;
 use super::{CurrentState, LogEvent, LogLine, PathSide, PathState, session_name};
 use crate::{
     ledger::Use,
     model::{Checkpoint, CheckpointId, RelPath},
 };
 
-/// Which calls of a session are those of one turn.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TurnCalls {
-    /// The checkpoints that cover them. A turn before or after it may have found one of them as it was.
-    pub checkpoints: BTreeSet<CheckpointId>,
-    /// When the turns of the session came to use a checkpoint, in nanoseconds since 1970, oldest first, and
-    /// whether it was this one.
-    pub uses: Vec<(i64, bool)>,
-}
-
-impl TurnCalls {
-    /// Whether a call that began at a time, covered by a checkpoint, is one of them.
-    fn has(&self, of: CheckpointId, at: i64) -> bool {
-        let last = self.uses.iter().rev().find(|(used, _)| *used <= at);
-        self.checkpoints.contains(&of) && last.is_none_or(|(_, is_its)| *is_its)
-    }
-}
-
-/// What the log knows of a turn and of the time since.
+/// What the log knows of a time.
 #[derive(Debug, Default)]
 pub struct TurnLog {
     /// What was seen at each path, oldest first.
     pub sights: BTreeMap<RelPath, Vec<Sight>>,
     /// Every call that a checkpoint covers, oldest first.
     pub logged_calls: Vec<LoggedCall>,
-    /// Whether the agent says when a call is done.
-    pub tells: bool,
     /// Whether something that was noted in that time cannot be read any more.
     pub is_lost: bool,
     /// Where the first call stands that each checkpoint covers.
-    first_calls: HashMap<CheckpointId, SeenCheckpoint>,
+    first_calls: HashMap<CheckpointId, usize>,
+    /// The sessions whose agents report the ends of calls, by their names in the log.
+    reports_ends: HashSet<String>,
     /// When each line was noted.
     times: Vec<i64>,
     /// The earliest time of each line and all after it. The clock may have been set back.
@@ -62,8 +43,6 @@ pub struct TurnLog {
 pub struct LoggedCall {
     /// The session, by its name in the log.
     pub by: String,
-    /// Whether it is one of the turn that the log is read for.
-    pub is_turns: bool,
     /// The checkpoint that covers the call.
     pub of: CheckpointId,
     /// When it began, in nanoseconds since 1970.
@@ -116,15 +95,6 @@ pub struct Sight {
     pub there: AtPath,
     /// Who left it.
     pub by: Doer,
-    /// Whether it may be another's: a command of another session ran at once, or the command names all that it
-    /// changes, and not this.
-    pub is_shared: bool,
-}
-
-impl Sight {
-    fn new(order: usize, there: AtPath, by: Doer) -> Self {
-        Self { order, there, by, is_shared: false }
-    }
 }
 
 /// What was at a path.
@@ -164,25 +134,12 @@ impl AtPath {
 /// Who was seen to leave something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doer {
-    /// A call of the turn.
-    Turn,
-    /// A call of another turn or session, by its place in [`TurnLog::logged_calls`], if that is known.
+    /// A call, by its place in [`TurnLog::logged_calls`], if that is known.
     Call(Option<usize>),
     /// It was there before a call.
     Other,
     /// A restore put it back.
     Restore,
-}
-
-/// A checkpoint among what was seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SeenCheckpoint {
-    /// Its place: before what was seen there.
-    pub order: usize,
-    /// Which one.
-    pub id: CheckpointId,
-    /// Whether it was taken right before a call of the turn's session.
-    pub is_of_session: bool,
 }
 
 impl LoggedCall {
@@ -203,11 +160,6 @@ impl LoggedCall {
         let uses = uses.0.get(&self.by)?;
         uses.get(uses.partition_point(|used| used.at > at)).copied()
     }
-
-    /// Whether it ran when a look was taken.
-    pub fn is_during(&self, look: &SeenCheckpoint) -> bool {
-        self.began < look.order && self.done.is_some_and(|done| look.order <= done)
-    }
 }
 
 /// Whether a call that can change `paths`, or anything, can have changed what is at `path`.
@@ -218,33 +170,14 @@ pub(super) fn reaches(paths: Option<&[RelPath]>, path: &RelPath) -> bool {
 }
 
 impl TurnLog {
-    /// Reads the log for a `turn` of the session `name`, with `first` as its first checkpoint.
-    pub fn of(
-        first: &Checkpoint,
-        turn: &TurnCalls,
-        name: &str,
-        lines: &[LogLine],
-        side: PathSide,
-    ) -> Self {
-        let since = first.taken_ns();
-        let is_call_of_turn = |line: &LogLine| match &line.what {
-            LogEvent::Began { of, .. } => {
-                CheckpointId::parse(of).is_some_and(|of| turn.checkpoints.contains(&of))
-            }
-            _ => false,
-        };
-        let is_since = |line: &LogLine| line.at >= since || is_call_of_turn(line);
-        let begin = lines.iter().position(is_since).unwrap_or(lines.len());
-        let tells = lines.iter().any(|line| line.by == name && line.shows_ends());
-        let log = read(&lines[begin..], Some(TurnOfSession { turn, name, tells }), side);
-        Self { is_lost: is_lost(&lines[begin..], since), ..log }
+    /// Reads the log since a checkpoint.
+    pub fn since(first: &Checkpoint, lines: &[LogLine], side: PathSide) -> Self {
+        Self { is_lost: is_lost(lines, first.taken_ns()), ..read(lines, side) }
     }
 
-    /// Reads the whole log for all turns alike: every call is one of [`TurnLog::logged_calls`], and a merge that
-    /// a restore left is seen as well. The oldest checkpoint is `first`.
-    pub fn of_all(first: &Checkpoint, lines: &[LogLine], side: PathSide) -> Self {
-        let since = first.taken_ns();
-        Self { is_lost: is_lost(lines, since), ..read(lines, None, side) }
+    /// Whether the agent of a session reports the ends of calls. The session is given by its name in the log.
+    pub fn reports_ends(&self, session: &str) -> bool {
+        self.reports_ends.contains(session)
     }
 
     fn see(&mut self, path: RelPath, sight: Sight) {
@@ -277,16 +210,13 @@ impl TurnLog {
         self.least_since.partition_point(|least| *least <= at)
     }
 
-    /// Where a checkpoint stands among what was seen: right before the first call that it covers, or what
-    /// the restore that made it put back, or else by its time.
-    pub fn position_of(&self, checkpoint: &Checkpoint) -> SeenCheckpoint {
+    /// The place of a checkpoint: right before the first call that it covers, or what the restore that made it
+    /// put back, or else by its time.
+    pub fn position_of(&self, checkpoint: &Checkpoint) -> usize {
         let id = checkpoint.id;
-        if let Some(first) = self.first_calls.get(&id) {
-            return *first;
-        }
         let at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(i64::MAX);
-        let order = self.restores.get(&id).copied().unwrap_or_else(|| self.place_after(at));
-        SeenCheckpoint { order, id, is_of_session: false }
+        let known = self.first_calls.get(&id).or_else(|| self.restores.get(&id));
+        known.copied().unwrap_or_else(|| self.place_after(at))
     }
 
     /// The before-restore checkpoint of the last restore that had begun to put things back at a place.
@@ -303,27 +233,11 @@ impl TurnLog {
     /// The place by which all files of a checkpoint had been read: that may be long before the first call that
     /// it covers, and is behind calls that ran while they were read.
     pub fn was_read(&self, checkpoint: &Checkpoint) -> usize {
-        let order = self.position_of(checkpoint).order;
+        let order = self.position_of(checkpoint);
         let Some(reading) = checkpoint.reading_ns else { return order };
         let at = checkpoint.taken_at.timestamp_nanos_opt().unwrap_or(i64::MAX);
         let until = self.place_after(at.saturating_add_unsigned(reading));
         if self.is_before_call(checkpoint) { until.min(order) } else { until }
-    }
-
-    /// The paths that a call of the turn was seen to leave something at, or nothing.
-    pub fn touched(&self) -> impl Iterator<Item = &RelPath> {
-        let is_touched = |sights: &[Sight]| sights.iter().any(|sight| sight.by == Doer::Turn);
-        self.sights.iter().filter(move |(_, sights)| is_touched(sights)).map(|(path, _)| path)
-    }
-
-    /// The calls of the turn, oldest first.
-    pub fn calls(&self) -> impl Iterator<Item = &LoggedCall> {
-        self.logged_calls.iter().filter(|call| call.is_turns)
-    }
-
-    /// Those of them of which it is not known what they left.
-    pub fn unseen(&self) -> impl Iterator<Item = &LoggedCall> {
-        self.calls().filter(|call| call.done.is_none() || call.background_until.is_some())
     }
 }
 

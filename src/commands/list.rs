@@ -20,7 +20,8 @@ use super::{
     steps, table_text,
 };
 use crate::{
-    attribution, config as settings,
+    attribution::{self, PathSide},
+    config as settings,
     error::Result,
     health::{AgentVerdict, Evidence, HealthQuery},
     ledger::{self, Use},
@@ -338,7 +339,10 @@ impl<'a, 'p> TurnCounter<'a, 'p> {
     fn history(&self) -> Option<&FileHistory<'a>> {
         let ListView { all, uses, .. } = self.listed;
         let since = all.iter().rfind(|one| one.sequence >= self.since)?;
-        Some(self.history.get_or_init(|| FileHistory::since(self.project, all, uses, since)))
+        Some(
+            self.history
+                .get_or_init(|| FileHistory::since(self.project, all, uses, since, PathSide::Root)),
+        )
     }
 }
 

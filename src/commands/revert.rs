@@ -7,10 +7,9 @@ use super::{
     restore::{Consent, carry_out, picked},
 };
 use crate::{
-    attribution::TurnCalls,
     error::{Error, Result},
     ledger::{self, Use},
-    model::{By, Checkpoint, CheckpointId, Reason, Selector},
+    model::{Checkpoint, CheckpointId, Reason, Selector},
     plan::{Options, Picked},
     process::{Exit, Process},
     project::{TurnRow, rows},
@@ -177,19 +176,11 @@ fn whole(
     let found = uses.iter().filter(is_its).map(|used| used.checkpoint);
     let checkpoints: BTreeSet<CheckpointId> =
         row.checkpoints.iter().map(|step| step.id).chain(found).collect();
-    let session = |by: &By| (by.agent, by.session.clone());
-    let of_session = row.checkpoints[0].cause.by.as_ref().map(session);
-    let mut times: Vec<(i64, bool)> = uses
-        .iter()
-        .filter(|used| Some(session(&used.by)) == of_session)
-        .filter_map(|used| Some((used.at.timestamp_nanos_opt()?, is_its(&used))))
-        .collect();
-    times.sort_unstable();
     let mut all = project.store.list()?;
     all.retain(|one| checkpoints.contains(&one.id));
     let first = all.into_iter().min_by_key(|one| one.sequence);
     let cause = row.checkpoints[0].cause.clone();
     let first = first.map(|first| Checkpoint { cause, ..first });
-    let turn = RevertedTurn { number, calls: TurnCalls { checkpoints, uses: times } };
+    let turn = RevertedTurn { number };
     Ok((first.unwrap_or_else(|| row.checkpoints[0].clone()), turn))
 }

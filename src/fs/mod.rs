@@ -47,7 +47,7 @@ pub(crate) const PATH_MAX_BYTES: usize = 4096;
 
 /// A path without `.` and `..`, resolved as text only, because the files may not exist.
 pub fn without_dots(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
+    let mut plain = PathBuf::with_capacity(path.as_os_str().len());
     for component in path.components() {
         match component {
             Component::ParentDir => drop(plain.pop()),

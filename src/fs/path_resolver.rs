@@ -29,6 +29,12 @@ pub struct PathResolver {
 }
 
 impl PathResolver {
+    /// A resolver that knows the directory of this process, which the system names without symlinks.
+    pub fn within(cwd: Option<&Path>) -> Self {
+        let plain = cwd.filter(|cwd| is_normal(cwd)).map(Path::to_owned);
+        Self { plain: RefCell::new(plain.into_iter().collect()), ..Self::default() }
+    }
+
     /// The path without symlinks, as [`fs::canonicalize`] returns it.
     ///
     /// # Errors

@@ -344,10 +344,17 @@ pub fn is_lost(bytes: &[u8]) -> bool {
 ///
 /// Fails if the file is missing or cannot be read.
 pub fn read_start(path: &Path, size_max: usize) -> io::Result<Vec<u8>> {
-    let (file, _) = open_regular(path)?;
+    let (file, stamp) = open_regular(path)?;
+    let size = usize::try_from(stamp.size).unwrap_or(size_max).min(size_max);
     let mut bytes = Vec::with_capacity(size_max);
-    file.take(size_max as u64).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    loop {
+        let count = rustix::io::retry_on_intr(|| {
+            rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes))
+        })?;
+        if count == 0 || bytes.len() >= size {
+            return Ok(bytes);
+        }
+    }
 }
 
 /// A small file of another program: found, but not read yet.

@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use super::{judged::JudgedCall, site::EventSite, without_call::both};
+use super::{judged::JudgedCall, late, site::EventSite, without_call::both};
 use crate::{
-    agent::Dialect,
+    agent::{Dialect, EventKind},
     attribution::{self, ChangeSummary, InBackground, SinceCheckpoint},
     error::Result,
     journal::LineKind,
@@ -31,10 +31,10 @@ pub(super) fn on_done(
         Some(paths) => Effect::Touches(paths.to_vec()),
         None => JudgedCall::of(&site, call).effect,
     };
-    match effect {
-        Effect::None => Decision::NEUTRAL,
-        effect => on_effect(&site, call, &effect, task),
+    if effect == Effect::None {
+        return Decision::NEUTRAL;
     }
+    late::watched(&site, EventKind::ToolDone, |site| on_effect(site, call, &effect, task))
 }
 
 /// Logs a call whose effect is known, and answers it.

@@ -1,7 +1,10 @@
-//! The answer to a call when the hook is stuck: nothing is held. It is made before the first object
-//! of ours is opened, and touches no file system.
+//! The answer when the hook is stuck: nothing is held, or what happened is not logged. It is made before the first
+//! object of ours is opened, and touches no file system.
 
-use std::{path::PathBuf, time::Instant};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use super::{
     answer::{Answer, AnswerRules},
@@ -22,6 +25,13 @@ use crate::{
 const TROUBLE: &str = "warning: could not save a checkpoint (beforehand was stuck until its deadline; \
                        `beforehand status` tells more); this call is NOT protected";
 
+/// The note for the user about an event that no answer stops.
+const NOT_LOGGED: &str = "beforehand: warning: beforehand was stuck until its deadline (`beforehand status` tells \
+                          more); `undo` may not know whose changes there are";
+
+/// How long before an agent gives up on a hook it is answered.
+const MARGIN: Duration = Duration::from_secs(1);
+
 /// A call whose answer may come late.
 struct LateCall {
     dialect: &'static Dialect,
@@ -35,8 +45,36 @@ struct LateCall {
     named: Vec<PathBuf>,
 }
 
-/// Answers a tool call in our place if we are stuck. A save may take as long as its deadline, and so may the
+/// The moment of a late answer: before the agent gives up. A save may take as long as its deadline, and so may the
 /// wait for another one before.
+fn until(site: &EventSite<'_, '_>, kind: EventKind) -> Instant {
+    let ours = 2 * site.settings().deadline;
+    let theirs = site.dialect.waits(kind).map(|waits| waits.saturating_sub(MARGIN));
+    site.process.started + theirs.map_or(ours, |theirs| ours.min(theirs))
+}
+
+/// Answers an event that no answer stops with `act`; in our place, if we are stuck in it.
+pub(super) fn watched<'h, 'p>(
+    site: &EventSite<'h, 'p>,
+    kind: EventKind,
+    act: impl FnOnce(&EventSite<'h, 'p>) -> Decision,
+) -> Decision {
+    let dialect = site.dialect;
+    let mut watch = site.process.watch(until(site, kind), move || {
+        late_answer(dialect, kind, &Decision::note(NOT_LOGGED.to_owned()))
+    });
+    let decision = act(site);
+    watch.claim();
+    decision
+}
+
+fn late_answer(dialect: &Dialect, kind: EventKind, decision: &Decision) -> LateAnswer {
+    let answer = dialect.answer(kind, decision);
+    let exit = if answer.exit == 0 { Exit::Ok } else { Exit::Denied };
+    LateAnswer { stdout: answer.stdout, stderr: answer.stderr, exit: exit.code() }
+}
+
+/// Answers a tool call in our place if we are stuck.
 pub(super) fn watch(
     site: &EventSite<'_, '_>,
     judged: &JudgedCall<'_>,
@@ -57,8 +95,7 @@ pub(super) fn watch(
         cwd: site.cwd.clone(),
         named: edited.iter().map(|path| site.cwd.join(path)).chain(named).collect(),
     };
-    let until: Instant = site.process.started + 2 * site.settings().deadline;
-    site.process.watch(until, move || late.answer())
+    site.process.watch(until(site, kind), move || late.answer())
 }
 
 impl LateCall {
@@ -79,8 +116,6 @@ impl LateCall {
             // No answer stops it.
             _ => Decision { verdict: Verdict::Abstain, ..answer.decision },
         };
-        let answer = self.dialect.answer(self.kind, &decision);
-        let exit = if answer.exit == 0 { Exit::Ok } else { Exit::Denied };
-        LateAnswer { stdout: answer.stdout, stderr: answer.stderr, exit: exit.code() }
+        late_answer(self.dialect, self.kind, &decision)
     }
 }

@@ -120,6 +120,7 @@ fn on_event(
     markers: &Markers,
     event: Event,
 ) -> Decision {
+    let kind = EventKind::from(&event);
     let site = |context| EventSite::of(process, dialect, context);
     match turn_boundary::with_parent(process, dialect, event) {
         Event::ToolCall(call) => on_call(process, dialect, markers, &placed(process, &call)),
@@ -137,36 +138,34 @@ fn on_event(
             after_call::on_done(process, dialect, &placed(process, &call), Some(InBackground::Task))
         }
         Event::TurnBegins { context, prompt } => {
-            let begun = turn_boundary::turn_begins(&site(&context), prompt.as_deref());
+            let begun = late::watched(&site(&context), kind, |site| {
+                turn_boundary::turn_begins(site, prompt.as_deref())
+            });
             let prompt = prompt.unwrap_or_default();
             let held = without_call::on_prompt(process, dialect, &context, &prompt);
             without_call::both(begun, held)
         }
-        Event::TurnEnds(context) => {
-            let site = site(&context);
-            turn_boundary::start_maintenance(&site);
-            turn_boundary::turn_ends(&site, |_| false)
-        }
-        Event::TurnEndsIdle(context) => {
-            let site = site(&context);
-            turn_boundary::start_maintenance(&site);
-            turn_boundary::turn_ends(&site, |background| background == InBackground::Task)
-        }
-        Event::SessionEnds(context) => {
-            let site = site(&context);
-            let decision = turn_boundary::turn_ends(&site, |_| true);
-            turn_boundary::on_session_end(&site);
+        Event::TurnEnds(context) => late::watched(&site(&context), kind, |site| {
+            turn_boundary::start_maintenance(site);
+            turn_boundary::turn_ends(site, |_| false)
+        }),
+        Event::TurnEndsIdle(context) => late::watched(&site(&context), kind, |site| {
+            turn_boundary::start_maintenance(site);
+            turn_boundary::turn_ends(site, |background| background == InBackground::Task)
+        }),
+        Event::SessionEnds(context) => late::watched(&site(&context), kind, |site| {
+            let decision = turn_boundary::turn_ends(site, |_| true);
+            turn_boundary::on_session_end(site);
             decision
-        }
-        Event::SessionBegins(context) => {
-            let site = site(&context);
-            turn_boundary::on_session_begin(&site);
-            turn_boundary::warn_if_unprotected(&site)
-        }
-        Event::SubagentBegins { context, child } => {
-            turn_boundary::subagent_begins(&site(&context), &child);
+        }),
+        Event::SessionBegins(context) => late::watched(&site(&context), kind, |site| {
+            turn_boundary::on_session_begin(site);
+            turn_boundary::warn_if_unprotected(site)
+        }),
+        Event::SubagentBegins { context, child } => late::watched(&site(&context), kind, |site| {
+            turn_boundary::subagent_begins(site, &child);
             Decision::NEUTRAL
-        }
+        }),
         Event::Other => Decision::NEUTRAL,
     }
 }
@@ -191,6 +190,10 @@ fn on_call(
     }
     let mut watch = Watch::default();
     let answer = answer_to(&site, &judged, |targets| {
+        // Opens a few files and waits for nothing. To watch it would cost more than it does.
+        if covered::is_covered(&site, &judged, &site.loaded.state()?) {
+            return Ok(Notes::default());
+        }
         watch = late::watch(&site, &judged, targets, markers, EventKind::ToolCall);
         hold_call(&site, &judged, targets)
     });
@@ -221,14 +224,14 @@ fn answer_to(
     }
 }
 
-/// Holds the files that the call can change, unless the turn holds them already. Returns the notes about
+/// Holds the files that the call can change, unless the turn has a checkpoint with them. Returns the notes about
 /// them.
 fn hold_call(
     site: &EventSite<'_, '_>,
     judged: &JudgedCall<'_>,
     targets: &mut CallTargets,
 ) -> Result<Notes> {
-    let Some(mut turn) = TurnState::open(site, judged)? else { return Ok(Notes::default()) };
+    let mut turn = TurnState::open(site)?;
     if let Some(ledger) = &mut turn.ledger {
         ledger.announce(&call_key(judged.call), judged.call);
         if ledger.may_be_rewritten().is_none() {
@@ -262,12 +265,9 @@ struct TurnState {
 }
 
 impl TurnState {
-    /// Opens the turn; `None` if the call is an edit that the turn covers.
-    fn open(site: &EventSite<'_, '_>, judged: &JudgedCall<'_>) -> Result<Option<Self>> {
+    /// Opens the turn.
+    fn open(site: &EventSite<'_, '_>) -> Result<Self> {
         let state = site.loaded.state()?;
-        if covered::is_covered(site, judged, &state) {
-            return Ok(None);
-        }
         let deadline = site.process.started + site.settings().deadline;
         let (agent, session) = site.session();
         let ledger = match Ledger::open_by(&site.real, &state, agent, session, deadline) {
@@ -276,7 +276,7 @@ impl TurnState {
             Err(Error::Busy { .. }) => None,
             Err(err) => return Err(err),
         };
-        Ok(Some(Self { state, ledger, deadline }))
+        Ok(Self { state, ledger, deadline })
     }
 
     /// Logs that the call begins, now that everything is held, and returns the notes for the user.

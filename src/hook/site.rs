@@ -44,7 +44,7 @@ impl<'h, 'p> EventSite<'h, 'p> {
         dialect: &'static Dialect,
         context: &'h CallContext,
     ) -> Self {
-        Self::by(PathResolver::default(), process, dialect, context)
+        Self::by(PathResolver::within(process.cwd.as_deref()), process, dialect, context)
     }
 
     /// Finds the directory of a call. Looks up the directory of an edited file first: it is most often
@@ -54,7 +54,7 @@ impl<'h, 'p> EventSite<'h, 'p> {
         dialect: &'static Dialect,
         call: &'h ToolCall,
     ) -> Self {
-        let real = PathResolver::default();
+        let real = PathResolver::within(process.cwd.as_deref());
         let first = call.intent.edited().and_then(|paths| paths.first());
         if let Some(above) = first.filter(|it| it.is_absolute()).and_then(|it| it.parent()) {
             real.expect(above);

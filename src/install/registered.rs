@@ -14,6 +14,14 @@ impl InstallRow {
         hooks.chain(self.watched.iter().map(|name| (self.base, *name)))
     }
 
+    /// Whether a file at `place` can be one of these, by its name.
+    fn can_be_at(&self, place: &Path) -> bool {
+        let place = place.as_os_str().as_encoded_bytes();
+        !self.each.is_empty() && place.ends_with(b".json")
+            || self.names().any(|(_, name)| is_end(place, name))
+            || self.project_names().any(|(_, name)| is_end(place, name))
+    }
+
     /// The same below a project.
     fn project_names(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let written = self.project.iter().filter(|file| file.kind.is_hook());
@@ -33,12 +41,16 @@ pub fn registrations_at(
     place: &Path,
     can_contain: bool,
 ) -> Vec<PathBuf> {
+    let mut rows = ROWS.iter().filter(|row| can_contain || row.can_be_at(place)).peekable();
+    if rows.peek().is_none() {
+        return Vec::new();
+    }
     let home = process.home_dir();
     let home_goes = home.is_some_and(|home| home.starts_with(place));
     let in_home = home.filter(|_| !home_goes).and_then(|home| Some((home, below(place, home)?)));
     let in_root = below(place, root).filter(|rest| !rest.is_empty());
     let mut search = HookFileSearch { place, can_contain, found: Vec::new() };
-    for row in ROWS {
+    for row in rows {
         if let Some((home, rest)) = in_home {
             search.by_default(row, home, rest);
         }
@@ -99,6 +111,11 @@ impl HookFileSearch<'_> {
             self.found.push(self.place.to_owned());
         }
     }
+}
+
+fn is_end(place: &[u8], name: &str) -> bool {
+    // Most names differ in the last letter.
+    name.as_bytes().last() == place.last() && place.ends_with(name.as_bytes())
 }
 
 /// Whether `file` is at `place` or, with `can_contain`, below it.

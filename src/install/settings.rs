@@ -1,6 +1,9 @@
 //! The files in which an agent reads settings and hooks, of every scope, as its row lists them.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
 
 use super::rows::InstallRow;
 use crate::{agent::SettingsFile, process::Process};
@@ -19,8 +22,8 @@ pub(super) struct FilePattern {
 
 /// The patterns of files that a row lists, in its order. Those of projects are looked up below each of
 /// `projects`, the first one first.
-pub(super) fn patterns(
-    files: &[SettingsFile],
+pub(super) fn patterns<'f>(
+    files: impl IntoIterator<Item = &'f SettingsFile>,
     row: &InstallRow,
     process: &Process<'_>,
     projects: &[&Path],
@@ -57,6 +60,21 @@ pub(super) fn patterns(
         }
     }
     patterns
+}
+
+/// Whether one of the files can be called `name`: if not, where they are need not be known.
+pub(super) fn can_be_called(file: &SettingsFile, name: &OsStr) -> bool {
+    let pattern = match file {
+        SettingsFile::System(_, Some(_)) => return true,
+        SettingsFile::System(pattern, None)
+        | SettingsFile::Project(pattern)
+        | SettingsFile::User(pattern)
+        | SettingsFile::Managed(pattern)
+        | SettingsFile::Home(pattern) => pattern,
+    };
+    let pattern = pattern.as_bytes();
+    let end = pattern.iter().rposition(|byte| matches!(byte, b'/' | b'*')).map_or(0, |at| at + 1);
+    name.as_encoded_bytes().ends_with(&pattern[end..])
 }
 
 impl FilePattern {

@@ -47,7 +47,10 @@ pub fn off(
 /// Whether hooks of this agent can be switched off by what is written to `place`.
 pub fn switches_at(process: &Process<'_>, agent: &str, root: &Path, place: &Path) -> bool {
     let Some(row) = super::ROWS.iter().find(|row| row.agent == agent) else { return false };
-    let patterns = settings::patterns(row.dialect().settings, row, process, &[root]);
+    let Some(name) = place.file_name() else { return false };
+    // Every edit asks this, and few files have such a name.
+    let files = row.dialect().settings.iter().filter(|file| settings::can_be_called(file, name));
+    let patterns = settings::patterns(files, row, process, &[root]);
     patterns.iter().any(|pattern| pattern.is_at(place))
 }
 

@@ -23,6 +23,7 @@ const SMALL: Entries<'_> = Entries {
         holder: Some("hooks"),
         top: "{}",
         timeouts: &[],
+        waits_max_secs: u64::MAX,
     },
     holder: Some("hooks"),
     left_out: &[],

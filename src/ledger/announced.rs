@@ -55,7 +55,7 @@ impl Ledger {
     /// Records whether another program's hook can rewrite the calls of this session. A call that was seen
     /// to be rewritten stays on record.
     pub fn note_other_hooks(&mut self, has: bool) {
-        if self.wire.rewrites != Some(Rewrites::Seen) {
+        if self.wire.head.rewrites != Some(Rewrites::Seen) {
             self.set_rewrites(if has { Rewrites::Possible } else { Rewrites::None });
         }
     }
@@ -66,14 +66,14 @@ impl Ledger {
     }
 
     fn set_rewrites(&mut self, rewrites: Rewrites) {
-        self.changed |= self.wire.rewrites != Some(rewrites);
-        self.wire.rewrites = Some(rewrites);
+        self.changed |= self.wire.head.rewrites != Some(rewrites);
+        self.wire.head.rewrites = Some(rewrites);
     }
 
     /// Whether a call of this session may run with another input than the hook judges; `None` if that
     /// was not looked up.
     pub fn may_be_rewritten(&self) -> Option<bool> {
-        self.wire.rewrites.map(Rewrites::may_happen)
+        self.wire.head.rewrites.map(Rewrites::may_happen)
     }
 }
 

@@ -34,7 +34,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::Result,
-    fs::{Lock, PathResolver, create_private_dirs, read_small, replace, stat_path},
+    fs::{Lock, PathResolver, create_private_dirs, replace, stat_path},
     model::{By, CallContext, CheckpointId, Kind, Stamp, TurnId, hex},
     scan::is_racy,
     state::{StateDir, hash_name},
@@ -42,8 +42,8 @@ use crate::{
 };
 
 use wire::{
-    Lazily, LedgerFile, LedgerWire, PathBytes, SIZE_MAX_BYTES, WireTurn, WireUse, WireWritten,
-    look, look_by,
+    Lazily, LedgerFile, LedgerHead, LedgerWire, PathBytes, WireTurn, WireUse, WireWritten, look,
+    look_by,
 };
 
 /// The newest format; see `docs/FORMAT.md`.
@@ -77,7 +77,7 @@ pub struct Doubts {
 /// The file of a session's ledger.
 fn file_of(state: &StateDir, agent: &str, session: &str) -> PathBuf {
     let name = hash_name(&[agent.as_bytes(), session.as_bytes()]);
-    state.sessions().join(format!("{name}.json"))
+    state.sessions().join(name + ".json")
 }
 
 /// Forgets the oldest of a list that has become longer than `max`.
@@ -135,7 +135,6 @@ impl Ledger {
             lock => lock?,
         };
         let empty = || LedgerWire {
-            version: VERSION,
             agent: agent.to_owned(),
             session: session.to_owned(),
             ..LedgerWire::default()
@@ -144,7 +143,10 @@ impl Ledger {
             LedgerFile::Ours(wire) => (*wire, true),
             LedgerFile::Nothing => (empty(), true),
             // It may have said that a line changed the session's shell.
-            LedgerFile::Damaged => (LedgerWire { shell_changed: true, ..empty() }, true),
+            LedgerFile::Damaged => {
+                let head = LedgerHead { shell_changed: true, ..LedgerHead::default() };
+                (LedgerWire { head, ..empty() }, true)
+            }
             LedgerFile::Newer => (empty(), false),
         };
         Ok(Self { path, wire, changed: false, is_ours, _lock: Some(lock) })
@@ -256,19 +258,14 @@ impl Ledger {
 
     /// Notes that a command may change what later lines mean to the session's shell.
     pub fn changes_shell(&mut self) {
-        self.changed |= !self.wire.shell_changed;
-        self.wire.shell_changed = true;
+        self.changed |= !self.wire.head.shell_changed;
+        self.wire.head.shell_changed = true;
     }
 
     /// The reasons not to believe the judgement of a line. A ledger that cannot be read is no proof that
     /// no line has changed the shell.
     pub fn doubts(state: &StateDir, agent: &str, session: &str) -> Doubts {
-        let unreadable = Doubts { shell_changed: true, may_be_rewritten: None };
-        match read_small(&file_of(state, agent, session), SIZE_MAX_BYTES) {
-            Ok(Some(bytes)) => wire::doubts(&bytes).unwrap_or(unreadable),
-            Ok(None) => Doubts::default(),
-            Err(_) => unreadable,
-        }
+        wire::doubts(&file_of(state, agent, session))
     }
 
     /// The directory the session was first seen in.
@@ -372,7 +369,7 @@ impl Ledger {
         if self.wire.uses.len() > USES_MAX {
             wire::move_older(&self.path, &mut self.wire.uses, USES_MAX / 2)?;
         }
-        let bytes = serde_json::to_vec(&self.wire).expect("strings and numbers always serialize");
+        let bytes = self.wire.to_bytes().expect("strings and numbers always serialize");
         replace(&self.path, &bytes)
     }
 }

@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     fmt,
-    io::Write,
+    io::{self, Write},
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
 };
@@ -20,18 +20,40 @@ use serde_json::value::RawValue;
 use super::{Doubts, Use, VERSION};
 use crate::{
     error::{Error, Result},
-    fs::{PathResolver, Small, hand_over, open_to_append, read_small},
+    fs::{PathResolver, Small, hand_over, open_to_append, read_small, read_start},
     model::{By, CheckpointId, SessionId, TurnId, hex, unhex},
     process::Ancestor,
-    state::version_of,
 };
 
 /// A ledger never comes near it.
 pub(super) const SIZE_MAX_BYTES: u64 = 8 << 20;
 
+/// Longer than the first line of a ledger.
+const HEAD_MAX_BYTES: usize = 256;
+
+/// The first line of a ledger: all that a call which only reads asks for. The rest grows with the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LedgerHead {
+    pub(super) version: u32,
+    /// Whether a command may have changed what later lines mean to the session's shell.
+    #[serde(default)]
+    pub(super) shell_changed: bool,
+    /// Whether calls run as they are announced, if that was looked up.
+    #[serde(default)]
+    pub(super) rewrites: Option<Rewrites>,
+}
+
+impl Default for LedgerHead {
+    fn default() -> Self {
+        Self { version: VERSION, shell_changed: false, rewrites: None }
+    }
+}
+
+/// A ledger: its first line, and the fields of the second.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct LedgerWire {
-    pub(super) version: u32,
+    #[serde(skip)]
+    pub(super) head: LedgerHead,
     pub(super) agent: String,
     pub(super) session: String,
     /// The directory the session was first seen in.
@@ -56,9 +78,6 @@ pub(super) struct LedgerWire {
     /// Checkpoints before the command lines of the turn that begins with the next prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) next: Vec<WireNext>,
-    /// Whether a command may have changed what later lines mean to the session's shell.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) shell_changed: bool,
     /// Whether this agent says when a call of this session is done.
     #[serde(default)]
     pub(super) tells_ends: bool,
@@ -80,9 +99,6 @@ pub(super) struct LedgerWire {
     /// Calls that were announced, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) announced: Vec<WireAnnounced>,
-    /// Whether calls run as they are announced, if that was looked up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) rewrites: Option<Rewrites>,
     /// The session that started this one, which is a sub-agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) started_by: Option<String>,
@@ -262,6 +278,13 @@ impl<T: Serialize> Serialize for Lazily<T> {
 }
 
 impl LedgerWire {
+    pub(super) fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
+        let mut bytes = serde_json::to_vec(&self.head)?;
+        bytes.push(b'\n');
+        serde_json::to_writer(&mut bytes, self)?;
+        Ok(bytes)
+    }
+
     /// Whether every part of it makes sense.
     pub(super) fn is_whole(&self) -> bool {
         self.uses.iter().all(|used| used.read().is_some())
@@ -407,30 +430,41 @@ fn to_found(read: Result<Option<Vec<u8>>>) -> LedgerFile {
 }
 
 pub(super) fn parse(bytes: &[u8]) -> LedgerFile {
-    match serde_json::from_slice::<LedgerWire>(bytes) {
-        Ok(wire) if wire.version == VERSION => LedgerFile::Ours(Box::new(wire)),
-        Ok(_) | Err(_) => match version_of(bytes) {
-            Ok(version) if version > VERSION => LedgerFile::Newer,
-            Ok(_) | Err(_) => LedgerFile::Damaged,
-        },
+    let Some((head, rest)) = parse_head(bytes) else { return LedgerFile::Damaged };
+    if head.version > VERSION {
+        return LedgerFile::Newer;
+    }
+    // An older beforehand wrote one line with all fields.
+    let fields = if rest.trim_ascii().is_empty() { bytes } else { rest };
+    match serde_json::from_slice::<LedgerWire>(fields) {
+        Ok(wire) if head.version == VERSION => {
+            LedgerFile::Ours(Box::new(LedgerWire { head, ..wire }))
+        }
+        Ok(_) | Err(_) => LedgerFile::Damaged,
     }
 }
 
-/// The doubts that a ledger records; `None` if it is damaged, or a newer beforehand's. Of a line that only
-/// reads, nothing else is looked up, so nothing else is parsed.
-pub(super) fn doubts(bytes: &[u8]) -> Option<Doubts> {
-    #[derive(Deserialize)]
-    struct DoubtsWire {
-        version: u32,
-        #[serde(default)]
-        shell_changed: bool,
-        #[serde(default)]
-        rewrites: Option<Rewrites>,
+/// Parses the first line. Returns the rest as it is.
+fn parse_head(bytes: &[u8]) -> Option<(LedgerHead, &[u8])> {
+    let mut values = serde_json::Deserializer::from_slice(bytes).into_iter();
+    let head = values.next()?.ok()?;
+    Some((head, &bytes[values.byte_offset()..]))
+}
+
+/// The doubts that a ledger records. One that cannot be read, and a newer beforehand's, are no proof that there
+/// are none.
+pub(super) fn doubts(path: &Path) -> Doubts {
+    let head = match read_start(path, HEAD_MAX_BYTES) {
+        Ok(bytes) => parse_head(&bytes).map(|(head, _)| head),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Some(LedgerHead::default()),
+        Err(_) => None,
+    };
+    match head.filter(|head| head.version == VERSION) {
+        Some(LedgerHead { shell_changed, rewrites, .. }) => {
+            Doubts { shell_changed, may_be_rewritten: rewrites.map(Rewrites::may_happen) }
+        }
+        None => Doubts { shell_changed: true, may_be_rewritten: None },
     }
-    let wire: DoubtsWire = serde_json::from_slice(bytes).ok()?;
-    let may_be_rewritten = wire.rewrites.map(Rewrites::may_happen);
-    let doubts = Doubts { shell_changed: wire.shell_changed, may_be_rewritten };
-    (wire.version == VERSION).then_some(doubts)
 }
 
 impl Rewrites {
@@ -532,10 +566,29 @@ mod tests {
         assert!(!wire.is_whole());
         wire.mend();
         assert!(wire.is_whole() && wire.uses.len() == 3);
-        let text = serde_json::to_string(&wire).unwrap();
+        let text = String::from_utf8(wire.to_bytes().unwrap()).unwrap();
         assert!(text.contains(&uses[1]), "what was not touched is written as it was: {text}");
         let LedgerFile::Ours(again) = parse(text.as_bytes()) else { panic!() };
         assert_eq!(again.into_uses().len(), 3);
+    }
+
+    #[test]
+    fn the_first_line_is_enough_for_the_doubts() {
+        let head = LedgerHead {
+            shell_changed: true,
+            rewrites: Some(Rewrites::Seen),
+            ..LedgerHead::default()
+        };
+        let said = vec!["digest".to_owned(); 100];
+        let bytes = LedgerWire { head, said, ..LedgerWire::default() }.to_bytes().unwrap();
+        let LedgerFile::Ours(wire) = parse(&bytes) else { panic!() };
+        assert_eq!((wire.head, wire.said.len()), (head, 100));
+        let (start, _) = parse_head(&bytes[..HEAD_MAX_BYTES]).unwrap();
+        assert_eq!(start, head);
+        let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+        assert!(matches!(parse(&bytes[..end]), LedgerFile::Damaged), "the second line is lost");
+        assert!(matches!(parse(&bytes[..bytes.len() - 1]), LedgerFile::Damaged));
+        assert!(parse_head(&bytes[..end - 1]).is_none());
     }
 
     #[test]

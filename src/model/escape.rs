@@ -34,6 +34,9 @@ pub fn escape_into(text: &mut String, bytes: &[u8]) {
 
 /// Decodes the output of [`escape`]; `None` for any other text.
 pub fn unescape(text: &str) -> Option<Vec<u8>> {
+    if text.bytes().all(is_plain) {
+        return Some(text.as_bytes().to_vec());
+    }
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, behind)) = rest.split_first() {

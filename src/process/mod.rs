@@ -34,7 +34,7 @@ pub use watch::{LateAnswer, Watch};
 pub struct Process<'a> {
     /// Arguments after the program's name.
     pub args: Vec<OsString>,
-    /// Absolute path of the directory we were started in; `None` if it no longer exists.
+    /// Absolute path, without symlinks, of the directory we were started in; `None` if it no longer exists.
     pub cwd: Option<PathBuf>,
     /// The environment, read once.
     pub env: BTreeMap<OsString, OsString>,

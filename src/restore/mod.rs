@@ -47,7 +47,6 @@ pub(crate) use repositories::is_ref;
 use std::io::Read;
 
 use crate::{
-    attribution::TurnCalls,
     error::Result,
     model::{Checkpoint, CheckpointId, Content, Entry, Kind},
     plan::{KeepReason, Options, Picked},
@@ -154,8 +153,6 @@ pub(crate) enum RestoreSource {
 pub(crate) struct RevertedTurn {
     /// Its number in the list.
     pub(crate) number: usize,
-    /// Its calls.
-    pub(crate) calls: TurnCalls,
 }
 
 impl RestoreRequest {

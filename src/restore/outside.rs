@@ -13,7 +13,7 @@ use super::{
     comparison::{RootComparison, make_executable, unread},
     history::StepState,
     repositories::keep_in_git_dirs,
-    revert,
+    revert::{self, TurnEnds},
 };
 use crate::{
     attribution::{self, Outside, PathSide},
@@ -78,8 +78,8 @@ pub(super) fn plan(
             authors::attribute_restore(restore, *of, side, &changes, &skipped_now)?
         }
         RestoreSource::Turn(turn) => {
-            let ends = (then, &seen.now);
-            let reverted = revert::revert(restore, &turn.calls, &changes, ends, side)?;
+            let ends = TurnEnds { then, now: &seen.now };
+            let reverted = revert::revert(restore, turn.number, &changes, ends, side)?;
             (changes, kept) = (reverted.changes, reverted.kept);
             Authorship { authors: reverted.authors, ..Authorship::default() }
         }

@@ -18,17 +18,17 @@ use super::{
     outside,
     prepared::{BuiltOn, Prepared},
     repositories::{Repositories, keep_in_git_dirs},
-    revert::{self, Revert, Reverted},
+    revert::{self, Revert, Reverted, TurnEnds},
 };
 use crate::{
-    attribution::{self, LoggedCall, PathSide, SessionUses},
+    attribution::{self, PathSide},
     error::Result,
     fs::is_no_directory,
     ledger,
     model::{Checkpoint, CheckpointId, Entry, RelPath, SkipReason, Skipped, Tree, is_gits_own},
     plan::{self, Action, Change, KeepReason, OutsidePlan, Past, Picked, PlanStep, RestorePlan},
     process::Process,
-    project::{LaterTurns, Project, Then, TurnRow, rows},
+    project::{LaterTurns, Project, Then},
     scan::Scan,
     store::{HeadMove, IndexOutcome, RepositoryStep},
 };
@@ -214,7 +214,7 @@ impl Restore<'_> {
         };
         let inner = others_versions::go_to(self, changes, (&log, &authorship), (&view.then, now))?;
         let merges = if request.options.merge {
-            let done = Revert::of_session(self, (&view.then, now))?;
+            let done = Revert::of_session(self, TurnEnds { then: &view.then, now })?;
             let take_back = |change: &Change| done.as_ref()?.between_others(change);
             let how = (request.markers, &take_back as &_);
             merge::all(project, changes, &authorship.authors, &log, how)
@@ -226,44 +226,18 @@ impl Restore<'_> {
 
     /// The same where a turn is taken back and what came after it stays.
     fn facts_of_revert(self, view: &mut View, turn: &RevertedTurn) -> Result<ChangeFacts> {
-        let ends = (&view.then, &view.seen.now);
+        let ends = TurnEnds { then: &view.then, now: &view.seen.now };
         let Reverted { changes, authors, merges, digests, kept, built_on, touched } =
-            revert::revert(self, &turn.calls, &view.seen.changes, ends, PathSide::Root)?;
+            revert::revert(self, turn.number, &view.seen.changes, ends, PathSide::Root)?;
         view.seen.changes = changes;
         Ok(ChangeFacts {
             authorship: Authorship { authors, ..Authorship::default() },
             merges,
             inner: OthersVersions { digests, ..OthersVersions::default() },
             kept,
-            built_on: self.turns_of(&built_on)?,
+            built_on,
             touched: Some(touched),
         })
-    }
-
-    /// Which turns some later calls belong to.
-    fn turns_of(
-        self,
-        built_on: &BTreeMap<RelPath, LoggedCall>,
-    ) -> Result<BTreeMap<RelPath, BuiltOn>> {
-        if built_on.is_empty() {
-            return Ok(BTreeMap::new());
-        }
-        let Project { store, state, .. } = self.project;
-        let uses = ledger::uses(state);
-        let rows = rows(store.list()?, &uses);
-        let sessions = SessionUses::of(&uses);
-        let turn = |caller: &LoggedCall| {
-            let of = caller.of;
-            // Other turns may have found the same checkpoint as it was.
-            let key = caller.last_use(&sessions).and_then(|used| used.by.turn_key());
-            let is_row = |row: &TurnRow| match &key {
-                Some(key) => row.checkpoints[0].turn_key().as_ref() == Some(key),
-                None => row.checkpoints.iter().any(|step| step.id == of),
-            };
-            let turn = rows.iter().position(is_row).map(|row| row + 1);
-            BuiltOn { checkpoint: of, turn }
-        };
-        Ok(built_on.iter().map(|(path, caller)| (path.clone(), turn(caller))).collect())
     }
 }
 

@@ -1,7 +1,5 @@
 //! The form of a fact about a program: [`ProgramRow`]. The facts themselves are in `table`.
 
-use memchr::memmem;
-
 use super::verdict::{CommandCall, CommandVerdict};
 use super::walk::ShellWalk;
 use crate::model::TargetAction;
@@ -47,13 +45,16 @@ pub(super) struct ProgramRow {
     pub(super) rule: Rule,
     /// Why, as a fragment of a sentence.
     pub(super) why: &'static str,
+    /// The [`mark`] of each name.
+    marks: u64,
 }
 
 impl ProgramRow {
     /// Whether the row is about this program or sub-command.
     pub(super) fn is(&self, name: &str) -> bool {
-        // Every row is asked, and the hook waits: names are told apart only where it may be one.
-        if memmem::find(self.names.as_bytes(), name.as_bytes()).is_none() {
+        // Every row is asked, and the hook waits: names are compared only where one can be equal.
+        let Some(first) = name.as_bytes().first() else { return false };
+        if self.marks & mark(*first, name.len()) == 0 {
             return false;
         }
         if self.names.contains(',') {
@@ -70,5 +71,43 @@ pub(super) const fn row(
     rule: Rule,
     why: &'static str,
 ) -> ProgramRow {
-    ProgramRow { names, flags, rule, why }
+    ProgramRow { names, flags, rule, why, marks: marks_of(names) }
+}
+
+/// One bit for the first letter and the length of a name.
+const fn mark(first: u8, length: usize) -> u64 {
+    1 << ((first as usize * 7 + length) % 64)
+}
+
+const fn marks_of(names: &str) -> u64 {
+    let names = names.as_bytes();
+    let separator = separator(names);
+    let mut marks = 0;
+    let mut start = 0;
+    let mut at = 0;
+    while at <= names.len() {
+        if at == names.len() || names[at] == separator {
+            if start < at {
+                marks |= mark(names[start], at - start);
+            }
+            start = at + 1;
+        } else if start == at && names[at] == b' ' {
+            // After a comma.
+            start += 1;
+        }
+        at += 1;
+    }
+    marks
+}
+
+/// The byte between two names.
+const fn separator(names: &[u8]) -> u8 {
+    let mut at = 0;
+    while at < names.len() {
+        if names[at] == b',' {
+            return b',';
+        }
+        at += 1;
+    }
+    b' '
 }

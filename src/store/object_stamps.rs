@@ -33,9 +33,11 @@ use crate::{
 /// Enough for a hundred thousand files.
 const SIZE_MAX_BYTES: u64 = 16 << 20;
 /// The first word of the file.
-const MAGIC: &str = "object-stamps-1";
+const MAGIC: &str = "object-stamps-2";
 /// The largest number of files in a directory that are looked at by their paths.
 const STATS_BY_PATH_MAX: usize = 2;
+/// The numbers of a stamp.
+const STAMP_FIELDS: usize = 5;
 /// Object directories of git extensions are not nested deeper.
 const DEPTH_MAX: usize = 100;
 
@@ -140,7 +142,7 @@ impl ObjectStamps {
     /// The stamps that the last save of a root recorded; `None` if they cannot be read.
     fn read(state: &RootState, scope: StampScope) -> Option<Self> {
         let bytes = fs::read_small(&state.object_stamps(), SIZE_MAX_BYTES).ok()??;
-        Self::parse(str::from_utf8(&bytes).ok()?, scope)
+        Self::parse(&bytes, scope)
     }
 
     fn changed(&self, state: &RootState) -> io::Result<Vec<PathBuf>> {
@@ -156,14 +158,20 @@ impl ObjectStamps {
         scope: StampScope,
         mut each: impl FnMut(&Path),
     ) -> io::Result<()> {
-        let top = Dir::open(state.state().dir())?;
+        let dir = state.state().dir();
+        // An edit looks at a few files. Their whole paths cost less than opening a directory.
+        let top = match scope {
+            StampScope::All => Some(Dir::open(dir)?),
+            StampScope::Own => None,
+        };
         // Names below an open directory cost less than paths: most directories are in the same one.
         let mut above: Option<(&Path, Dir)> = None;
         for (path, of_dir) in &self.0 {
             if of_dir.is_watched && scope == StampScope::All {
                 let parent = path.parent().unwrap_or(path);
                 if above.as_ref().is_none_or(|(path, _)| *path != parent) {
-                    above = top.enter_below(parent).ok().map(|dir| (parent, dir));
+                    let entered = top.as_ref().and_then(|top| top.enter_below(parent).ok());
+                    above = entered.map(|dir| (parent, dir));
                 }
                 let now = above.as_ref().zip(path.file_name());
                 let now = now.map(|((_, dir), name)| dir.stat_child(name));
@@ -179,15 +187,19 @@ impl ObjectStamps {
             }
             // To open a directory and close it again costs as much as two stats: most have one or two files.
             let is_small = of_dir.files.len() <= STATS_BY_PATH_MAX;
-            let dir = if is_small { None } else { top.enter_below(&**path).ok() };
+            let of_dir = match &top {
+                _ if is_small => None,
+                Some(top) => top.enter_below(&**path).ok(),
+                None => Dir::open(&dir.join(path)).ok(),
+            };
             for (name, stamp) in files {
-                let file = path.join(name);
-                let now = match &dir {
-                    Some(dir) => dir.stat_child(&**name),
-                    None => top.stat_child(&*file),
+                let now = match (&of_dir, &top) {
+                    (Some(of_dir), _) => of_dir.stat_child(&**name),
+                    (None, Some(top)) => top.stat_child(&*path.join(name)),
+                    (None, None) => fs::stat_path(&dir.join(path).join(name)),
                 };
                 if !now.is_ok_and(|now| stamp.is_same(&now)) {
-                    each(&file);
+                    each(&path.join(name));
                 }
             }
         }
@@ -277,11 +289,16 @@ impl ObjectStamps {
         Ok(())
     }
 
-    /// A line for each directory, followed by one for each of its files. The first line counts the others.
+    /// A line for each directory, followed by one for each of its files. The directories with the user's objects
+    /// are last. The first line counts the lines before them, and all.
     fn to_text(&self) -> String {
-        let count: usize = self.0.values().map(|dir| 1 + dir.files.len()).sum();
-        let mut text = format!("{MAGIC} {count}\n");
-        for (path, dir) in &self.0 {
+        let (own, linked): (Vec<_>, Vec<_>) = self.0.iter().partition(|(path, _)| !is_linked(path));
+        let lines = |dirs: &[(&PathBuf, &DirStamps)]| {
+            dirs.iter().map(|(_, dir)| 1 + dir.files.len()).sum::<usize>()
+        };
+        let count = lines(&own);
+        let mut text = format!("{MAGIC} {count} {}\n", count + lines(&linked));
+        for (path, dir) in own.into_iter().chain(linked) {
             let kind = match (dir.is_watched, dir.is_racy) {
                 (false, false) => "dir",
                 (false, true) => "racy-dir",
@@ -301,23 +318,20 @@ impl ObjectStamps {
 
     /// Parses the text of the file. For [`StampScope::Own`], nothing is read of the directories with the user's
     /// objects: an edit that its turn has covered waits for it. Also of a copy there, the user has the original.
-    fn parse(text: &str, scope: StampScope) -> Option<Self> {
-        let mut lines = text.strip_suffix('\n')?.split('\n');
-        let count: usize = lines.next()?.strip_prefix(MAGIC)?.strip_prefix(' ')?.parse().ok()?;
+    fn parse(text: &[u8], scope: StampScope) -> Option<Self> {
+        let mut lines = text.strip_suffix(b"\n")?.split(|byte| *byte == b'\n');
+        let counts = str::from_utf8(lines.next()?).ok()?.strip_prefix(MAGIC)?.strip_prefix(' ')?;
+        let (own, all) = counts.split_once(' ')?;
+        let count = match scope {
+            StampScope::Own => own.parse().ok()?,
+            StampScope::All => all.parse().ok().filter(|all| *all == lines.clone().count())?,
+        };
         let mut all = Self::default();
         let mut read = 0;
         let mut open: Option<(PathBuf, DirStamps)> = None;
-        let mut is_linked = false;
-        for line in lines {
+        for line in lines.take(count) {
             read += 1;
-            let is_file = line.starts_with("file ") || line.starts_with("linked ");
-            if !is_file {
-                is_linked = scope == StampScope::Own && line.contains("/linked");
-            }
-            if is_linked {
-                continue;
-            }
-            let (kind, stamp, name) = parse_line(line)?;
+            let (kind, stamp, name) = parse_line(line, scope)?;
             let file = match kind {
                 "file" => FileStamp::Own(stamp),
                 "linked" => FileStamp::Linked(stamp),
@@ -337,6 +351,11 @@ impl ObjectStamps {
     }
 }
 
+/// Whether a directory has the user's objects.
+fn is_linked(dir: &Path) -> bool {
+    dir.iter().any(|name| name == "linked")
+}
+
 /// Whether objects are read with a file. A file that is being written has another name later.
 fn is_object_file(name: &OsStr) -> bool {
     let is_temporary = name.as_bytes().starts_with(b"tmp");
@@ -354,15 +373,21 @@ fn put_line(text: &mut String, kind: &str, stamp: &Stamp, name: &OsStr) {
         .expect("a string takes every write");
 }
 
-fn parse_line(line: &str) -> Option<(&str, Stamp, OsString)> {
-    let mut fields = line.split(' ');
+/// Parses a line. Of a directory, [`StampScope::Own`] needs only the name.
+fn parse_line(line: &[u8], scope: StampScope) -> Option<(&str, Stamp, OsString)> {
+    let mut fields = line.split(|byte| *byte == b' ').map_while(|field| str::from_utf8(field).ok());
     let kind = fields.next()?;
-    let stamp = Stamp {
-        mtime_ns: fields.next()?.parse().ok()?,
-        ctime_ns: fields.next()?.parse().ok()?,
-        inode: fields.next()?.parse().ok()?,
-        size: fields.next()?.parse().ok()?,
-        mode: u32::from_str_radix(fields.next()?, 8).ok()?,
+    let stamp = if scope == StampScope::Own && kind.ends_with("dir") {
+        fields.nth(STAMP_FIELDS - 1)?;
+        Stamp::default()
+    } else {
+        Stamp {
+            mtime_ns: fields.next()?.parse().ok()?,
+            ctime_ns: fields.next()?.parse().ok()?,
+            inode: fields.next()?.parse().ok()?,
+            size: fields.next()?.parse().ok()?,
+            mode: u32::from_str_radix(fields.next()?, 8).ok()?,
+        }
     };
     let name = OsString::from_vec(unescape(fields.next()?)?);
     fields.next().is_none().then_some((kind, stamp, name))

@@ -6,6 +6,7 @@ use std::{
 };
 
 use beforehand::process::Exit;
+use serde_json::json;
 
 use super::{block, is_kind, overwrite, own_files, private_git, project, repository};
 use crate::{
@@ -120,14 +121,37 @@ fn a_checkpoint_without_its_record_says_that_it_is_incomplete() {
     assert_eq!(world.read("dir/a"), "later\n");
 }
 
+/// No answer stops them, but the agent waits for one.
+#[test]
+fn a_hook_that_is_stuck_answers_every_event() {
+    let world = project(World::new());
+    let events = [
+        json!({ "hook_event_name": "UserPromptSubmit", "prompt": "go on" }),
+        json!({ "hook_event_name": "PostToolUse", "tool_name": "Bash",
+                "tool_input": { "command": "make" }, "tool_response": "" }),
+        json!({ "hook_event_name": "Stop" }),
+    ];
+    for event in events {
+        let mut payload = json!({ "session_id": "s", "cwd": world.root(), "prompt_id": "t9" });
+        payload.as_object_mut().unwrap().extend(event.as_object().unwrap().clone());
+        let mut hook = real::beforehand(&world, &world.root(), &["hook", "--agent", "claude-code"]);
+        hook.env("BEFOREHAND_DEADLINE", "100ms");
+        hook.env("BEFOREHAND_TEST_RUN_AT", "replace-file:exec sleep 5 > /dev/null 2>&1");
+        let mut hook = hook.spawn().unwrap();
+        let payload = payload.to_string();
+        std::io::Write::write_all(&mut hook.stdin.take().unwrap(), payload.as_bytes()).unwrap();
+        let answer = real::answer(hook).to_string();
+        assert!(answer.contains("was stuck"), "{event}: {answer}");
+    }
+}
+
 /// Whatever it is that does not come back, the agent gets an answer, and it names what the call would lose.
 #[test]
 fn a_hook_that_is_stuck_answers_all_the_same() {
     let world = project(World::new());
     world.write("dir/a", "fourth\n");
     let line = format!("rm {}", world.root().join("dir/a").display());
-    let payload =
-        real::before(&world.root(), "s", "t9", "Bash", &serde_json::json!({ "command": line }));
+    let payload = real::before(&world.root(), "s", "t9", "Bash", &json!({ "command": line }));
     let mut hook = real::beforehand(&world, &world.root(), &["hook", "--agent", "claude-code"]);
     hook.env("BEFOREHAND_DEADLINE", "100ms");
     hook.env("BEFOREHAND_TEST_RUN_AT", "pack-write:exec sleep 5 > /dev/null 2>&1");

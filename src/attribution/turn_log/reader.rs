@@ -2,58 +2,26 @@
 
 use std::collections::HashMap;
 
-use super::{AtPath, Doer, LoggedCall, SeenCheckpoint, Sight, TurnCalls, TurnLog, reaches};
+use super::{AtPath, Doer, LoggedCall, Sight, TurnLog};
 use crate::{
     attribution::{LogEvent, LogLine, PathSide, PathState, look::PATHS_MAX},
     model::{CheckpointId, RelPath},
 };
 
-/// The turn that a log is read for.
-#[derive(Clone, Copy)]
-pub(super) struct TurnOfSession<'a> {
-    pub turn: &'a TurnCalls,
-    /// The name of its session in the log.
-    pub name: &'a str,
-    /// Whether the agent of the session says when a call ends.
-    pub tells: bool,
-}
-
 /// A call that began and has not ended, as far as the log has been read.
 struct RunningCall {
     /// Its place in [`TurnLog::logged_calls`]; `None` if the log does not say which checkpoint covers it.
     caller: Option<usize>,
-    /// The position of its beginning.
-    began: usize,
     /// Whether it can change anything.
     is_command: bool,
     of: Option<CheckpointId>,
     /// The directories that it has to make.
     makes: Vec<RelPath>,
-    /// What it names, if it is known to change nothing else.
-    names: Option<Vec<RelPath>>,
-}
-
-/// A command that has ended.
-struct FinishedCommand<'a> {
-    by: &'a str,
-    is_turns: bool,
-    began: usize,
-    done: usize,
-}
-
-/// A path that a command changed.
-struct CommandSight<'a> {
-    path: RelPath,
-    order: usize,
-    by: &'a str,
-    is_turns: bool,
 }
 
 /// A log that has been read up to a line.
 struct LogReader<'a> {
     lines: &'a [LogLine],
-    /// `None` to read it for all turns alike.
-    turn: Option<TurnOfSession<'a>>,
     side: PathSide,
     log: TurnLog,
     /// By session and call.
@@ -63,33 +31,28 @@ struct LogReader<'a> {
     /// Who made the last call of each session. A change belongs to it if the beginning of its own call is
     /// not in the log.
     last: HashMap<&'a str, Doer>,
-    commands: Vec<FinishedCommand<'a>>,
-    command_sights: Vec<CommandSight<'a>>,
 }
 
-/// Reads lines of the log for a turn, or for all turns alike.
-pub(super) fn read(lines: &[LogLine], turn: Option<TurnOfSession<'_>>, side: PathSide) -> TurnLog {
-    let tells = turn.is_some_and(|turn| turn.tells);
+/// Reads lines of the log.
+pub(super) fn read(lines: &[LogLine], side: PathSide) -> TurnLog {
     let times: Vec<i64> = lines.iter().map(|line| line.at).collect();
     let mut least_since = times.clone();
     for at in (1..times.len()).rev() {
         least_since[at - 1] = least_since[at - 1].min(least_since[at]);
     }
+    let with_ends = lines.iter().filter(|line| line.shows_ends());
+    let reports_ends = with_ends.map(|line| line.by.clone()).collect();
     let mut reader = LogReader {
         lines,
-        turn,
         side,
-        log: TurnLog { tells, times, least_since, ..TurnLog::default() },
+        log: TurnLog { reports_ends, times, least_since, ..TurnLog::default() },
         running: HashMap::new(),
         in_background: HashMap::new(),
         last: HashMap::new(),
-        commands: Vec::new(),
-        command_sights: Vec::new(),
     };
     for order in 0..lines.len() {
         reader.read_line(order);
     }
-    reader.mark_shared();
     reader.log
 }
 
@@ -108,66 +71,42 @@ impl<'a> LogReader<'a> {
             LogEvent::Back { path, state, held, .. } => {
                 self.restore_wrote(order, held.as_deref(), path, AtPath::of(state.as_ref()));
             }
-            LogEvent::Merged { path, held, sha } if self.turn.is_none() => {
+            LogEvent::Merged { path, held, sha } => {
                 self.restore_wrote(order, Some(held), path, AtPath::File(sha.clone()));
             }
-            LogEvent::Merged { held, .. } => self.restore_ran(order, Some(held)),
             LogEvent::Head { .. } | LogEvent::Void { .. } | LogEvent::Lost { .. } => (),
         }
     }
 
     /// A call begins, or a call that has begun is noted again because it can change more.
     fn call_begins(&mut self, order: usize) {
-        let LogLine { at, by, what } = &self.lines[order];
-        let LogEvent::Began { of, call, paths, makes, absent, names, names_all, .. } = what else {
-            return;
-        };
+        let LogLine { by, what, .. } = &self.lines[order];
+        let LogEvent::Began { of, call, paths, makes, absent, .. } = what else { return };
         let of = CheckpointId::parse(of);
-        let is_session = self.turn.is_some_and(|turn| turn.name == by);
         if let Some(of) = of {
-            let first = SeenCheckpoint { order, id: of, is_of_session: false };
-            self.log.first_calls.entry(of).or_insert(first).is_of_session |= is_session;
+            self.log.first_calls.entry(of).or_insert(order);
         }
-        let is_turns =
-            is_session && self.turn.zip(of).is_some_and(|(turn, of)| turn.turn.has(of, *at));
         let named = paths.as_deref().map(|texts| self.paths(texts));
         let again = self.running.get(&(by, call)).filter(|it| it.of == of);
-        let again = again.and_then(|it| it.caller);
-        let caller = match (again, of) {
-            (Some(at), _) if self.log.logged_calls[at].is_turns || !is_turns => {
+        let caller = match (again.and_then(|it| it.caller), of) {
+            (Some(at), _) => {
                 widen(&mut self.log.logged_calls[at].paths, named);
                 Some(at)
             }
-            (_, Some(of)) => Some(self.add_caller(order, of, is_turns, named)),
-            (_, None) => None,
+            (None, Some(of)) => Some(self.add_caller(order, of, named)),
+            (None, None) => None,
         };
-        if self.turn.is_none() {
-            for path in self.paths(absent) {
-                self.log.see(path, Sight::new(order, AtPath::Nothing, Doer::Other));
-            }
+        for path in self.paths(absent) {
+            self.log.see(path, Sight { order, there: AtPath::Nothing, by: Doer::Other });
         }
-        self.last.insert(by, self.doer(caller));
-        let (is_command, makes) = (paths.is_none(), self.paths(makes));
-        let only = names_all.then(|| self.paths(names));
-        let call_running = RunningCall { caller, began: order, is_command, of, makes, names: only };
+        self.last.insert(by, Doer::Call(caller));
+        let call_running =
+            RunningCall { caller, is_command: paths.is_none(), of, makes: self.paths(makes) };
         self.running.insert((by, call), call_running);
     }
 
-    fn doer(&self, caller: Option<usize>) -> Doer {
-        match caller {
-            Some(at) if self.log.logged_calls[at].is_turns => Doer::Turn,
-            caller => Doer::Call(caller),
-        }
-    }
-
     /// Adds a call that a checkpoint covers. Returns its place.
-    fn add_caller(
-        &mut self,
-        began: usize,
-        of: CheckpointId,
-        is_turns: bool,
-        paths: Option<Vec<RelPath>>,
-    ) -> usize {
+    fn add_caller(&mut self, began: usize, of: CheckpointId, paths: Option<Vec<RelPath>>) -> usize {
         let LogLine { by, at, what } = &self.lines[began];
         let (compared, tool, summary, names) = match what {
             LogEvent::Began { compared, tool, summary, names, names_all, paths, .. } => {
@@ -184,7 +123,6 @@ impl<'a> LogReader<'a> {
         let (by, at) = (by.clone(), *at);
         self.log.logged_calls.push(LoggedCall {
             by,
-            is_turns,
             of,
             at,
             paths,
@@ -205,29 +143,20 @@ impl<'a> LogReader<'a> {
     /// Something was at a path after a call, or before one: then no session is named.
     fn call_left(&mut self, order: usize, path: &str, state: Option<&PathState>) {
         let by = self.lines[order].by.as_str();
-        // If the agent does not say when a call ends, this may be what the previous call left.
-        if by.is_empty() && self.turn.is_some_and(|turn| !turn.tells) {
-            return;
-        }
         let Some(path) = self.side.path(path) else { return };
         let call = caller_of(&self.lines[order..]).and_then(|call| self.running.get(&(by, call)));
         let doer = match call {
             _ if by.is_empty() => Doer::Other,
-            Some(call) => self.doer(call.caller),
+            Some(call) => Doer::Call(call.caller),
             None => self.last.get(by).copied().unwrap_or(Doer::Call(None)),
         };
         if let Some(call) = call.filter(|_| state.is_some()) {
             for dir in call.makes.iter().filter(|dir| path.is_within(dir)) {
-                self.log.see(dir.clone(), Sight::new(order, AtPath::Directory, doer));
+                let made = Sight { order, there: AtPath::Directory, by: doer };
+                self.log.see(dir.clone(), made);
             }
         }
-        if call.is_some_and(|call| call.is_command) {
-            let (path, is_turns) = (path.clone(), doer == Doer::Turn);
-            self.command_sights.push(CommandSight { path, order, by, is_turns });
-        }
-        let names = call.and_then(|call| call.names.as_deref());
-        let is_shared = doer == Doer::Turn && !reaches(names, &path);
-        self.log.see(path, Sight { is_shared, ..Sight::new(order, AtPath::of(state), doer) });
+        self.log.see(path, Sight { order, there: AtPath::of(state), by: doer });
     }
 
     fn agent_says_ended(&mut self, order: usize, call: &str, in_background: bool) {
@@ -251,13 +180,8 @@ impl<'a> LogReader<'a> {
                 self.in_background.insert(key, at);
             }
         }
-        if call.is_command {
-            if is_cut_short(&self.lines[..order]) {
-                self.log.cut_short.insert(order);
-            }
-            let is_turns = self.doer(call.caller) == Doer::Turn;
-            let (began, done) = (call.began, order);
-            self.commands.push(FinishedCommand { by, is_turns, began, done });
+        if call.is_command && is_cut_short(&self.lines[..order]) {
+            self.log.cut_short.insert(order);
         }
     }
 
@@ -275,29 +199,13 @@ impl<'a> LogReader<'a> {
     fn restore_wrote(&mut self, order: usize, held: Option<&str>, path: &str, there: AtPath) {
         self.restore_ran(order, held);
         if let Some(path) = self.side.path(path) {
-            self.log.see(path, Sight::new(order, there, Doer::Restore));
+            self.log.see(path, Sight { order, there, by: Doer::Restore });
         }
     }
 
     fn restore_ran(&mut self, order: usize, held: Option<&str>) {
         if let Some(held) = held.and_then(CheckpointId::parse) {
             self.log.restores.entry(held).or_insert(order);
-        }
-    }
-
-    /// Marks what commands changed while a command of another session ran, if one of the two is the turn's:
-    /// either of them may have made the change.
-    fn mark_shared(&mut self) {
-        for CommandSight { path, order, by, is_turns } in &self.command_sights {
-            // They are in the order of their ends.
-            let first = self.commands.partition_point(|other| other.done <= *order);
-            let is_shared = self.commands[first..].iter().any(|other| {
-                other.began < *order && (*is_turns || other.is_turns) && other.by != *by
-            });
-            let sights = self.log.sights.get_mut(path).map(Vec::as_mut_slice).unwrap_or_default();
-            for sight in sights.iter_mut().filter(|sight| is_shared && sight.order == *order) {
-                sight.is_shared = true;
-            }
         }
     }
 

@@ -52,7 +52,7 @@ fn doers(log: &TurnLog, path: &str) -> Vec<Doer> {
 }
 
 #[test]
-fn what_a_call_left_is_its_turns_whatever_began_meanwhile() {
+fn what_a_call_left_is_its_own_whatever_began_meanwhile() {
     let lines = [
         began(10, "me", "1", 1),
         began(20, "me", "2", 2),
@@ -65,60 +65,33 @@ fn what_a_call_left_is_its_turns_whatever_began_meanwhile() {
         done(40, "me", "2"),
         left(50, "", "d/a"),
     ];
-    let of = |turn: &[u64]| {
-        let checkpoints = turn.iter().copied().map(id).collect();
-        let turn = TurnCalls { checkpoints, uses: Vec::new() };
-        TurnLog::of(&checkpoint(1, 5), &turn, "me", &lines, PathSide::Root)
-    };
-    let log = of(&[1]);
+    let log = TurnLog::since(&checkpoint(1, 5), &lines, PathSide::Root);
     let call = |at| Doer::Call(Some(at));
-    assert_eq!(doers(&log, "d/a"), [Doer::Turn, call(2), call(1), Doer::Other]);
-    assert_eq!(doers(&log, "d")[..1], [Doer::Turn], "it had to be made on the way");
+    assert_eq!(doers(&log, "d/a"), [call(0), call(2), call(1), Doer::Other]);
+    assert_eq!(doers(&log, "d")[..1], [call(0)], "it had to be made on the way");
     let of_callers: Vec<CheckpointId> = log.logged_calls.iter().map(|caller| caller.of).collect();
     assert_eq!(of_callers, [1, 2, 3].map(id));
-    assert_eq!((log.calls().count(), log.unseen().count()), (1, 0));
-    let look = log.position_of(&checkpoint(3, 25));
-    assert_eq!((look.order, look.is_of_session), (2, false));
-    assert!(log.calls().all(|call| call.is_during(&look)));
-    assert_eq!(log.position_of(&checkpoint(9, 35)).order, 7, "no call says when: by its time");
-    assert_eq!(of(&[1, 2]).calls().count(), 2);
+    assert!(log.logged_calls.iter().all(|call| call.done.is_some()));
+    assert_eq!(log.position_of(&checkpoint(3, 25)), 2);
+    assert_eq!(log.position_of(&checkpoint(9, 35)), 7, "no call says when: by its time");
 }
 
 #[test]
-fn what_two_commands_at_once_left_may_be_of_either() {
-    let lines = [
-        began(10, "me", "1", 1),
-        began(20, "you", "1", 2),
-        left(30, "me", "a"),
-        done(30, "me", "1"),
-        left(40, "you", "a"),
-        done(40, "you", "1"),
-    ];
-    let turn = TurnCalls { checkpoints: BTreeSet::from([id(1)]), uses: Vec::new() };
-    let log = TurnLog::of(&checkpoint(1, 5), &turn, "me", &lines, PathSide::Root);
-    let shared: Vec<bool> = log.sights.values().flatten().map(|it| it.is_shared).collect();
-    assert_eq!(shared, [true, false], "the second only saw it again");
-}
-
-#[test]
-fn a_call_that_never_ended_is_not_seen_and_one_whose_beginning_is_lost_is_the_last_turns() {
+fn the_call_whose_beginning_is_lost_is_the_last_one() {
     let lines = [began(10, "me", "1", 1), left(30, "me", "a"), done(30, "me", "2")];
-    let turn = TurnCalls { checkpoints: BTreeSet::from([id(1)]), uses: Vec::new() };
-    let log = TurnLog::of(&checkpoint(1, 5), &turn, "me", &lines, PathSide::Root);
-    assert_eq!(doers(&log, "a"), [Doer::Turn]);
-    assert_eq!(log.unseen().count(), 1);
-    let before = TurnCalls { uses: vec![(5, true), (10, false)], ..turn.clone() };
-    let of_next = TurnLog::of(&checkpoint(1, 5), &before, "me", &lines, PathSide::Root);
-    assert_eq!(doers(&of_next, "a"), [Doer::Call(Some(0))], "the next one used the same");
+    let log = TurnLog::since(&checkpoint(1, 5), &lines, PathSide::Root);
+    assert_eq!(doers(&log, "a"), [Doer::Call(Some(0))]);
+    assert_eq!(log.logged_calls[0].done, None, "it was never seen to end");
+    assert!(log.reports_ends("me") && !log.reports_ends("you"));
     let lost = line(20, "", LogEvent::Lost { until: 20 });
-    let log = TurnLog::of(&checkpoint(1, 5), &turn, "me", &[lost], PathSide::Root);
+    let log = TurnLog::since(&checkpoint(1, 5), &[lost], PathSide::Root);
     assert!(log.is_lost);
 }
 
 #[test]
 fn a_checkpoint_may_have_read_what_a_call_left_that_began_after_it() {
     let lines = [began(10, "me", "1", 1), done(11, "me", "1"), began(20, "me", "2", 1)];
-    let log = TurnLog::of_all(&checkpoint(1, 5), &lines, PathSide::Root);
+    let log = TurnLog::since(&checkpoint(1, 5), &lines, PathSide::Root);
     let read = |bits, at, reading_ns| {
         log.was_read(&Checkpoint { reading_ns: Some(reading_ns), ..checkpoint(bits, at) })
     };

@@ -24,7 +24,7 @@ impl FileHistory<'_> {
         from: &Checkpoint,
         until: Option<&Checkpoint>,
     ) -> ChangedBy {
-        let place = |one: &Checkpoint| self.log.position_of(one).order;
+        let place = |one: &Checkpoint| self.log.position_of(one);
         let (from, last) = (place(from), until);
         let until = until.map_or(usize::MAX, place);
         let mut found = ChangedBy::default();

@@ -112,7 +112,7 @@ impl FileHistory<'_> {
 
     /// Whether a checkpoint was taken, or found as it was, right before a call.
     pub(super) fn is_exact(&self, caller: &LoggedCall, checkpoint: &Checkpoint) -> bool {
-        caller.compared || self.log.position_of(checkpoint).order == caller.began
+        caller.compared || self.log.position_of(checkpoint) == caller.began
     }
 
     /// What was there right before a call. What an edit names and finds as it was last seen is not noted
@@ -160,7 +160,7 @@ impl FileHistory<'_> {
             Doer::Call(Some(by)) => {
                 sight.order < caller.began && self.log.logged_calls[by].by == caller.by
             }
-            Doer::Turn | Doer::Call(None) | Doer::Other | Doer::Restore => false,
+            Doer::Call(None) | Doer::Other | Doer::Restore => false,
         };
         let own = sights.iter().rfind(is_own);
         let read = self.read_orders();
@@ -171,18 +171,41 @@ impl FileHistory<'_> {
         let last = sights.iter().rfind(|sight| sight.order < caller.began);
         let is_last = |own: &Sight| last.is_some_and(|last| last.order == own.order);
         let is_outside = self.side == PathSide::Outside && held.is_none();
-        match own.filter(|own| own.order >= order || is_outside && is_last(own)) {
-            None => held,
-            Some(own) => {
-                let there = VersionEntry::seen(&own.there);
-                // Of a large file it is not known whether it was looked at.
-                let is_small = match &there {
-                    Some(found) => self.source.read(path, found).is_some(),
-                    None => true,
-                };
-                is_small.then_some(there)
-            }
-        }
+        let Some(own) = own.filter(|own| own.order >= order || is_outside && is_last(own)) else {
+            let since = last.map_or(order, |last| last.order.max(order));
+            let taken = self.checkpoints.iter().zip(&self.orders).rev();
+            let mut later = taken
+                .filter(|(_, at)| (since..=caller.began).contains(*at) && **at > order)
+                .map(|(one, _)| one);
+            return match later.next() {
+                // It may have been read until after the call.
+                Some(one) => self.held_while_read(path, caller, one),
+                None => held.filter(|_| since == order),
+            };
+        };
+        let there = VersionEntry::seen(&own.there);
+        // Of a large file it is not known whether it was looked at.
+        let is_small = match &there {
+            Some(found) => self.source.read(path, found).is_some(),
+            None => true,
+        };
+        is_small.then_some(there)
+    }
+
+    /// The state right before a call in a checkpoint that was taken before it and may have been read until after
+    /// it; `None` if the call may have left it.
+    fn held_while_read(
+        &self,
+        path: &RelPath,
+        caller: &LoggedCall,
+        checkpoint: &Checkpoint,
+    ) -> Option<Version> {
+        let held = self.held(checkpoint, path)?;
+        let call = caller.began..=caller.done?;
+        let left = self.log.seen_at(path).iter().find(|it| call.contains(&it.order));
+        let is_left = left
+            .is_some_and(|left| self.source.is_same(path, &VersionEntry::seen(&left.there), &held));
+        (!is_left).then_some(held)
     }
 
     /// That a call left a path as it was: a command that was seen to leave others and not this one, or an
@@ -214,7 +237,6 @@ impl FileHistory<'_> {
         let how = match sight.by {
             Doer::Other => SeenWhen::Before,
             Doer::Restore => SeenWhen::Back,
-            Doer::Turn => SeenWhen::After(None),
             Doer::Call(by) => SeenWhen::After(by.filter(is_its)),
         };
         SeenState { order: sight.order, there: VersionEntry::seen(&sight.there), how }

@@ -5,6 +5,7 @@
 //! states. In all other cases the candidates are named.
 
 mod changed;
+mod deeds;
 mod events;
 mod lines;
 mod renames;
@@ -33,6 +34,7 @@ use crate::{
     project::{Project, TurnRow, rows},
 };
 
+pub(crate) use deeds::{Deed, PathDeeds};
 pub(crate) use lines::BlamedLine;
 pub(crate) use series::{
     FileChange, GitFile, LINK_MODE, LeftOfSeries, SeriesFiles, SeriesPart, TurnSeries,
@@ -195,17 +197,33 @@ impl<'a> FileHistory<'a> {
         all: &[Checkpoint],
         uses: &[Use],
         since: &Checkpoint,
+        side: PathSide,
     ) -> Self {
         let rows = rows(all.to_vec(), uses);
         let oldest_first = all.iter().rev();
         let checkpoints = oldest_first.filter(|one| one.sequence >= since.sequence).cloned();
         let lines = attribution::read_since(&project.place(), since.id);
-        let log = TurnLog::of_all(since, &lines, PathSide::Root);
-        let mut history = Self::told_by(project, PathSide::Root, checkpoints.collect(), log);
+        let log = TurnLog::since(since, &lines, side);
+        let mut history = Self::told_by(project, side, checkpoints.collect(), log);
         history.add_calls(uses);
         history.number(&rows);
         history.log.is_lost |= plan::begin_of_unbroken(&history.checkpoints) > 0;
         history
+    }
+
+    /// Reads the history since a checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the checkpoints cannot be listed.
+    pub(crate) fn since_checkpoint(
+        project: &'a Project,
+        since: &Checkpoint,
+        side: PathSide,
+    ) -> Result<Self> {
+        let all = project.store.list()?;
+        let uses = ledger::uses(&project.state);
+        Ok(Self::since(project, &all, &uses, since, side))
     }
 
     fn of_side(project: &'a Project, side: PathSide) -> Result<Self> {
@@ -237,7 +255,7 @@ impl<'a> FileHistory<'a> {
             ));
         };
         let lines = attribution::read(&project.place());
-        let log = TurnLog::of_all(first, &lines, side);
+        let log = TurnLog::since(first, &lines, side);
         let mut history = Self::told_by(project, side, all, log);
         history.add_calls(uses);
         history.number(rows);
@@ -254,7 +272,7 @@ impl<'a> FileHistory<'a> {
         let ids = checkpoints.iter().map(|one| one.id).collect();
         let source = VersionSource::new(project, side, ids);
         let places = checkpoints.iter().enumerate().map(|(at, one)| (one.id, at)).collect();
-        let orders = checkpoints.iter().map(|one| log.position_of(one).order).collect();
+        let orders = checkpoints.iter().map(|one| log.position_of(one)).collect();
         Self {
             project,
             side,
@@ -346,7 +364,7 @@ impl<'a> FileHistory<'a> {
         for one in checkpoints.iter().filter(is_unlogged) {
             let by = one.cause.by.as_ref();
             let turn = self.turn(known, one.turn_key(), one.id, one.taken_at, by);
-            let began = self.log.position_of(one).order;
+            let began = self.log.position_of(one);
             let name =
                 one.cause.by.as_ref().map(|by| attribution::session_name(by.agent, &by.session));
             let is_next = |ran: &&PastCall| {

@@ -272,7 +272,7 @@ impl FileHistory<'_> {
                 let is_left = *there == AtPath::Nothing || leaving == Leaving::Changed;
                 is_left && by.is_some() && of_turn.contains(&by)
             }
-            Doer::Turn | Doer::Other | Doer::Restore => false,
+            Doer::Other | Doer::Restore => false,
         };
         let sights = self.log.sights.iter();
         let gone =
@@ -284,7 +284,7 @@ impl FileHistory<'_> {
     /// the last checkpoint before it, and those that calls left since. Without a checkpoint after it, those that are
     /// not there now.
     fn left_between(&self, (from, to): (usize, usize), leaving: Leaving) -> Option<Vec<RelPath>> {
-        let order = |one: &&Checkpoint| self.log.position_of(one).order;
+        let order = |one: &&Checkpoint| self.log.position_of(one);
         let whole = || self.checkpoints.iter().filter(|one| one.completeness.is_whole());
         let before = whole().filter(|one| order(one) <= from).max_by_key(order)?;
         let then = self.source.tree(before.id)?;

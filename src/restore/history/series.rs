@@ -341,7 +341,7 @@ impl FileHistory<'_> {
         let seen = self.log.sights.iter().filter(|(_, sights)| is_seen(sights));
         let mut paths: BTreeSet<RelPath> = seen.map(|(path, _)| path.clone()).collect();
         let between = self.checkpoints.iter().filter(|one| {
-            one.completeness.is_whole() && range.contains(&self.log.position_of(one).order)
+            one.completeness.is_whole() && range.contains(&self.log.position_of(one))
         });
         let trees: Vec<_> = between.filter_map(|one| self.source.tree(one.id)).collect();
         let store = self.project.store.as_ref();
@@ -361,7 +361,7 @@ impl FileHistory<'_> {
 
     /// The states of a path that count. A restore that went back to one of them took back what had led on from
     /// it; one that went forward again, such as a redo, gave it back.
-    fn standing(&self, path: &RelPath, steps: &[PastState]) -> Vec<PastState> {
+    pub(super) fn standing(&self, path: &RelPath, steps: &[PastState]) -> Vec<PastState> {
         // By their places among the steps. What was taken back is newest first.
         let (mut standing, mut taken_back) = (Vec::new(), Vec::new());
         // Of each step, the one that it went back to, or itself.
@@ -397,14 +397,14 @@ impl FileHistory<'_> {
         let (restored, earlier) = steps.split_last()?;
         let is_same = |at: &usize| self.source.is_same(path, &steps[*at].there, &restored.there);
         let is_its = |one: &&Checkpoint| {
-            let place = self.log.position_of(one).order;
+            let place = self.log.position_of(one);
             one.cause.reason == Reason::BeforeRestore
                 && (restored.known_until..=restored.order).contains(&place)
         };
         let held = self.checkpoints.iter().rfind(is_its);
         let target = held.and_then(|held| self.checkpoint(held.cause.of?));
         let at_target = target.and_then(|target| {
-            let place = self.log.position_of(target).order;
+            let place = self.log.position_of(target);
             earlier.iter().rposition(|step| step.order <= place)
         });
         let known = at_target.map(|at| same_as[at]).filter(is_same);

@@ -235,9 +235,8 @@ impl TurnSteps<'_> {
             let is_found = |one: &&Checkpoint| one.cause.reason == Reason::BeforeRestore;
             let restores = history.checkpoints.iter().filter(is_found);
             let restores = restores.filter(|one| one.completeness.is_whole());
-            let mut all: Vec<_> = exact
-                .chain(restores.map(|one| (history.log.position_of(one).order, one.id)))
-                .collect();
+            let mut all: Vec<_> =
+                exact.chain(restores.map(|one| (history.log.position_of(one), one.id))).collect();
             all.sort_by_key(|(order, _)| *order);
             all
         })

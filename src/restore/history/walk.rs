@@ -1,6 +1,6 @@
 //! Turns the sightings of a path into the sequence of states that it went through, each with its possible writers.
 
-use std::{ops::Range, rc::Rc};
+use std::{collections::BTreeSet, ops::Range, rc::Rc};
 
 use super::{
     super::version::{Version, VersionBytes},
@@ -134,10 +134,15 @@ impl FileHistory<'_> {
         let mut candidates = WriterCandidates { user: true, ..WriterCandidates::default() };
         candidates.turns.extend(self.running(path, known_until..seen.order));
         match seen.how {
-            SeenWhen::After(Some(call)) => {
-                let call = &self.log.logged_calls[call];
+            SeenWhen::After(Some(caller)) => {
+                let call = &self.log.logged_calls[caller];
                 // Only if it is known what was there right before the call, the user did not write it.
-                candidates.user = known_until < call.first_before || call.may_be_anothers(path);
+                let is_known_before = known_until >= call.first_before;
+                candidates.user = !is_known_before || call.may_be_anothers(path);
+                // An edit is taken for the writer of the path that it names, whatever command runs beside it.
+                if is_known_before && call.paths.is_some() {
+                    candidates.turns = BTreeSet::from([self.calls[caller].turn]);
+                }
             }
             SeenWhen::After(None) => candidates.any = true,
             SeenWhen::Back if candidates.turns.is_empty() => return StateOrigin::Restored,
@@ -146,6 +151,7 @@ impl FileHistory<'_> {
                 if candidates.turns.is_empty() && self.was_restored(path, known_until, seen) {
                     return StateOrigin::Restored;
                 }
+                candidates.user = !self.is_seen_by_next_call(path, known_until..seen.order);
             }
         }
         if candidates.user {
@@ -156,11 +162,32 @@ impl FileHistory<'_> {
         StateOrigin::By(candidates.writer())
     }
 
+    /// Whether a look at the end of a part of the log, which follows calls of one session alone, is that of the
+    /// session's next call, and its agent reports no ends of calls: then no look right after a call exists, and
+    /// by declaration the user made none of the changes.
+    fn is_seen_by_next_call(&self, path: &RelPath, part: Range<usize>) -> bool {
+        let mut calls = self.log.logged_calls.iter();
+        let next = calls.find(|call| (call.first_before..=call.began).contains(&part.end));
+        let Some(next) = next.filter(|next| !self.log.reports_ends(&next.by)) else {
+            return false;
+        };
+        let mut running = self.running_calls(path, part).peekable();
+        running.peek().is_some()
+            && running.all(|ran| {
+                let call = ran.caller.map(|caller| &self.log.logged_calls[caller]);
+                call.is_some_and(|call| call.by == next.by && call.began < next.began)
+            })
+    }
+
     /// The turns of the calls that ran in a part of the log and can have changed what is at a path.
     fn running(&self, path: &RelPath, part: Range<usize>) -> impl Iterator<Item = usize> {
-        let is_then = move |ran: &&PastCall| ran.began < part.end && ran.over > part.start;
-        let calls = self.calls.iter().filter(is_then);
-        calls.filter(|ran| self.reaches(ran, path)).map(|ran| ran.turn)
+        self.running_calls(path, part).map(|ran| ran.turn)
+    }
+
+    fn running_calls(&self, path: &RelPath, part: Range<usize>) -> impl Iterator<Item = &PastCall> {
+        self.calls.iter().filter(move |ran| {
+            ran.began < part.end && ran.over > part.start && self.reaches(ran, path)
+        })
     }
 
     /// The same of calls that were over, but for what they had started in the background.
@@ -186,7 +213,7 @@ impl FileHistory<'_> {
         };
         let is_meanwhile = |one: &&Checkpoint| {
             one.cause.reason == Reason::BeforeRestore
-                && (known_until..until).contains(&self.log.position_of(one).order)
+                && (known_until..until).contains(&self.log.position_of(one))
         };
         self.checkpoints.iter().filter(is_meanwhile).any(|held| {
             let target = held.cause.of.and_then(|of| self.checkpoint(of));

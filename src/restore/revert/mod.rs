@@ -4,7 +4,6 @@
 //! remove them from the current file. The result becomes a plan, which is executed like that of any restore.
 
 mod renames;
-mod story;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,19 +11,18 @@ use super::{
     Restore,
     content::digest_then,
     content::{entry_at, top},
+    history::{Deed, FileHistory, PathDeeds},
     merge::{Merges, WithoutCalls},
-    version::{Clash, Version, VersionEntry, VersionSource},
+    prepared::BuiltOn,
+    version::{Clash, Version, VersionEntry},
 };
 use crate::{
-    attribution::{self, Doer, LoggedCall, PathSide, TurnCalls, TurnLog},
+    attribution::{self, Doer, PathSide},
     error::{Error, Result},
     fs::stat_path,
-    model::{Checkpoint, CheckpointId, Entry, Kind, RelPath, Tree},
-    plan::{Author, Change, KeepReason, Merged, begin_of_unbroken},
-    store,
+    model::{CheckpointId, Entry, Kind, RelPath, Tree},
+    plan::{Author, Change, KeepReason, Merged},
 };
-
-use story::{Deed, PathDeeds};
 
 /// What a revert comes to.
 #[derive(Default)]
@@ -37,25 +35,25 @@ pub(super) struct Reverted {
     pub(super) digests: BTreeMap<RelPath, String>,
     /// What stays, and why.
     pub(super) kept: BTreeMap<RelPath, KeepReason>,
-    /// The later calls that build on the turn, by path.
-    pub(super) built_on: BTreeMap<RelPath, LoggedCall>,
+    /// The later turns that build on the turn, by path.
+    pub(super) built_on: BTreeMap<RelPath, BuiltOn>,
     /// What the turn was seen to change.
     pub(super) touched: BTreeSet<RelPath>,
 }
 
-/// Takes back a turn with these calls; the restore's checkpoint is its first. `changes` lead from `then`,
-/// which was there before it, to what is there `now`.
+/// Takes back the turn with a number in the list; the restore's checkpoint is its first. `changes` lead from
+/// `ends.then`, the state before it, to `ends.now`.
 pub(super) fn revert(
     restore: Restore<'_>,
-    turn: &TurnCalls,
+    number: usize,
     changes: &[Change],
-    (then, now): (&Tree, &Tree),
+    ends: TurnEnds<'_>,
     side: PathSide,
 ) -> Result<Reverted> {
-    let Some(revert) = Revert::of(restore, turn, (then, now), side)? else {
-        return Ok(Reverted::default());
-    };
-    if revert.log.calls().next().is_none() {
+    let history = FileHistory::since_checkpoint(restore.project, restore.checkpoint, side)?;
+    let turns = history.turns_numbered(number);
+    let revert = Revert { restore, ends, side, history, turns, markers: restore.request.markers };
+    if revert.history.logged_calls_of(&revert.turns).next().is_none() {
         let id = restore.checkpoint.id.short();
         return Err(Error::other(
             "what the turn did is not known: no call of it is in the log",
@@ -68,16 +66,21 @@ pub(super) fn revert(
     revert.all(changes)
 }
 
+/// The files before a turn, and those that are there now.
+#[derive(Clone, Copy)]
+pub(super) struct TurnEnds<'a> {
+    pub(super) then: &'a Tree,
+    pub(super) now: &'a Tree,
+}
+
 /// A revert under way.
 pub(super) struct Revert<'a> {
     restore: Restore<'a>,
-    then: &'a Tree,
-    now: &'a Tree,
+    ends: TurnEnds<'a>,
     side: PathSide,
-    log: TurnLog,
-    /// The checkpoints since, oldest first.
-    since: Vec<Checkpoint>,
-    source: VersionSource<'a>,
+    history: FileHistory<'a>,
+    /// The turns that are taken back, by their places in [`FileHistory::turns`].
+    turns: BTreeSet<usize>,
     markers: bool,
 }
 
@@ -95,52 +98,29 @@ struct PathOutcome {
 enum Stays {
     /// What the turn did and what is there do not come to one.
     Clash(Clash),
-    /// It seems to be what the turn left by another name: this caller of the log renamed it, or no call was seen to.
+    /// It seems to be what the turn left by another name: this call of the log renamed it, or no call was seen to.
     Renamed(Option<usize>),
 }
 
 impl<'a> Revert<'a> {
-    fn of(
-        restore: Restore<'a>,
-        turn: &TurnCalls,
-        (then, now): (&'a Tree, &'a Tree),
-        side: PathSide,
-    ) -> Result<Option<Self>> {
-        let Restore { project, checkpoint, request } = restore;
-        let Some(by) = &checkpoint.cause.by else { return Ok(None) };
-        let name = attribution::session_name(by.agent, &by.session);
-        let lines = attribution::read(&project.place());
-        let mut log = TurnLog::of(checkpoint, turn, &name, &lines, side);
-        let mut since = project.store.list()?;
-        since.retain(|other| other.sequence >= checkpoint.sequence);
-        since.reverse();
-        log.is_lost |= begin_of_unbroken(&since) > 0;
-        since.retain(|other| other.sequence > checkpoint.sequence);
-        let ids = since.iter().map(|other| other.id).collect();
-        let source = VersionSource::new(project, side, ids);
-        let markers = request.markers;
-        Ok(Some(Revert { restore, then, now, side, log, since, source, markers }))
-    }
-
-    /// The same of all that the session of the checkpoint has done since; `None` if there is none.
+    /// Takes back all that the session of the checkpoint has done since; `None` if it was taken for none.
     ///
     /// # Errors
     ///
     /// Fails if the checkpoints cannot be listed.
-    pub(super) fn of_session(
-        restore: Restore<'a>,
-        ends: (&'a Tree, &'a Tree),
-    ) -> Result<Option<Self>> {
-        let mut all = restore.project.store.list()?;
-        all.retain(|it| it.sequence >= restore.checkpoint.sequence);
-        let checkpoints = all.into_iter().map(|it| it.id).collect();
-        let turn = TurnCalls { checkpoints, uses: Vec::new() };
-        Self::of(restore, &turn, ends, PathSide::Root)
+    pub(super) fn of_session(restore: Restore<'a>, ends: TurnEnds<'a>) -> Result<Option<Self>> {
+        let Some(by) = &restore.checkpoint.cause.by else { return Ok(None) };
+        let name = attribution::session_name(by.agent, &by.session);
+        let side = PathSide::Root;
+        let history = FileHistory::since_checkpoint(restore.project, restore.checkpoint, side)?;
+        let turns = history.turns_of_session(&name);
+        let markers = restore.request.markers;
+        Ok(Some(Self { restore, ends, side, history, turns, markers }))
     }
 
     /// A file without what the calls did, if others changed it between two of their changes; `None` if nothing did.
     pub(super) fn between_others(&self, change: &Change) -> Option<WithoutCalls> {
-        let PathDeeds { deeds, .. } = self.story(change).ok()?;
+        let PathDeeds { deeds, .. } = self.history.deeds(&change.path, &self.turns);
         if deeds.len() < 2 {
             return None;
         }
@@ -150,7 +130,7 @@ impl<'a> Revert<'a> {
             let taken = self.take_back(&change.path, &deeds, &here, self.markers);
             let (wanted, is_marked) = taken.ok()?;
             let wanted = wanted.filter(|wanted| wanted.kind == Kind::File)?;
-            let bytes = self.source.read(&change.path, &wanted)?;
+            let bytes = self.history.source().read(&change.path, &wanted)?;
             let permissions = wanted.permissions.unwrap_or(now.permissions);
             Some((Merged { bytes, permissions }, is_marked))
         };
@@ -160,18 +140,21 @@ impl<'a> Revert<'a> {
 
 impl Revert<'_> {
     fn all(&self, changes: &[Change]) -> Result<Reverted> {
-        let mut reverted =
-            Reverted { touched: self.log.touched().cloned().collect(), ..Reverted::default() };
-        let candidates = self.candidates(changes)?;
+        let touched = self.history.touched_by(&self.turns);
+        let again = self.as_before(changes, &touched)?;
+        let mut reverted = Reverted { touched, ..Reverted::default() };
         let mut outcomes = BTreeMap::new();
-        let again = self.as_before(changes)?;
-        let all = changes.iter().filter(|change| candidates.contains(&change.path));
-        for change in all.chain(&again) {
+        for change in changes.iter().chain(&again) {
             let path = &change.path;
-            let PathDeeds { deeds, is_unknown } = self.story(change)?;
-            if is_unknown || self.log.is_lost {
+            let may_be_its = reverted.touched.contains(path)
+                || self.history.may_have_changed_unseen(path, &self.turns);
+            if !may_be_its {
+                continue;
+            }
+            let PathDeeds { deeds, is_unknown } = self.history.deeds(path, &self.turns);
+            if is_unknown || self.history.is_lost() {
                 if !change.is_none() {
-                    reverted.keep(change, KeepReason::AfterUnknown, None);
+                    self.keep(&mut reverted, change, KeepReason::AfterUnknown, None);
                 }
             } else if !deeds.is_empty() {
                 outcomes.insert(path.clone(), self.outcome(change, deeds));
@@ -186,13 +169,14 @@ impl Revert<'_> {
         Ok(reverted)
     }
 
-    /// What the turn changed and is as it was before it: others may have had a part in it meanwhile.
-    fn as_before(&self, changes: &[Change]) -> Result<Vec<Change>> {
-        let (project, known) = (self.restore.project, paths(changes));
+    /// The paths that the turn touched and that are as they were before it: others may have changed them too.
+    fn as_before(&self, changes: &[Change], touched: &BTreeSet<RelPath>) -> Result<Vec<Change>> {
+        let project = self.restore.project;
+        let known = paths(changes);
         let mut again = Vec::new();
-        for path in self.log.touched().filter(|path| !known.contains(path)) {
-            let before = entry_at(project, self.then, path, self.side)?;
-            let after = entry_at(project, self.now, path, self.side)?;
+        for path in touched.iter().filter(|path| !known.contains(path)) {
+            let before = entry_at(project, self.ends.then, path, self.side)?;
+            let after = entry_at(project, self.ends.now, path, self.side)?;
             let is_directory = after.is_some_and(Entry::is_directory);
             // What is ignored now only seems to be gone.
             let is_there = stat_path(&top(project, self.side).join(path.as_path())).is_ok();
@@ -201,29 +185,6 @@ impl Revert<'_> {
             }
         }
         Ok(again)
-    }
-
-    /// The paths that the turn may have changed.
-    fn candidates(&self, changes: &[Change]) -> Result<BTreeSet<RelPath>> {
-        let mut candidates: BTreeSet<RelPath> = self.log.touched().cloned().collect();
-        let store = self.restore.project.store.as_ref();
-        for call in self.log.unseen() {
-            let next = self.first_look_after(call);
-            let trees = next.map(|next| (self.source.tree(call.of), self.source.tree(next.id)));
-            match trees {
-                Some((Some(then), Some(next)))
-                    if call.paths.is_none() && self.side == PathSide::Root =>
-                {
-                    let found = store::changes(store, &then, &next, store::ContentSource::Saved)?;
-                    candidates.extend(found.into_iter().map(|change| change.path));
-                }
-                _ => {
-                    let all = changes.iter().map(|change| &change.path);
-                    candidates.extend(all.filter(|path| call.reaches(path)).cloned());
-                }
-            }
-        }
-        Ok(candidates)
     }
 
     fn outcome(&self, change: &Change, deeds: Vec<Deed>) -> PathOutcome {
@@ -244,7 +205,7 @@ impl Revert<'_> {
     ) -> Result<(Version, bool), Clash> {
         let one_by_one = deeds.iter().rev().try_fold(from.clone(), |here, deed| {
             let sides = [&deed.after, &here, &deed.before];
-            self.source.merge_back(path, sides, false).map(|(version, _)| version)
+            self.history.source().merge_back(path, sides, false).map(|(version, _)| version)
         });
         let (first, last) = match (one_by_one, deeds) {
             (Ok(version), _) => return Ok((version, false)),
@@ -254,14 +215,14 @@ impl Revert<'_> {
         };
         let without = deeds.windows(2).try_fold(first.before.clone(), |without, pair| {
             let sides = [&pair[0].after, &pair[1].before, &without];
-            self.source.merge_back(path, sides, false).map(|(version, _)| version)
+            self.history.source().merge_back(path, sides, false).map(|(version, _)| version)
         })?;
-        self.source.merge_back(path, [&last.after, from, &without], markers)
+        self.history.source().merge_back(path, [&last.after, from, &without], markers)
     }
 
     /// Adds to the plan what is to become of a path.
     fn add(&self, reverted: &mut Reverted, path: &RelPath, outcome: &PathOutcome) -> Result<()> {
-        let then = entry_at(self.restore.project, self.then, path, self.side)?;
+        let then = entry_at(self.restore.project, self.ends.then, path, self.side)?;
         let now = outcome.now;
         let change = Change { path: path.clone(), before: then, after: now };
         let (wanted, is_marked) = match &outcome.wanted {
@@ -270,17 +231,15 @@ impl Revert<'_> {
                 let (kept, by) = match *stays {
                     Stays::Clash(Clash::Touches) => (KeepReason::BuiltOn, built_on()),
                     Stays::Clash(Clash::Unheld) => (KeepReason::AfterUnheld, built_on()),
-                    Stays::Renamed(by) => {
-                        (KeepReason::Renamed, by.map(|by| self.log.logged_calls[by].clone()))
-                    }
+                    Stays::Renamed(by) => (KeepReason::Renamed, by),
                 };
-                reverted.keep(&change, kept, by);
+                self.keep(reverted, &change, kept, by);
                 return Ok(());
             }
             Ok(wanted) => wanted,
         };
         let now_version = now.map(VersionEntry::here);
-        if self.source.is_same(path, wanted, &now_version) {
+        if self.history.source().is_same(path, wanted, &now_version) {
             return Ok(());
         }
         let Some(wanted) = wanted else {
@@ -289,7 +248,8 @@ impl Revert<'_> {
         };
         let permissions = wanted.permissions.unwrap_or(0o755);
         let held = then.map(VersionEntry::held);
-        let is_held = held.is_some_and(|then| self.source.has_same_bytes(path, &then, wanted));
+        let is_held =
+            held.is_some_and(|then| self.history.source().has_same_bytes(path, &then, wanted));
         if let Some(then) = then.filter(|_| is_held) {
             let before = Some(Entry { permissions, ..then });
             reverted.put(Change { before, ..change }, Author::Agent);
@@ -298,7 +258,7 @@ impl Revert<'_> {
         let VersionEntry { kind, device, .. } = *wanted;
         let entry = Entry { kind, permissions, content: None, device };
         let bytes = (kind == Kind::File && self.side == PathSide::Root)
-            .then(|| self.source.read(path, wanted))
+            .then(|| self.history.source().read(path, wanted))
             .flatten();
         match bytes {
             Some(bytes) => {
@@ -318,7 +278,7 @@ impl Revert<'_> {
                     let before = Some(Entry { permissions, ..held });
                     reverted.put(Change { before, ..change }, Author::Agent);
                 }
-                None => reverted.keep(&change, KeepReason::AfterUnheld, None),
+                None => self.keep(reverted, &change, KeepReason::AfterUnheld, None),
             },
         }
         Ok(())
@@ -332,19 +292,32 @@ impl Revert<'_> {
         Some((entry, digest_then(self.restore.project, &entry)?))
     }
 
-    /// The later call that touched what the turn did at a path, if one was seen to.
-    fn built_on(&self, path: &RelPath, deeds: &[Deed]) -> Option<LoggedCall> {
+    /// The later call that touched what the turn did at a path, if one was seen to, by its place in the log.
+    fn built_on(&self, path: &RelPath, deeds: &[Deed]) -> Option<usize> {
         let clashes = |there: &Version| self.take_back(path, deeds, there, false).is_err();
-        let sights = self.log.sights.get(path)?;
-        let last = sights.iter().rposition(|sight| sight.by == Doer::Turn);
+        let sights = self.history.sights(path);
+        let last = sights.iter().rposition(|sight| self.history.is_of(sight, &self.turns));
         let first = sights[last.map_or(0, |last| last + 1)..]
             .iter()
             .find(|sight| clashes(&VersionEntry::seen(&sight.there)))?;
         let Doer::Call(Some(caller)) = first.by else { return None };
-        let caller = &self.log.logged_calls[caller];
         // What clashed before the call began is another author's, and was not seen.
-        let was = self.held_at(path, caller.of);
-        (!was.is_some_and(|was| clashes(&was))).then(|| caller.clone())
+        let was = self.held_at(path, self.history.logged_call(caller).of);
+        (!was.is_some_and(|was| clashes(&was))).then_some(caller)
+    }
+
+    /// Adds to the plan that a path stays, and the later call for which it does, by its place in the log.
+    fn keep(&self, reverted: &mut Reverted, change: &Change, kept: KeepReason, by: Option<usize>) {
+        let path = &change.path;
+        reverted.kept.insert(path.clone(), kept);
+        let mut author = Author::Other;
+        if let Some(caller) = by {
+            let call = self.history.logged_call(caller);
+            author = Author::Session(attribution::tag(&call.by));
+            let turn = self.history.turn_number_of(caller);
+            reverted.built_on.insert(path.clone(), BuiltOn { checkpoint: call.of, turn });
+        }
+        reverted.put(change.clone(), author);
     }
 
     /// What a checkpoint has at a path; `None` if that cannot be read.
@@ -360,14 +333,6 @@ impl Reverted {
     fn put(&mut self, change: Change, author: Author) {
         self.authors.insert(change.path.clone(), author);
         self.changes.push(change);
-    }
-
-    fn keep(&mut self, change: &Change, kept: KeepReason, by: Option<LoggedCall>) {
-        self.kept.insert(change.path.clone(), kept);
-        let session = by.as_ref().map(|by| Author::Session(attribution::tag(&by.by)));
-        let author = session.unwrap_or(Author::Other);
-        self.built_on.extend(by.map(|by| (change.path.clone(), by)));
-        self.put(change.clone(), author);
     }
 }
 

@@ -10,12 +10,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{PathOutcome, Revert, Stays, story::Deed};
+use super::{PathOutcome, Revert, Stays};
 use crate::{
     attribution::{Doer, PathSide, Sight},
     model::{Kind, RelPath},
     plan::Change,
-    restore::version::{COMPARED_MAX, Clash, Version, VersionEntry},
+    restore::{
+        history::Deed,
+        version::{COMPARED_MAX, Clash, Version, VersionEntry},
+    },
 };
 
 impl Revert<'_> {
@@ -68,7 +71,7 @@ impl Revert<'_> {
             Some((other.clone(), deed.after.clone()?))
         });
         let made: Vec<(RelPath, VersionEntry)> = made.collect();
-        self.source.most_alike((path, &last), &made).map(|(path, _)| path.clone())
+        self.history.source().most_alike((path, &last), &made).map(|(path, _)| path.clone())
     }
 
     /// Takes back what the turn did to one file that it renamed along `names`. The file has the last of them now.
@@ -92,18 +95,20 @@ impl Revert<'_> {
         }
         let first_left = outcomes.get(&names[0])?.deeds.first()?.after.clone();
         let gone = gone_files(outcomes);
-        let old =
-            first_left.as_ref().and_then(|left| self.source.most_alike((&names[0], left), &gone));
-        let mut before =
-            old.and_then(|(path, before)| self.source.with_bytes(path, Some(before.clone())));
+        let old = first_left
+            .as_ref()
+            .and_then(|left| self.history.source().most_alike((&names[0], left), &gone));
+        let mut before = old.and_then(|(path, before)| {
+            self.history.source().with_bytes(path, Some(before.clone()))
+        });
         // From what was there before the turn to what it left, name by name: what others did is between them.
         let mut deeds = Vec::new();
         for name in names {
             let own = &outcomes.get(name)?.deeds;
             let after = if name == new { own.last()? } else { own.first()? }.after.clone();
-            let after = self.source.with_bytes(name, after);
+            let after = self.history.source().with_bytes(name, after);
             deeds.push(Deed { before: before.take(), after });
-            before = self.source.with_bytes(name, own.last()?.before.clone());
+            before = self.history.source().with_bytes(name, own.last()?.before.clone());
         }
         // `with_bytes` gives `None` for bytes that cannot be read, and then no merge is possible.
         let is_known = deeds.iter().all(|deed| deed.after.is_some());
@@ -113,9 +118,10 @@ impl Revert<'_> {
             Err(Clash::Unheld)
         };
         let taken = taken.and_then(|(wanted, is_marked)| match (wanted, old) {
-            (Some(wanted), Some(_)) => {
-                Ok((self.source.with_bytes(new, Some(wanted)).ok_or(Clash::Unheld)?, is_marked))
-            }
+            (Some(wanted), Some(_)) => Ok((
+                self.history.source().with_bytes(new, Some(wanted)).ok_or(Clash::Unheld)?,
+                is_marked,
+            )),
             _ => Err(Clash::Touches),
         });
         match taken {
@@ -155,13 +161,16 @@ impl Revert<'_> {
                 .filter(|(old, _)| outcomes.get(old).is_some_and(|it| it.wanted.is_ok()))
                 .cloned()
                 .collect();
-            let found = self.source.most_alike((&new, &after), &from);
+            let found = self.history.source().most_alike((&new, &after), &from);
             let Some((old, before)) = found else { continue };
             let now = outcomes[&new].now.map(VersionEntry::here);
             let sides = [&Some(after), &now, &Some(before.clone())];
-            let merged = self.source.merge_back(&new, sides, self.markers);
+            let merged = self.history.source().merge_back(&new, sides, self.markers);
             let merged = merged.and_then(|(wanted, is_marked)| {
-                Ok((self.source.with_bytes(&new, wanted).ok_or(Clash::Unheld)?, is_marked))
+                Ok((
+                    self.history.source().with_bytes(&new, wanted).ok_or(Clash::Unheld)?,
+                    is_marked,
+                ))
             });
             match merged {
                 Ok((wanted, is_marked)) => {
@@ -192,7 +201,7 @@ impl Revert<'_> {
         if lost.is_empty() {
             return;
         }
-        let touched: BTreeSet<&RelPath> = self.log.touched().collect();
+        let touched = self.history.touched_by(&self.turns);
         let is_others = |change: &&Change| {
             change.after.is_some_and(|now| now.kind == Kind::File)
                 && !touched.contains(&change.path)
@@ -217,7 +226,7 @@ impl Revert<'_> {
         let found = || {
             let new = new_files(others);
             let equal = || self.equal_of(&old, &after, &new).filter(|_| before.is_none());
-            let alike = self.source.most_alike((&old, &after), &new);
+            let alike = self.history.source().most_alike((&old, &after), &new);
             alike.map(|(path, _)| path.clone()).or_else(equal)
         };
         let path = renamed.map(|(path, _)| path).or_else(found)?;
@@ -225,8 +234,8 @@ impl Revert<'_> {
         let now = other.after?;
         // What was there before is gone for it.
         let is_over_another = other.before.is_some();
-        let here = self.source.with_bytes(&path, Some(VersionEntry::here(now)))?;
-        let after = self.source.with_bytes(&old, Some(after));
+        let here = self.history.source().with_bytes(&path, Some(VersionEntry::here(now)))?;
+        let after = self.history.source().with_bytes(&old, Some(after));
         let own = before.is_none().then(|| self.own_rename(&after, outcomes)).flatten();
         let sides = [&after, &Some(here), &before];
         let wanted = match (&before, by) {
@@ -234,7 +243,7 @@ impl Revert<'_> {
             _ if own.is_some() || is_over_another => Err(Stays::Renamed(by)),
             // What the turn made may have been copied: another name of it is not the turn's.
             (None, None) => Err(Stays::Renamed(None)),
-            _ => match self.source.merge_back(&old, sides, self.markers) {
+            _ => match self.history.source().merge_back(&old, sides, self.markers) {
                 Ok(merged) => Ok(merged),
                 Err(clash) if by.is_some() => Err(Stays::Clash(clash)),
                 // It may be another file.
@@ -255,9 +264,10 @@ impl Revert<'_> {
         after: &VersionEntry,
         new: &[(RelPath, VersionEntry)],
     ) -> Option<RelPath> {
-        let bytes = self.source.read(old, after).filter(|bytes| !bytes.is_empty())?;
+        let bytes = self.history.source().read(old, after).filter(|bytes| !bytes.is_empty())?;
         let is_equal = |(path, here): &&(RelPath, VersionEntry)| {
-            here.kind == after.kind && self.source.read(path, here).as_ref() == Some(&bytes)
+            here.kind == after.kind
+                && self.history.source().read(path, here).as_ref() == Some(&bytes)
         };
         let mut equal = new.iter().take(COMPARED_MAX).filter(is_equal);
         let (path, _) = equal.next()?;
@@ -273,7 +283,7 @@ impl Revert<'_> {
         let after = after.as_ref()?;
         let from = gone_files(outcomes);
         let (first, _) = from.first()?;
-        self.source.most_alike((first, after), &from).map(|(path, _)| path.clone())
+        self.history.source().most_alike((first, after), &from).map(|(path, _)| path.clone())
     }
 
     /// Where later calls have renamed a file to, and the last of them.
@@ -284,22 +294,24 @@ impl Revert<'_> {
         std::iter::successors(self.renamed_once(old), next).take(RENAMES_MAX).last()
     }
 
-    /// The call that was the last one to leave nothing at a path, and where it left what had been there.
+    /// The call of another turn that was the last one to leave nothing at a path, and where it left what had
+    /// been there.
     fn renamed_once(&self, old: &RelPath) -> Option<(RelPath, usize)> {
-        let sights = self.log.sights.get(old)?;
+        let sights = self.history.sights(old);
         let gone = sights.iter().rposition(|sight| !sight.there.is_any())?;
         let Doer::Call(Some(by)) = sights[gone].by else { return None };
         let was = VersionEntry::seen(&sights[..gone].last()?.there);
         // All empty files are the same.
-        if self.source.read(old, was.as_ref()?)?.is_empty() {
+        let is_empty = self.history.source().read(old, was.as_ref()?)?.is_empty();
+        if is_empty || self.history.is_of(&sights[gone], &self.turns) {
             return None;
         }
         let is_it = |sight: &Sight| {
-            sight.by == Doer::Call(Some(by))
-                && self.source.is_same(old, &was, &VersionEntry::seen(&sight.there))
+            let there = VersionEntry::seen(&sight.there);
+            sight.by == Doer::Call(Some(by)) && self.history.source().is_same(old, &was, &there)
         };
-        let sights = self.log.sights.iter();
-        let mut to = sights.filter(|(path, all)| *path != old && all.iter().any(is_it));
+        let mut to =
+            self.history.all_sights().filter(|(path, all)| *path != old && all.iter().any(is_it));
         let (path, _) = to.next()?;
         to.next().is_none().then(|| (path.clone(), by))
     }

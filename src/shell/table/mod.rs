@@ -54,6 +54,7 @@ mod tests {
             let separator = if row.names.contains(',') { ',' } else { ' ' };
             for name in row.names.split(separator).filter(|name| !name.is_empty()) {
                 assert!(seen.insert(name.trim()), "{name} has two rows");
+                assert!(row.is(name.trim()), "{name} is found");
                 count += 1;
             }
             let only_reads =

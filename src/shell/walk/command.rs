@@ -1,6 +1,6 @@
 //! Walks one simple command: its words, assignments and redirections, wherever it may run.
 
-use std::{collections::HashSet, rc::Rc};
+use std::{collections::BTreeSet, rc::Rc};
 
 use super::{DEPTH_MAX, PathBase, ShellWalk, TEXTS_MAX, shorten};
 use crate::{
@@ -129,7 +129,7 @@ impl ShellWalk<'_> {
         self.found.truncate(found);
         self.others = others;
         // What is named more than once is known as well as where it is known best.
-        let (mut seen, mut parts) = (HashSet::new(), HashSet::new());
+        let (mut seen, mut parts) = (BTreeSet::new(), BTreeSet::new());
         verdict.targets.sort_by_key(|it| it.certainty == Certainty::Dynamic);
         verdict.targets.retain(|it| {
             let is_part = matches!(it.spares, Spares::NotIn(_) | Spares::NotPacked(_));

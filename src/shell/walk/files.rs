@@ -1,6 +1,6 @@
 //! The files that a line runs and reads, and what it writes to files that it runs.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::{PathBase, ShellWalk, places::lexical};
 use crate::{
@@ -49,7 +49,7 @@ pub(in crate::shell) struct FileTraces {
     /// The pattern of names by which a `find` before this in a pipeline looks for what it prints.
     pub(in crate::shell) finds: Option<String>,
     /// What the line writes to files.
-    written: HashMap<String, String>,
+    written: BTreeMap<String, String>,
     /// The files that the line copies or renames: from, to.
     copies: Vec<(String, String)>,
     /// Files that the line gives another name, each with how much was found by then.

@@ -1,7 +1,7 @@
 //! Places outside the working directory that a command names, whatever the program does with them.
 //! Knows how paths look in words and program texts; knows no program.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::{
     PathBase, ShellWalk,
@@ -102,7 +102,7 @@ impl ShellWalk<'_> {
         let changes = |simple: &&mut Simple| simple.level > Level::Creates;
         let last = self.found.iter_mut().rev().find(changes);
         if let Some(last) = last.filter(|_| takes_any || may_run_it) {
-            let known: HashSet<String> = last.targets.iter().map(|it| it.path.clone()).collect();
+            let known: BTreeSet<String> = last.targets.iter().map(|it| it.path.clone()).collect();
             let news = self.named.into_iter().filter(|path| !known.contains(path));
             last.targets.extend(news.map(target));
         }

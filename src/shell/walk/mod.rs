@@ -11,7 +11,7 @@ mod redirects;
 mod variables;
 mod words;
 
-use std::{cell::Cell, collections::HashMap, rc::Rc};
+use std::{cell::Cell, collections::BTreeMap, rc::Rc};
 
 use super::ShellContext;
 use super::flags::Field;
@@ -86,13 +86,13 @@ pub(super) struct ShellWalk<'scope> {
     pub(super) ends_early: bool,
     previous: PathBase,
     stack: Vec<PathBase>,
-    variables: HashMap<String, Variable>,
+    variables: BTreeMap<String, Variable>,
     /// The functions that the line defines.
-    functions: HashMap<String, Rc<ShellNode>>,
+    functions: BTreeMap<String, Rc<ShellNode>>,
     /// What was seen so far to be true of all values of a variable.
-    gives: HashMap<String, VariableFacts>,
+    gives: BTreeMap<String, VariableFacts>,
     /// What an earlier walk saw at its end.
-    given: HashMap<String, VariableFacts>,
+    given: BTreeMap<String, VariableFacts>,
     /// The variables of the loops around.
     bound: Vec<String>,
     /// Whether values that the line gave to variables are believed.
@@ -136,10 +136,10 @@ impl<'scope> ShellWalk<'scope> {
             ends_early: false,
             previous: PathBase::Dynamic,
             stack: Vec::new(),
-            variables: HashMap::new(),
-            functions: HashMap::new(),
-            gives: HashMap::new(),
-            given: HashMap::new(),
+            variables: BTreeMap::new(),
+            functions: BTreeMap::new(),
+            gives: BTreeMap::new(),
+            given: BTreeMap::new(),
             bound: Vec::new(),
             believes: true,
             followed: Cell::new(false),
