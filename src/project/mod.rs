@@ -15,8 +15,8 @@ use crate::{
     fs::{PathResolver, without_dots},
     ledger::{self, Use, adopt, newest_uses},
     model::{
-        Cause, Checkout, Checkpoint, ContentId, Reach, Reason, RelPath, Root, ScanScope, Selector, Settings,
-        TurnKey,
+        Cause, Checkout, Checkpoint, ContentId, Reach, Reason, RelPath, Root, ScanScope, Selector,
+        Settings, TurnKey,
     },
     plan,
     process::Process,
