@@ -51,10 +51,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ShowArgs) -> Result<Exit> {
     };
     let checkpoint = match &step {
         Some(step) => step.base.clone(),
-        None => {
-            let found = project.find(&args.checkpoint);
-            found.map_err(|err| meant_a_path(&project, &args.checkpoint, err, "diff"))?
-        }
+        None => found(&project, &args.checkpoint)?,
     };
     let listed = ListView::of(&project, &ListArgs::default())?;
     let rows = rows(vec![checkpoint.clone()], &ledger::uses(&project.state));
@@ -72,6 +69,10 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ShowArgs) -> Result<Exit> {
         print_text(process, &text)?;
     }
     Ok(Exit::Ok)
+}
+
+fn found(project: &Project, given: &str) -> Result<Checkpoint> {
+    project.find(given).map_err(|err| meant_a_path(project, given, err, "diff"))
 }
 
 fn as_json(project: &Project, label: &CheckpointLabel<'_>) -> Value {
