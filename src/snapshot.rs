@@ -14,7 +14,8 @@ use crate::{
     error::Result,
     fs::Lock,
     model::{
-        Cause, Checkout, Reach, RelPath, Root, RootKind, Settings, Skipped, Stamp, StoreChoice,
+        Cause, Checkout, CheckpointId, Reach, RelPath, Root, RootKind, Settings, Skipped, Stamp,
+        StoreChoice,
     },
     process::Process,
     scan::{self, Scan, ScanRequest, UserDirs, VictimDepth},
@@ -23,7 +24,7 @@ use crate::{
         self, Draft, GitStore, Saved, Store,
         git::checkout::replaced_by,
         object_stamps::{self, StampScope},
-        reading,
+        reading, record,
     },
 };
 
@@ -82,7 +83,8 @@ pub fn take_into(
         None
     } else {
         // A warm-up is waited for only briefly, so a call may save first.
-        Some(store.list()?.first().map_or(0, |newest| newest.sequence))
+        let newest = record::ids(&state.root(&reach.root))?.first().copied();
+        Some(newest.map_or(0, CheckpointId::sequence))
     };
     let look = ScanOptions { reach, settings, named: VictimDepth::WithAllBelow, deadline };
     let scan = look.at(process, state, store.root())?;

@@ -12,10 +12,13 @@ use std::{
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::support::{
-    real::{before, beforehand, git, hook},
-    temp::{count, on_disk, write},
-    world::World,
+use crate::{
+    maintenance::run_maintenance,
+    support::{
+        real::{before, beforehand, git, hook},
+        temp::{count, on_disk, write},
+        world::World,
+    },
 };
 
 /// Forty files in four directories, committed, and long enough ago that every stamp proves something.
@@ -388,6 +391,68 @@ fn a_list_opens_everything_once() {
     ");
     let records = of(&calls, is_record);
     assert_eq!(records.map(|(_, times)| times).sum::<usize>(), 13, "each once: {calls:#?}");
+}
+
+/// A root with more than `count` checkpoints, each of another change.
+fn with_checkpoints(make: fn() -> World, count: usize) -> World {
+    let mut world = make();
+    for number in 0..count {
+        world.write("src/0/0", format!("{number}"));
+        assert_eq!(world.run(&["create"]).exit, beforehand::process::Exit::Ok);
+    }
+    // Otherwise the save is the one that starts it.
+    run_maintenance(&world);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    world
+}
+
+/// What a command does with files of ours, but for objects: they are in packs, however many there are.
+fn of_ours(world: &World, args: &[&str], payload: &str) -> Option<BTreeMap<String, usize>> {
+    let mut calls = traced_of(world, args, payload)?;
+    calls.retain(|call, _| call.contains(" state/") && !call.contains("/objects"));
+    Some(calls)
+}
+
+#[test]
+fn a_save_opens_as_many_files_with_ninety_checkpoints_as_with_ten() {
+    let makes: [fn() -> World; 2] = [settled, || warmed(of_forty())];
+    for make in makes {
+        let calls = [10, 90].map(|count| {
+            let world = with_checkpoints(make, count);
+            world.write("src/0/0", "by the user");
+            let payload = before_unknown(&world.root(), "next");
+            of_ours(&world, &["hook", "--agent", "claude-code"], &payload)
+        });
+        let [Some(few), Some(many)] = calls else { return };
+        assert_eq!(many, few);
+    }
+}
+
+#[test]
+fn a_command_opens_each_record_once_and_nothing_else_for_it() {
+    let makes: [fn() -> World; 2] = [settled, || warmed(of_forty())];
+    for make in makes {
+        let worlds = [10, 30].map(|count| with_checkpoints(make, count));
+        for args in [
+            &["status"][..],
+            &["find", "0"],
+            &["check"],
+            &["show", "latest"],
+            &["restore", "latest", "--dry-run"],
+        ] {
+            let [few, many] = worlds.each_ref().map(|world| of_ours(world, args, ""));
+            let (Some(few), Some(many)) = (few, many) else { return };
+            let more = many.iter().filter_map(|(call, times)| {
+                let before = few.get(call).copied().unwrap_or(0);
+                (*times > before).then(|| format!("{} {call}", times - before))
+            });
+            let more: Vec<String> = more.collect();
+            // `status` adds up the sizes of all files; `check` looks whether each record is there.
+            let is_opened = |line: &&str| line.contains(" openat ");
+            let added: Vec<&str> = more.iter().map(String::as_str).filter(is_opened).collect();
+            assert_eq!(added, ["20 openat state/roots/HASH/checkpoints/HASH"], "{args:?}");
+        }
+    }
 }
 
 #[test]

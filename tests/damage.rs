@@ -529,6 +529,48 @@ fn what_is_in_an_earlier_repository_is_checked_and_mended_too() {
     is_found(&mut world, "1 of 3 checkpoints are whole");
 }
 
+/// How many checkpoints are listed.
+fn count_listed(world: &mut World) -> usize {
+    let list: serde_json::Value =
+        serde_json::from_str(&world.run(&["list", "--json", "--all"]).stdout).unwrap();
+    list.as_array().unwrap().len()
+}
+
+#[test]
+fn a_copy_of_a_lost_record_is_found_in_the_repository_before_the_present_one() {
+    let mut world = repository();
+    git(&world, "rm -rf .git && git init -q -b main --object-format=sha256");
+    world.wait(1);
+    assert_eq!(world.run(&["create", "-m", "three"]).exit, Exit::Ok);
+    let records = own_files(&world, "/checkpoints/");
+    assert_eq!(records.len(), 3);
+    for path in &records {
+        fs::remove_file(path).unwrap();
+    }
+    assert_eq!(count_listed(&mut world), 3);
+    assert_eq!(own_files(&world, "/checkpoints/"), records, "each is written again");
+    is_whole(&mut world);
+    for path in &records {
+        fs::remove_file(path).unwrap();
+    }
+    let said = check(&mut world, &["--repair"]);
+    assert_eq!(said.stderr.matches("again from its copy").count(), 3, "{}", said.stderr);
+    is_whole(&mut world);
+}
+
+#[test]
+fn a_root_whose_repository_and_state_are_gone_is_restored_from_its_private_repository() {
+    let mut world = repository();
+    git(&world, "rm -rf .git");
+    beforehand::fs::remove_tree(&world.state().join("roots")).unwrap();
+    fs::remove_file(world.root().join("dir/a")).unwrap();
+    assert_eq!(count_listed(&mut world), 2);
+    let done = world.run(&["restore", "2", "--yes", "--force"]);
+    assert_eq!(done.exit, Exit::Ok, "{}{}", done.stdout, done.stderr);
+    assert_eq!(world.read("dir/a"), "first\n");
+    assert!(world.root().join(".git/HEAD").exists());
+}
+
 /// A person's work that a restore overwrites, or a program destroys, is held anew where what is
 /// stored of it is damaged.
 #[test]

@@ -13,6 +13,7 @@ use crate::{
     maintenance::{ids, run_maintenance},
     support::{
         packs::{objects, packs},
+        real::git,
         temp::{chmod, noise, on_disk, special, write},
         world::World,
     },
@@ -127,6 +128,53 @@ fn with_many_packs() -> World {
         create(&mut world);
     }
     world
+}
+
+/// What the last save of the only root recorded about the files with objects.
+fn stamps(world: &World) -> Vec<u8> {
+    let root = fs::read_dir(world.state().join("roots")).unwrap().next().unwrap().unwrap();
+    fs::read(root.path().join("object-stamps")).unwrap()
+}
+
+#[test]
+fn the_next_save_relies_on_merged_packs() {
+    for kind in ["git", "plain"] {
+        let mut world = World::new();
+        if kind == "git" {
+            git(&world, &world.root(), "git init -q -b main");
+        }
+        create(&mut world);
+        // What it does besides merging is done then.
+        run_maintenance(&world);
+        for number in 0..20 {
+            world.write(&format!("{}", number % 3), number.to_string());
+            create(&mut world);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        create(&mut world);
+        let before = stamps(&world);
+        let root = world.root();
+        let tidy = ["maintain", "--tidy", root.to_str().unwrap()];
+        assert_eq!(world.run_in(Path::new("/"), &tidy, "").exit, Exit::Ok);
+        let merged = stamps(&world);
+        assert!(merged != before, "{kind}: the packs are other ones");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        create(&mut world);
+        assert!(stamps(&world) == merged, "{kind}: nothing had to be verified");
+        is_sound(&mut world, kind);
+    }
+}
+
+#[test]
+fn a_pack_that_changed_before_a_merge_is_not_relied_on() {
+    let world = with_many_packs();
+    let before = stamps(&world);
+    let pack = packs(&world.state()).remove(0);
+    chmod(&pack, 0o600);
+    let bytes = fs::read(&pack).unwrap();
+    write(&pack, &bytes[..bytes.len() / 2]);
+    run_maintenance(&world);
+    assert!(stamps(&world) == before, "the next save finds that something has changed");
 }
 
 #[test]

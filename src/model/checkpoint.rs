@@ -8,13 +8,31 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use super::{Agent, ContentId, SessionId, Skipped, TurnId, escape::escaped};
 
 /// The name of a checkpoint: 16 lowercase hex digits, the first of them a letter, so that no prefix
-/// of one is ever taken for a number from `list`.
+/// of one is ever taken for a number from `list`. The last six are its sequence number, so that names alone
+/// have the order of checkpoints: finding the newest of thousands reads one record.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CheckpointId(u64);
 
 impl CheckpointId {
     /// How many digits one has.
     pub const DIGITS: usize = 16;
+
+    /// The greatest sequence number: a checkpoint each minute for thirty years.
+    pub const SEQUENCE_MAX: u64 = (1 << Self::SEQUENCE_BITS) - 1;
+    /// The bits of the last six digits.
+    const SEQUENCE_BITS: u32 = 24;
+
+    /// Makes the id of the checkpoint with a sequence number from hash bits. A greater number than
+    /// [`CheckpointId::SEQUENCE_MAX`] becomes that.
+    pub fn new(bits: u64, sequence: u64) -> Self {
+        let name = bits & !Self::SEQUENCE_MAX;
+        Self::from_bits(name | sequence.min(Self::SEQUENCE_MAX))
+    }
+
+    /// The place of the checkpoint in the order of its root's. Clocks run backwards; this does not.
+    pub fn sequence(self) -> u64 {
+        self.0 & Self::SEQUENCE_MAX
+    }
 
     /// Makes an id from hash bits, whatever they are.
     pub fn from_bits(bits: u64) -> Self {
@@ -333,7 +351,8 @@ fn is_whole(completeness: &Completeness) -> bool {
 pub struct Checkpoint {
     /// Its name.
     pub id: CheckpointId,
-    /// Its place in the order of the root's checkpoints. Clocks run backwards; this does not.
+    /// Its place in the order of the root's checkpoints, which its name has.
+    #[serde(skip)]
     pub sequence: u64,
     /// When it was taken: its files were read from then on.
     pub taken_at: DateTime<Utc>,
@@ -404,6 +423,17 @@ mod tests {
     fn four_digits_are_a_number_never_an_id() {
         assert_eq!("1234".parse(), Ok(Selector::Number(1234, 1)));
         assert_eq!("3.2".parse(), Ok(Selector::Number(3, 2)));
+    }
+
+    #[test]
+    fn an_id_has_its_sequence_number_and_a_letter() {
+        for sequence in [0, 1, 77, CheckpointId::SEQUENCE_MAX] {
+            let id = CheckpointId::new(0x1234_5678_9abc_def0, sequence);
+            assert_eq!(id.sequence(), sequence);
+            assert_eq!(CheckpointId::parse(&id.to_string()), Some(id));
+        }
+        assert_eq!(CheckpointId::new(0, u64::MAX).sequence(), CheckpointId::SEQUENCE_MAX);
+        assert_ne!(CheckpointId::new(1 << 24, 5), CheckpointId::new(2 << 24, 5));
     }
 
     #[test]

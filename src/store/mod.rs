@@ -297,7 +297,8 @@ fn open_plain(root: &Root, state: &StateDir, choice: StoreChoice) -> Result<Box<
     let own = state.root(root);
     let (name, git_dir) = match record::read_location(&own) {
         Ok(Some(place)) => (place.store, place.git_dir),
-        Ok(None) => (None, None),
+        // Its own state is lost, or there never was one.
+        Ok(None) => (repository::name_at(state, &root.path().join(".git")), None),
         // The records know it too, but there are many to read.
         Err(_) => (record::store_of(&own)?, None),
     };

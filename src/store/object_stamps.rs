@@ -17,17 +17,19 @@ use std::{
     io,
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
+    time::Instant,
 };
 
+use super::record;
 use crate::{
     error::{Error, Result},
-    fs::{self, Dir, Listed},
+    fs::{self, Dir, Listed, Lock},
     model::{
         Kind, Stamp,
         escape::{escape, unescape},
     },
     scan::is_racy,
-    state::RootState,
+    state::{RootState, StateDir},
 };
 
 /// Enough for a hundred thousand files.
@@ -135,6 +137,74 @@ impl CheckedStamps {
     ) -> Result<()> {
         let before = self.recorded.as_ref().filter(|_| self.stand());
         ObjectStamps::write(state, dirs, before, untouched)
+    }
+}
+
+/// Packs of ours that maintenance replaces by one with all their objects.
+pub(in crate::store) struct MergedPacks {
+    state: StateDir,
+    /// Their files, by path below the state directory, as they were before they were read.
+    files: BTreeMap<PathBuf, Stamp>,
+}
+
+impl MergedPacks {
+    /// Call it before the first of the files is read.
+    pub(in crate::store) fn new(state: &StateDir, files: &[PathBuf]) -> Self {
+        let mut stamps = BTreeMap::new();
+        for path in files {
+            if let (Ok(below), Ok(stamp)) = (path.strip_prefix(state.dir()), fs::stat_path(path)) {
+                stamps.insert(below.to_owned(), stamp);
+            }
+        }
+        Self { state: state.clone(), files: stamps }
+    }
+
+    /// Records the new pack for the roots that relied on the old ones and on nothing that has changed: otherwise
+    /// the next save of each would verify all its objects. Call it once the old files are gone.
+    ///
+    /// A root that another process is using is left as it is.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the roots cannot be listed or a file cannot be written.
+    pub(in crate::store) fn record(&self) -> Result<()> {
+        for root in record::all_roots(&self.state)? {
+            let Some(_lock) = Lock::acquire_if_free(&root.lock(), Instant::now())? else {
+                continue;
+            };
+            let Some(recorded) = ObjectStamps::read(&root, StampScope::All) else { continue };
+            if let Some(now) = self.replaced_in(&recorded).map_err(Error::io("list", root.dir()))? {
+                fs::replace(&root.object_stamps(), now.to_text().as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The stamps of a root with the new pack in place of the old ones. `None` if it relies on none of them, or if
+    /// one of its other files has changed.
+    fn replaced_in(&self, recorded: &ObjectStamps) -> io::Result<Option<ObjectStamps>> {
+        let top = Dir::open(self.state.dir())?;
+        let mut now = ObjectStamps(recorded.0.clone());
+        let mut is_replaced = false;
+        for (path, of_dir) in &recorded.0 {
+            let mut rest = of_dir.files.clone();
+            rest.retain(|(name, stamp)| {
+                let then = self.files.get(&path.join(name));
+                !then.is_some_and(|then| stamp.is_own() && stamp.is_same(then))
+            });
+            if rest.len() == of_dir.files.len() {
+                continue;
+            }
+            is_replaced = true;
+            let mut listed = ObjectStamps::default();
+            listed.add(&top, path, None, 0)?;
+            let listed = listed.0.remove(path).unwrap_or_else(|| of_dir.clone());
+            if !rest.iter().all(|file| listed.files.contains(file)) {
+                return Ok(None);
+            }
+            now.0.insert(path.clone(), listed);
+        }
+        Ok(is_replaced.then_some(now))
     }
 }
 

@@ -4,7 +4,7 @@
 use std::{path::PathBuf, time::Instant};
 
 use super::{
-    Draft, LOCK_WAIT, Saved, Store,
+    Draft, LOCK_WAIT, Saved,
     record::{self, FormatVersion, Held, Record, StoreKind},
 };
 use crate::{
@@ -113,11 +113,12 @@ pub(super) fn lock(state: &RootState, deadline: Option<Instant>) -> Result<Optio
 }
 
 /// The checkpoint that a draft gives way to.
-pub(super) fn overtaken(store: &dyn Store, draft: &Draft) -> Result<Option<Saved>> {
-    match draft.after {
-        Some(_) => Ok(draft.gives_way(store.list()?.first())),
-        None => Ok(None),
-    }
+pub(super) fn overtaken(state: &RootState, draft: &Draft) -> Result<Option<Saved>> {
+    let newest = match draft.after {
+        Some(_) => record::ids(state)?.first().and_then(|id| record::read(state, *id).ok()),
+        None => None,
+    };
+    Ok(draft.gives_way(newest.as_ref().map(|newest| &newest.checkpoint)))
 }
 
 /// What the cache says of a scan once its directory `top` is held.

@@ -15,6 +15,7 @@ use super::{
     LOCK_WAIT, Store, anchor,
     directory::read_directory,
     listing,
+    object_stamps::MergedPacks,
     objects::{Objects, PackContents},
     record::{self, Needs},
     repository::{self, PACKS_MAX, Swept, has_room, is_worth_rewriting, which},
@@ -190,10 +191,13 @@ pub fn merge(state: &StateDir) -> Result<()> {
         return Ok(());
     }
     let mut chosen: Vec<PackContents> = packs.drain(chosen).collect();
+    let files: Vec<_> = chosen.iter().map(|pack| pack.path().to_owned()).collect();
+    let merged = MergedPacks::new(state, &files);
     objects.copy_out(&mut chosen, |_| true, Instant::now() + LOCK_WAIT)?;
     crash::point("merge-packs");
     // Everything in them is in the new one, so no save needs to be waited for.
-    chosen.iter().try_for_each(|pack| pack.remove().map(drop))
+    chosen.iter().try_for_each(|pack| pack.remove().map(drop))?;
+    merged.record()
 }
 
 /// The objects that the records seen so far need.

@@ -12,18 +12,19 @@ use std::{
     fs::File,
     io::Read,
     path::PathBuf,
+    rc::Rc,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use super::{
-    Damage, Draft, GitStore, LOCK_WAIT, Saved, Store, Survey,
-    anchor::{self, drop_hint},
+    Damage, Draft, GitStore, LOCK_WAIT, Saved, Store, Survey, anchor,
     directory::{self, read_directory},
     listing::{self, Listing},
     object_stamps::CheckedStamps,
     objects::{Batch, Objects, Taken, id_of, identify_file},
     reading::{self, Sink, victims},
-    record::{self, Record, RecordEntry, StoreKind},
+    record::{self, Record, RecordEntry, RecordIndex, StoreKind},
     repository::{PrivateRepository, hold_others, repair_repository_refs},
     save::{self, CheckpointContents},
     sweep,
@@ -47,6 +48,7 @@ const SWEEP_MAX: Duration = Duration::from_secs(5);
 pub struct CopyStore {
     root: Root,
     state: RootState,
+    records: Rc<RecordIndex>,
     objects: Objects,
 }
 
@@ -55,7 +57,13 @@ impl CopyStore {
     pub fn of(root: &Root, state: &StateDir) -> Self {
         let objects = Objects::new(state.objects());
         let state = state.root(root);
-        Self { root: root.clone(), state, objects }
+        let records = Rc::new(RecordIndex::new(state.clone()));
+        Self { root: root.clone(), state, records, objects }
+    }
+
+    /// The records of its root.
+    pub(super) fn records(&self) -> &Rc<RecordIndex> {
+        &self.records
     }
 
     /// Its objects.
@@ -63,8 +71,8 @@ impl CopyStore {
         &self.objects
     }
 
-    fn record(&self, id: CheckpointId) -> Result<Record> {
-        let record = record::read(&self.state, id)?;
+    fn record(&self, id: CheckpointId) -> Result<Arc<Record>> {
+        let record = self.records.get(id)?;
         match record.keeper {
             StoreKind::Copy => Ok(record),
             StoreKind::Git => Err(Error::NoSuchCheckpoint { given: id.to_string() }),
@@ -72,10 +80,25 @@ impl CopyStore {
     }
 
     /// Records of this store, and unreadable ones.
-    fn records(&self) -> Result<Vec<RecordEntry>> {
-        let is_ours =
-            |kept: &RecordEntry| !matches!(&kept.record, Ok(r) if r.keeper == StoreKind::Git);
-        Ok(record::read_all(&self.state)?.into_iter().filter(is_ours).collect())
+    fn own_records(&self) -> Result<Vec<RecordEntry>> {
+        let mut entries = self.records.all()?;
+        entries.retain(|entry| {
+            entry.record.as_ref().map_or(true, |record| record.keeper == StoreKind::Copy)
+        });
+        Ok(entries)
+    }
+
+    /// The files of a checkpoint of this store.
+    pub(super) fn tree_of(&self, record: &Record) -> Result<Tree> {
+        let overlay = self.overlay(record)?;
+        Ok(Tree {
+            top: record.checkpoint.top,
+            listed: overlay.keys().cloned().collect(),
+            overlay,
+            outside: self.outside(record)?,
+            unsaved: BTreeMap::new(),
+            default_modes: DefaultModes::default(),
+        })
     }
 
     fn listing(&self, id: &ContentId) -> Result<Listing> {
@@ -166,7 +189,7 @@ impl CopyStore {
         let facts = save::facts(scan, top, checkpoint);
         let _slower = stamps
             .write(&self.state, &self.object_dirs(record), &[])
-            .and_then(|()| anchor::write(&self.state, top, checkpoint))
+            .and_then(|()| anchor::write(&self.state, top))
             .and_then(|()| scan.write_table(&self.state.cache(), &facts));
     }
 
@@ -240,29 +263,29 @@ impl Store for CopyStore {
             self.objects.set_damaged_aside(&stamps.changed);
         }
         let locked = lock.as_ref().map(|_| &stamps);
-        let newest = anchor::newest(&self.state)?;
-        if let Some(same) = &newest.record
+        let newest_id = record::ids(&self.state)?.first().copied();
+        let newest = newest_id.and_then(|id| record::read(&self.state, id).ok());
+        if let Some(same) = &newest
             && stamps.stand()
             && self.is_plainly(same, &draft)
         {
             self.keep(&draft.scan, same, batch, locked)?;
             return Ok(Saved { checkpoint: same.checkpoint.clone(), is_new: false });
         }
-        if let Some(first) = save::overtaken(self, &draft)? {
+        if let Some(first) = save::overtaken(&self.state, &draft)? {
             return Ok(first);
         }
         let (contents, _locks) = self.put(&mut draft, &batch, &stamps)?;
         let is_same = |newest: &Record| !draft.always && contents.are_held_by(newest);
-        let sequence = newest.sequence;
-        let newest = newest.record.filter(is_same);
-        if let Some(newest) = newest {
+        if let Some(newest) = newest.filter(is_same) {
             self.keep(&draft.scan, &newest, batch, locked)?;
             return Ok(Saved { checkpoint: newest.checkpoint, is_new: false });
         }
         // Reading takes time, and a save without the lock may have been faster.
-        if let Some(first) = save::overtaken(self, &draft)? {
+        if let Some(first) = save::overtaken(&self.state, &draft)? {
             return Ok(first);
         }
+        let sequence = newest_id.map_or(0, CheckpointId::sequence);
         let record = contents.to_record(&self.state, &draft, sequence);
         self.add(&draft, &record, batch, locked)?;
         Ok(Saved { checkpoint: record.checkpoint, is_new: true })
@@ -270,21 +293,12 @@ impl Store for CopyStore {
 
     fn survey(&self) -> Result<Survey> {
         let mut survey = Survey::default();
-        self.records()?.into_iter().for_each(|kept| kept.add_to(&mut survey));
+        self.own_records()?.into_iter().for_each(|kept| kept.add_to(&mut survey));
         Ok(survey)
     }
 
     fn tree(&self, id: CheckpointId) -> Result<Tree> {
-        let record = self.record(id)?;
-        let overlay = self.overlay(&record)?;
-        Ok(Tree {
-            top: record.checkpoint.top,
-            listed: overlay.keys().cloned().collect(),
-            overlay,
-            outside: self.outside(&record)?,
-            unsaved: BTreeMap::new(),
-            default_modes: DefaultModes::default(),
-        })
+        self.tree_of(&*self.record(id)?)
     }
 
     fn identify(&self, scan: &mut Scan) -> Result<Tree> {
@@ -344,10 +358,12 @@ impl Store for CopyStore {
             return Ok(0);
         }
         let _lock = Lock::acquire(&self.state.lock(), Instant::now() + LOCK_WAIT)?;
-        let mut kept = self.records()?;
-        kept.retain(|kept| ids.contains(&kept.id));
-        drop_hint(&self.state)?;
-        record::forget(&self.state, kept.iter().map(|kept| kept.id))
+        let mut kept = ids.to_vec();
+        kept.retain(|id| {
+            self.records.get(*id).map_or(true, |record| record.keeper == StoreKind::Copy)
+        });
+        self.records.remove(&kept);
+        record::forget(&self.state, kept.into_iter())
     }
 
     fn remove(&self, ids: &[CheckpointId]) -> Result<u64> {
@@ -359,7 +375,7 @@ impl Store for CopyStore {
     }
 
     fn check(&self, read_data: bool) -> Result<Vec<Damage>> {
-        Ok(check::check(self, self.records()?, read_data))
+        Ok(check::check(self, self.own_records()?, read_data))
     }
 
     fn by_hand(&self, id: CheckpointId) -> String {

@@ -1,14 +1,19 @@
 //! Checks the git store for damage: whether every checkpoint can be read, down to its objects or
 //! their bytes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use gix::{
     ObjectId,
     objs::{Kind as ObjectKind, tree::EntryKind},
 };
 
-use super::{GitStore, LoadedCheckpoint, modes, refs, repo::Repo, repository, tree};
+use super::{
+    GitStore, LoadedCheckpoint, modes,
+    refs::{self, RefPair},
+    repo::Repo,
+    repository, tree,
+};
 use crate::{
     error::{Error, Result},
     model::CheckpointId,
@@ -31,11 +36,18 @@ pub(super) fn check(store: &GitStore, read_data: bool) -> Result<Vec<Damage>> {
         let mut known = store.loaded(&repo)?;
         let is_own = n == 0;
         // Other checkpoints in an earlier repository now belong to another root.
-        known.retain(|known| is_own || known.record.is_some());
-        let seen = HashMap::new();
-        let mut checker = Checker { store, repo: &repo, read_data, seen, repositories, found };
-        for known in &known {
-            checker.checkpoint(known);
+        known.retain(|(known, _)| is_own || known.record.is_some());
+        let mut checker = Checker {
+            store,
+            repo: &repo,
+            read_data,
+            seen: HashMap::new(),
+            whole: HashSet::new(),
+            repositories,
+            found,
+        };
+        for (known, pair) in &known {
+            checker.checkpoint(known, pair);
         }
         if is_own {
             checker.anchor();
@@ -62,8 +74,13 @@ pub(super) fn repair(store: &GitStore) -> Result<Vec<String>> {
             done.push(format!("made checkpoints/{id}.json again from its copy"));
         }
     }
+    let recorded = record::ids(&store.state)?.into_iter().collect();
+    for copy in store.copies_elsewhere(&recorded)? {
+        record::rewrite(&store.state, &copy)?;
+        done.push(format!("made checkpoints/{}.json again from its copy", copy.checkpoint.id));
+    }
     done.extend(repository::repair_repository_refs(&store.state)?);
-    done.extend(record::salvage_all(&store.state, |id| store.copy_of(&repo, id).ok())?);
+    done.extend(record::salvage_all(&store.state, |id| store.any_copy_of(id))?);
     for name in store.refs.dangling(&repo)? {
         refs::delete(&repo, std::slice::from_ref(&name))?;
         done.push(format!("dropped {name}, which led nowhere"));
@@ -87,17 +104,20 @@ struct Checker<'a> {
     read_data: bool,
     /// What was checked, and what is wrong with it. Shared objects are checked once.
     seen: HashMap<ObjectId, Option<String>>,
+    /// Trees with nothing wrong in them or below them, and whether they were read as an index: that may have more.
+    whole: HashSet<(ObjectId, bool)>,
     /// Repositories that were checked already.
     repositories: repository::CheckedObjects,
     found: Vec<Damage>,
 }
 
 impl Checker<'_> {
-    fn checkpoint(&mut self, known: &LoadedCheckpoint) {
+    fn checkpoint(&mut self, known: &LoadedCheckpoint, pair: &RefPair) {
         let id = known.checkpoint.id;
-        self.record(id, known);
+        self.record(id, known, pair);
         // A save killed just before it created the ref leaves a record and everything it names.
-        let top = known.tree.map_or_else(|| self.store.tree_id(self.repo, id), Ok);
+        let by_record = || self.store.tree_id(self.repo, id, known.record.as_deref());
+        let top = known.tree.map_or_else(by_record, Ok);
         let top = match top {
             Ok(top) => top,
             Err(err) => {
@@ -111,11 +131,15 @@ impl Checker<'_> {
             self.found.push(Damage::note(Some(id), self.store.refs.name(id), why.to_owned()));
         }
         let before = self.found.len();
-        match tree::read_parts(self.repo, top) {
+        let read = known.parts.clone().map_or_else(|| tree::read_parts(self.repo, top), Ok);
+        match read {
             Ok((parts, meta)) => {
-                self.meta(id, meta);
-                for files in [parts.files, parts.index].into_iter().flatten() {
-                    self.walk(id, files, parts.index == Some(files));
+                self.meta(id, meta, known.record.is_none());
+                if let Some(files) = parts.files {
+                    self.walk(id, files, false);
+                }
+                if let Some(index) = parts.index {
+                    self.walk(id, index, true);
                 }
                 if let Some(why) = self.tree_damage(top) {
                     self.note(id, self.store.refs.name(id), why);
@@ -139,14 +163,21 @@ impl Checker<'_> {
 
     /// Checks the anchor, which belongs to no checkpoint.
     fn anchor(&mut self) {
-        let Ok(names) = self.store.refs.dangling(self.repo) else { return };
-        for name in names.into_iter().filter(|name| name.starts_with("refs/anchors/")) {
+        let leads_nowhere = match self.store.refs.anchor(self.repo) {
+            Ok(anchor) => anchor.is_some_and(|tree| !self.repo.has(&tree)),
+            Err(_) => true,
+        };
+        if leads_nowhere {
             let why = "it leads nowhere; the next scan is slower for it".to_owned();
-            self.found.push(Damage::note(None, name, why));
+            self.found.push(Damage::note(None, self.store.refs.anchor_name(), why));
         }
     }
 
-    fn meta(&mut self, id: CheckpointId, meta: ObjectId) {
+    /// Checks the public part of a record. While there is a record, only a full check reads it.
+    fn meta(&mut self, id: CheckpointId, meta: ObjectId, is_needed: bool) {
+        if !is_needed && !self.read_data {
+            return;
+        }
         let read = self.repo.read(&meta, ObjectKind::Blob);
         if let Err(err) = read.and_then(|json| Record::from_json("meta", &json)) {
             self.note(id, "meta".to_owned(), err.to_string());
@@ -154,7 +185,7 @@ impl Checker<'_> {
     }
 
     /// Checks the private part of a checkpoint.
-    fn record(&mut self, id: CheckpointId, known: &LoadedCheckpoint) {
+    fn record(&mut self, id: CheckpointId, known: &LoadedCheckpoint, pair: &RefPair) {
         let what = format!("checkpoints/{id}.json");
         let Some(record) = &known.record else {
             let why = "the record and its copy are missing or cannot be read";
@@ -165,17 +196,18 @@ impl Checker<'_> {
             let why = "it is missing; its copy is used, and `--repair` makes it again";
             self.found.push(Damage::note(Some(id), what, why.to_owned()));
         }
-        match self.store.refs.private(self.repo, id) {
-            Ok(Some(private)) => {
+        let private_name = self.store.refs.private_name(id);
+        match pair.private {
+            Some(Some(private)) => {
                 if let Err(err) = tree::private_part(self.repo, private) {
-                    self.note(id, self.store.refs.private_name(id), err.to_string());
+                    self.note(id, private_name, err.to_string());
                 }
             }
-            Ok(None) => {
+            Some(None) => self.note(id, private_name, "not the name of an object".to_owned()),
+            None => {
                 let why = "the ref is gone; `--repair` makes it again".to_owned();
-                self.found.push(Damage::note(Some(id), self.store.refs.private_name(id), why));
+                self.found.push(Damage::note(Some(id), private_name, why));
             }
-            Err(err) => self.note(id, self.store.refs.private_name(id), err.to_string()),
         }
         for list in [record.overlay, record.outside].into_iter().flatten() {
             match super::read_listing(self.repo, &list) {
@@ -202,19 +234,18 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks every tree and blob below a tree.
+    /// Checks every tree and blob below a tree, unless nothing was wrong with it in an earlier checkpoint.
     fn walk(&mut self, id: CheckpointId, top: ObjectId, is_index: bool) {
+        let before = self.found.len();
         let mut dirs = vec![(String::new(), top)];
+        let mut walked = Vec::new();
         while let Some((path, dir)) = dirs.pop() {
+            if self.whole.contains(&(dir, false)) || is_index && self.whole.contains(&(dir, true)) {
+                continue;
+            }
+            walked.push((dir, is_index));
             let is_new = !self.seen.contains_key(&dir);
-            let read = if is_index {
-                tree::entries(self.repo, &dir).map(|entries| entries.into_iter().collect())
-            } else {
-                // Read as a restore reads it, which validates every name.
-                tree::read(self.repo, &super::content_id(&dir))
-                    .and_then(|_| tree::entries(self.repo, &dir))
-            };
-            let entries: Vec<_> = match read {
+            let entries = match self.entries(dir, is_index) {
                 Ok(entries) => entries,
                 Err(err) => {
                     let why = err.to_string();
@@ -231,9 +262,8 @@ impl Checker<'_> {
             for (name, kind, child) in entries {
                 let path = format!("{path}/{}", String::from_utf8_lossy(&name).escape_debug());
                 match kind {
-                    // A subtree that another checkpoint shares was checked with that one.
-                    EntryKind::Tree if is_new || self.is_bad(&child) => dirs.push((path, child)),
-                    EntryKind::Tree | EntryKind::Commit => (),
+                    EntryKind::Tree => dirs.push((path, child)),
+                    EntryKind::Commit => (),
                     EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link
                         // The index of a partial clone may name objects that were never fetched.
                         if !is_index || self.repo.has(&child) =>
@@ -244,6 +274,23 @@ impl Checker<'_> {
                 }
             }
         }
+        if self.found.len() == before {
+            self.whole.extend(walked);
+        }
+    }
+
+    /// The entries of a tree. Those of a directory are read as a restore reads them, which validates every name.
+    fn entries(
+        &self,
+        dir: ObjectId,
+        is_index: bool,
+    ) -> Result<Vec<(Vec<u8>, EntryKind, ObjectId)>> {
+        if is_index {
+            return tree::entries(self.repo, &dir);
+        }
+        let body = self.repo.read_checked(&dir, ObjectKind::Tree)?;
+        tree::directory(self.repo.hash, &dir, &body)?;
+        tree::parse(self.repo.hash, &dir, &body)
     }
 
     /// Whether the bytes of a tree match its id; verified only in a full check.
@@ -258,10 +305,6 @@ impl Checker<'_> {
         let named = gix::objs::compute_hash(self.repo.hash, ObjectKind::Tree, &body);
         let is_right = named.is_ok_and(|named| named == tree);
         (!is_right).then(|| format!("object {tree} is not what its name says"))
-    }
-
-    fn is_bad(&self, id: &ObjectId) -> bool {
-        !matches!(self.seen.get(id), Some(None))
     }
 
     fn blob(&mut self, id: CheckpointId, path: &str, blob: ObjectId) {

@@ -15,11 +15,17 @@ mod sink;
 mod work_tree;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    cell::RefCell,
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap, HashSet},
     io::Read,
     path::Path,
+    rc::Rc,
+    sync::Arc,
     time::Instant,
 };
+
+use chrono::DateTime;
 
 use gix::{ObjectId, objs::Kind as ObjectKind};
 
@@ -28,20 +34,20 @@ pub use branch::{NewCommit, NewFile};
 
 use self::sink::GitSink;
 use super::{
-    CopyStore, Damage, Draft, LOCK_WAIT, Saved, Store, Survey, Unreadable, anchor,
+    CopyStore, Damage, Draft, LOCK_WAIT, Saved, Store, Survey, Unreadable,
     directory::entry_of,
     listing,
     plumbing::{
         head, index, modes,
         objects::ObjectWriter,
         refs,
-        refs::Refs,
+        refs::{RefPair, Refs},
         repo::{self, Repo, content_id},
         stream,
         tree::{self, Parts, read_parts},
     },
     reading,
-    record::{self, Record, RecordEntry, StoreKind},
+    record::{self, Record, RecordIndex, StoreKind},
     repository::{self, PrivateRepository},
     sweep,
 };
@@ -65,30 +71,41 @@ pub struct GitStore {
     user: Option<Repo>,
     private: PrivateRepository,
     /// The private repository, opened.
-    repo: Repo,
+    repo: Rc<Repo>,
+    /// Earlier private repositories, by name; opened on first use.
+    earlier: RefCell<BTreeMap<String, Rc<Repo>>>,
     refs: Refs,
+    /// The records of the root, which the file store reads too.
+    records: Rc<RecordIndex>,
     copies: CopyStore,
     choice: StoreChoice,
-}
-
-/// A checkpoint that exists; its tree has not been read.
-struct Stored {
-    id: CheckpointId,
-    sequence: u64,
-    /// Its record; from the copy in the repository if the file cannot be read.
-    record: Option<Record>,
-    has_ref: bool,
 }
 
 /// A checkpoint with everything that can be read of it.
 struct LoadedCheckpoint {
     checkpoint: Checkpoint,
     /// The record, or its copy, if one of the two can be read.
-    record: Option<Record>,
+    record: Option<Arc<Record>>,
     /// The tree that its ref points at; `None` if the ref is missing.
     tree: Option<ObjectId>,
-    /// `None` if it cannot be read.
-    parts: Option<Parts>,
+    /// Its parts, and the public part of its record; `None` if they cannot be read.
+    parts: Option<(Parts, ObjectId)>,
+}
+
+/// Where a checkpoint is.
+struct LocatedCheckpoint {
+    id: CheckpointId,
+    /// Its record: its file or, if that cannot be read, the copy in the private repository.
+    record: Option<Arc<Record>>,
+    /// The private repository with its tree.
+    repo: Rc<Repo>,
+}
+
+impl LocatedCheckpoint {
+    /// Returns true for a checkpoint in the file store.
+    fn is_copy(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.keeper == StoreKind::Copy)
+    }
 }
 
 impl GitStore {
@@ -139,10 +156,19 @@ impl GitStore {
         root: &Root,
         state: &StateDir,
     ) -> Self {
-        let repo = private.repo();
         let copies = CopyStore::of(root, state);
-        let (root, state, choice) = (root.clone(), state.root(root), StoreChoice::Auto);
-        Self { root, state, user, private, repo, refs, copies, choice }
+        Self {
+            root: root.clone(),
+            state: state.root(root),
+            user,
+            repo: Rc::new(private.repo()),
+            private,
+            earlier: RefCell::default(),
+            refs,
+            records: copies.records().clone(),
+            copies,
+            choice: StoreChoice::Auto,
+        }
     }
 
     /// Sets where new checkpoints are saved.
@@ -167,26 +193,49 @@ impl GitStore {
         self.private.name()
     }
 
-    /// The private repository of a checkpoint, if it is an earlier one, from before the user's
-    /// repository was recreated with another hash function. All others are in this one.
-    fn earlier_repo_of(&self, id: CheckpointId) -> Option<Repo> {
-        let name = self.record_of(id)?.store?;
-        let is_earlier = name != self.private.name();
-        is_earlier.then(|| PrivateRepository::named(self.state.state(), &name).repo())
-    }
-
-    /// Whether a checkpoint is in the file store.
-    fn is_copy(&self, id: CheckpointId) -> bool {
-        self.record_of(id).is_some_and(|record| record.keeper == StoreKind::Copy)
-    }
-
-    /// The record of a checkpoint: its file or, if that cannot be read, the copy in this private repository.
-    fn record_of(&self, id: CheckpointId) -> Option<Record> {
-        match record::read(&self.state, id) {
+    /// Finds the record and the private repository of a checkpoint.
+    fn locate(&self, id: CheckpointId) -> LocatedCheckpoint {
+        let record = match self.records.get(id) {
             Ok(record) => Some(record),
-            Err(err) if record::is_lost(&err) => self.copy_of(&self.repo, id).ok(),
+            Err(err) if record::is_lost(&err) => self.any_copy_of(id).map(Arc::new),
             Err(_) => None,
+        };
+        let repo = record.as_ref().map_or_else(|| self.repo.clone(), |record| self.repo_of(record));
+        LocatedCheckpoint { id, record, repo }
+    }
+
+    /// The private repository that a record names.
+    fn repo_of(&self, record: &Record) -> Rc<Repo> {
+        match &record.store {
+            // From before the user's repository was recreated with another hash function.
+            Some(name) if name != self.private.name() => self.repo_named(name),
+            Some(_) | None => self.repo.clone(),
         }
+    }
+
+    /// The copy of a checkpoint's record, in this private repository or in another one for the same path.
+    fn any_copy_of(&self, id: CheckpointId) -> Option<Record> {
+        if let Ok(copy) = self.copy_of(&self.repo, id) {
+            return Some(copy);
+        }
+        self.others_at_path().iter().find_map(|repo| self.copy_of(repo, id).ok())
+    }
+
+    /// Copies of records that are in another private repository for the same path, and that are not among
+    /// `recorded`.
+    fn copies_elsewhere(&self, recorded: &HashSet<CheckpointId>) -> Result<Vec<Record>> {
+        let mut copies = Vec::new();
+        for repo in self.others_at_path() {
+            let refs = self.refs.list(&repo)?.into_iter();
+            let lost = refs.filter(|id| !recorded.contains(id));
+            copies.extend(lost.filter_map(|id| self.copy_of(&repo, id).ok()));
+        }
+        Ok(copies)
+    }
+
+    /// The parts of a checkpoint, and the public part of its record.
+    fn parts(&self, at: &LocatedCheckpoint) -> Result<(Parts, ObjectId)> {
+        read_parts(&at.repo, self.tree_id(&at.repo, at.id, at.record.as_deref())?)
     }
 
     /// The copy of a checkpoint's record in its private part.
@@ -220,7 +269,7 @@ impl GitStore {
         };
         let mut written = 0;
         for record in copies {
-            if self.refs.private(&self.repo, record.checkpoint.id)?.is_some() {
+            if self.refs.private(&self.repo_of(record), record.checkpoint.id)?.is_some() {
                 record::rewrite(&self.state, record)?;
                 written += 1;
             }
@@ -228,22 +277,18 @@ impl GitStore {
         Ok(written)
     }
 
-    /// The tree of a checkpoint.
-    fn tree_id(&self, repo: &Repo, id: CheckpointId) -> Result<ObjectId> {
+    /// The tree of a checkpoint. Its record names it; without one, its ref does.
+    fn tree_id(&self, repo: &Repo, id: CheckpointId, record: Option<&Record>) -> Result<ObjectId> {
+        let named = record.and_then(|record| record.tree).map(|tree| repo.object_id(&tree));
+        if let Some(tree) = named.filter(|tree| repo.has(tree)) {
+            return Ok(tree);
+        }
         match self.refs.checkpoint(repo, id)? {
             Some(tree) => Ok(tree),
-            None => match self.record_of(id) {
-                // The ref was deleted; the objects may still exist.
-                Some(record) => {
-                    let tree = record.tree.map(|tree| repo.object_id(&tree));
-                    tree.filter(|tree| repo.has(tree))
-                        .ok_or_else(|| Error::damaged(self.refs.name(id), "the ref is gone"))
-                }
-                None if record::path_of(&self.state, id).exists() => {
-                    Err(Error::damaged(self.refs.name(id), "the ref is gone"))
-                }
-                None => Err(Error::NoSuchCheckpoint { given: id.to_string() }),
-            },
+            None if record.is_some() || record::path_of(&self.state, id).exists() => {
+                Err(Error::damaged(self.refs.name(id), "the ref is gone"))
+            }
+            None => Err(Error::NoSuchCheckpoint { given: id.to_string() }),
         }
     }
 
@@ -256,68 +301,59 @@ impl GitStore {
     fn repair_refs(&self) -> Result<usize> {
         let repo = self.repo.refreshed();
         let mut made = 0;
-        for there in self.stored(&repo, &record::read_all(&self.state)?)? {
-            let Some(record) = there.record else { continue };
+        for (loaded, pair) in self.loaded(&repo)? {
+            let Some(record) = loaded.record else { continue };
+            let id = record.checkpoint.id;
             let tree = record.tree.map(|tree| repo.object_id(&tree)).filter(|id| repo.has(id));
-            let has_ref = self.refs.checkpoint(&repo, there.id)?.is_some();
-            if let Some(tree) = tree.filter(|_| !has_ref && !self.is_retracted(&repo, there.id)) {
-                refs::set(&repo, &self.refs.name(there.id), tree)?;
+            let is_missing = pair.public.is_none() && !self.is_retracted(&repo, id);
+            if let Some(tree) = tree.filter(|_| is_missing) {
+                refs::set(&repo, &self.refs.name(id), tree)?;
                 made += 1;
             }
-            if self.refs.private(&repo, there.id)?.is_none() {
+            if pair.private.is_none() {
                 let writer = ObjectWriter::new(&repo);
                 let private = save::add_private(&repo, &writer, &record)?;
                 writer.finish()?;
-                refs::set(&repo, &self.refs.private_name(there.id), private)?;
+                refs::set(&repo, &self.refs.private_name(id), private)?;
                 made += 1;
             }
         }
         Ok(made)
     }
 
-    /// Loads every checkpoint that has a ref or a record, newest first.
-    fn loaded(&self, repo: &Repo) -> Result<Vec<LoadedCheckpoint>> {
-        let there = self.stored(repo, &record::read_all(&self.state)?)?;
-        Ok(there.into_iter().map(|there| self.load(repo, there)).collect())
+    /// Loads every checkpoint of this private repository that has a ref or a record, newest first, each with its
+    /// refs.
+    fn loaded(&self, repo: &Repo) -> Result<Vec<(LoadedCheckpoint, RefPair)>> {
+        let refs = self.refs.of_checkpoints(repo)?;
+        let recorded = self.records.all()?;
+        let ids = newest_first(recorded.iter().map(|entry| entry.id).chain(refs.own()));
+        let loaded = ids.into_iter().filter_map(|id| {
+            let pair = refs.of(id);
+            Some((self.load(repo, id, pair)?, pair))
+        });
+        Ok(loaded.collect())
     }
 
-    /// All checkpoints in this private repository, newest first. Reads trees only for those without
-    /// a record.
-    fn stored(&self, repo: &Repo, kept: &[RecordEntry]) -> Result<Vec<Stored>> {
-        let mut refs = self.refs.list(repo)?;
-        let mut there = Vec::new();
-        for kept in kept {
-            let has_ref = refs.remove(&kept.id);
-            match &kept.record {
-                Ok(record) if record.store.as_deref() == Some(self.private.name()) => {
-                    let (id, sequence) = (kept.id, kept.sequence());
-                    let has_ref = has_ref || self.refs.checkpoint(repo, id)?.is_some();
-                    there.push(Stored { id, sequence, record: Some(record.clone()), has_ref });
-                }
-                // Only the ref tells that it belongs to this repository.
-                Err(err) if has_ref && record::is_lost(err) => {
-                    there.push(self.without_record(repo, kept.id));
-                }
-                Ok(_) | Err(_) => (),
+    /// Loads a checkpoint, if it is in this private repository.
+    fn load(&self, repo: &Repo, id: CheckpointId, pair: RefPair) -> Option<LoadedCheckpoint> {
+        let tree = pair.public.flatten();
+        let has_ref = pair.public.is_some() || pair.private.is_some();
+        match self.records.get(id) {
+            Ok(record) if record.store.as_deref() == Some(self.private.name()) => {
+                Some(load(repo, id, tree, Some(record)))
             }
+            // Only the ref tells that it belongs to this repository.
+            Err(err) if has_ref && record::is_lost(&err) => {
+                let copy = self.copy_of(repo, id).ok();
+                Some(load(repo, id, tree, copy.map(Arc::new)))
+            }
+            Ok(_) | Err(_) => None,
         }
-        there.extend(refs.into_iter().map(|id| self.without_record(repo, id)));
-        there.sort_by_key(|it| std::cmp::Reverse((it.sequence, it.id)));
-        Ok(there)
-    }
-
-    fn without_record(&self, repo: &Repo, id: CheckpointId) -> Stored {
-        let record = self.copy_of(repo, id).ok();
-        let sequence = match &record {
-            Some(record) => record.checkpoint.sequence,
-            None => self.public_bytes(repo, id).map_or(0, |json| record::guess_order(&json).0),
-        };
-        Stored { id, sequence, record, has_ref: true }
     }
 
     /// The public part of a checkpoint's record.
     fn public_bytes(&self, repo: &Repo, id: CheckpointId) -> Result<Vec<u8>> {
-        let (_, meta) = read_parts(repo, self.tree_id(repo, id)?)?;
+        let (_, meta) = read_parts(repo, self.tree_id(repo, id, None)?)?;
         repo.read(&meta, ObjectKind::Blob)
     }
 
@@ -328,12 +364,6 @@ impl GitStore {
         record::is_newer(&self.state, id) || matches!(public, Err(Error::FormatTooNew { .. }))
     }
 
-    /// Reads the tree of a checkpoint.
-    fn load(&self, repo: &Repo, there: Stored) -> LoadedCheckpoint {
-        let tree = if there.has_ref { self.refs.checkpoint(repo, there.id) } else { Ok(None) };
-        load(repo, there.id, tree.ok().flatten(), there.record)
-    }
-
     /// The user's repository, refreshed; `None` if there is none.
     fn user(&self) -> Option<Repo> {
         self.user.as_ref().map(Repo::refreshed)
@@ -342,6 +372,14 @@ impl GitStore {
     fn anchored(&self, scan: &Scan) -> bool {
         scan.anchor.is_some() && scan.anchor == self.anchor()
     }
+}
+
+/// Checkpoints, each once, the newest first.
+fn newest_first(ids: impl Iterator<Item = CheckpointId>) -> Vec<CheckpointId> {
+    let mut ids: Vec<CheckpointId> = ids.collect();
+    ids.sort_unstable_by_key(|id| Reverse((id.sequence(), *id)));
+    ids.dedup();
+    ids
 }
 
 /// A listing in the private part of a checkpoint.
@@ -355,28 +393,28 @@ fn load(
     repo: &Repo,
     id: CheckpointId,
     tree: Option<ObjectId>,
-    record: Option<Record>,
+    record: Option<Arc<Record>>,
 ) -> LoadedCheckpoint {
     let read = tree.and_then(|tree| read_parts(repo, tree).ok());
     let checkpoint = match (&record, &read) {
         (Some(record), _) => record.checkpoint.clone(),
         (None, Some((parts, meta))) => public_checkpoint(repo, id, parts, meta),
-        (None, None) => record::placeholder(id, Default::default(), "its tree cannot be read"),
+        (None, None) => record::placeholder(id, DateTime::default(), "its tree cannot be read"),
     };
-    LoadedCheckpoint { checkpoint, record, tree, parts: read.map(|(parts, _)| parts) }
+    LoadedCheckpoint { checkpoint, record, tree, parts: read }
 }
 
 /// A checkpoint from the public part of its record.
 fn public_checkpoint(repo: &Repo, id: CheckpointId, parts: &Parts, meta: &ObjectId) -> Checkpoint {
     let json = repo.read(meta, ObjectKind::Blob).unwrap_or_default();
-    let order = record::guess_order(&json);
+    let taken_at = record::guess_time(&json);
     match Record::from_json(&format!("meta of {id}"), &json) {
         Ok(public) if public.checkpoint.id == id => {
             let top = parts.files.map(|id| content_id(&id));
             Checkpoint { top, completeness: Completeness::RecordLost, ..public.checkpoint }
         }
-        Ok(_) => record::placeholder(id, order, "it names another checkpoint"),
-        Err(err) => record::placeholder(id, order, &err.to_string()),
+        Ok(_) => record::placeholder(id, taken_at, "it names another checkpoint"),
+        Err(err) => record::placeholder(id, taken_at, &err.to_string()),
     }
 }
 
@@ -458,9 +496,10 @@ impl Store for GitStore {
         let repo = self.repo.refreshed();
         let mut refs = self.refs.list(&repo)?;
         let mut survey = Survey::default();
-        let mut unrecorded = Vec::new();
-        for kept in record::read_all(&self.state)? {
+        let (mut unrecorded, mut recorded) = (Vec::new(), HashSet::new());
+        for kept in self.records.all()? {
             let has_ref = refs.remove(&kept.id);
+            recorded.insert(kept.id);
             let is_lost = kept.record.as_ref().is_err_and(record::is_lost);
             if is_lost && has_ref {
                 unrecorded.push((kept.id, kept.unreadable().map(|(_, why)| why)));
@@ -469,7 +508,11 @@ impl Store for GitStore {
             }
         }
         unrecorded.extend(refs.into_iter().map(|id| (id, None)));
-        let mut copies = Vec::new();
+        let mut copies = self.copies_elsewhere(&recorded)?;
+        for record in &copies {
+            survey.needs.push(record.needs());
+            survey.checkpoints.push(record.checkpoint.clone());
+        }
         for (id, unreadable) in unrecorded {
             if let Ok(record) = self.copy_of(&repo, id) {
                 survey.needs.push(record.needs());
@@ -480,26 +523,30 @@ impl Store for GitStore {
             let is_newer = self.is_newer(&repo, id);
             let unreadable = if is_newer { Some(Unreadable::Newer) } else { unreadable };
             survey.unreadable.extend(unreadable.map(|why| (id, why)));
-            survey.checkpoints.push(self.load(&repo, self.without_record(&repo, id)).checkpoint);
+            let tree = self.refs.checkpoint(&repo, id).ok().flatten();
+            survey.checkpoints.push(load(&repo, id, tree, None).checkpoint);
         }
         let _by_the_next_reader = self.write_lost(&copies);
-        survey.checkpoints.sort_by_key(|it| std::cmp::Reverse((it.sequence, it.id)));
+        survey.checkpoints.sort_by_key(|it| Reverse((it.sequence, it.id)));
         Ok(survey)
     }
 
     fn tree(&self, id: CheckpointId) -> Result<Tree> {
-        if self.is_copy(id) {
-            return self.copies.tree(id);
-        }
-        let earlier = self.earlier_repo_of(id);
-        let repo = earlier.as_ref().unwrap_or(&self.repo);
-        let (parts, meta) = read_parts(repo, self.tree_id(repo, id)?)?;
-        let record = if let Some(record) = self.record_of(id) {
+        let located = self.locate(id);
+        let repo = &*located.repo;
+        let record = match &located.record {
+            Some(record) if record.keeper == StoreKind::Copy => {
+                return self.copies.tree_of(record);
+            }
+            record => record.clone(),
+        };
+        let (parts, meta) = self.parts(&located)?;
+        let record = if let Some(record) = record {
             record
         } else {
             // Only what is public is left.
             let json = repo.read(&meta, ObjectKind::Blob)?;
-            Record::from_json(&format!("meta of {id}"), &json)?
+            Arc::new(Record::from_json(&format!("meta of {id}"), &json)?)
         };
         let mut tree = Tree {
             top: parts.files.map(|id| content_id(&id)),
@@ -582,19 +629,18 @@ impl Store for GitStore {
         crate::fs::create_private_dirs(self.state.dir())?;
         let _lock = Lock::acquire(&self.state.lock(), Instant::now() + LOCK_WAIT)?;
         let repo = self.repo.refreshed();
-        let mut there: Vec<CheckpointId> = self.refs.list(&repo)?.into_iter().collect();
-        there.extend(record::ids(&self.state)?);
-        there.sort_unstable();
-        there.dedup();
+        let refs = self.refs.list(&repo)?;
+        let there = newest_first(refs.into_iter().chain(record::ids(&self.state)?));
         let stays = |id: &CheckpointId| !ids.contains(id) || self.is_newer(&repo, *id);
         let (stay, go): (Vec<_>, Vec<_>) = there.into_iter().partition(stays);
-        anchor::drop_hint(&self.state)?;
         for id in &go {
-            if let Some(earlier) = self.earlier_repo_of(*id) {
+            let earlier = self.locate(*id).repo;
+            if !Rc::ptr_eq(&earlier, &self.repo) {
                 self.refs.remove(&earlier, &[*id], false)?;
             }
         }
         self.refs.remove(&repo, &go, stay.is_empty())?;
+        self.records.remove(&go);
         record::forget(&self.state, go.iter().copied())?;
         Ok(go.len())
     }
@@ -622,9 +668,7 @@ impl Store for GitStore {
     }
 
     fn by_hand(&self, id: CheckpointId) -> String {
-        if self.is_copy(id) {
-            return self.copies.by_hand(id);
-        }
-        self.shown_by_git(id)
+        let located = self.locate(id);
+        if located.is_copy() { self.copies.by_hand(id) } else { self.shown_by_git(&located) }
     }
 }

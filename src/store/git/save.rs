@@ -18,7 +18,7 @@ use gix::{
 };
 
 use self::unchanged::latest;
-use super::{GitStore, LoadedCheckpoint, sink::GitSink};
+use super::{GitStore, LoadedCheckpoint, newest_first, sink::GitSink};
 use crate::{
     cache::Facts,
     error::{Error, Result},
@@ -43,7 +43,7 @@ use crate::{
             tree::{self, Parts, PathTree, PrivatePart, TreeBuilder},
         },
         reading::{self, victims},
-        record::{self, Held, Record, RecordEntry, StoreKind},
+        record::{self, Held, Record, StoreKind},
         repository::{self, HeldRepository, PrivateRepository, Theirs},
         save::{self, CheckpointContents},
     },
@@ -121,7 +121,7 @@ impl GitStore {
         }
         create_private_dirs(self.state.dir())?;
         let mut save = Save::begin(self, &draft)?;
-        if let Some(first) = save::overtaken(self, &draft)? {
+        if let Some(first) = save::overtaken(&self.state, &draft)? {
             return Ok(first);
         }
         save.run(&mut draft)
@@ -143,12 +143,14 @@ impl<'a> Save<'a> {
         let trusts_cache = |anchor: &ObjectId| draft.scan.anchor == Some(content_id(anchor));
         let facts =
             base.map(|base| *base.facts()).filter(|_| anchor.is_some_and(|id| trusts_cache(&id)));
-        let kept = record::read_all(&store.state)?;
-        let there = store.stored(&repo, &kept)?;
-        let sequences = there.iter().map(|there| there.sequence);
-        let sequence = sequences.chain(kept.iter().map(RecordEntry::sequence)).max().unwrap_or(0);
-        let mut known = there.into_iter().map(|there| store.load(&repo, there));
-        let newest = known.find(|known| known.parts.is_some());
+        let recorded = record::ids(&store.state)?;
+        let ids = newest_first(recorded.into_iter().chain(store.refs.list(&repo)?));
+        let sequence = ids.first().map_or(0, |id| id.sequence());
+        let loaded = ids.into_iter().filter_map(|id| {
+            let pair = store.refs.pair(&repo, id);
+            store.load(&repo, id, pair)
+        });
+        let newest = loaded.into_iter().find(|loaded| loaded.parts.is_some());
         let head = store.user().map(|user| head::read(&user));
         let had_base = base.is_some();
         let save = Self {
@@ -188,7 +190,7 @@ impl<'a> Save<'a> {
         let names = writer.publish()?;
         made.settle()?;
         // Reading takes time, and a save without the lock may have been faster.
-        if let Some(first) = save::overtaken(self.store, draft)? {
+        if let Some(first) = save::overtaken(&self.store.state, draft)? {
             return Ok(first);
         }
         self.retract(&made.below)?;
@@ -246,7 +248,7 @@ impl<'a> Save<'a> {
 
     fn unchanged_since(&self, draft: &Draft, made: &StoredParts) -> Option<&LoadedCheckpoint> {
         let is_same = |newest: &&LoadedCheckpoint| {
-            newest.parts.as_ref() == Some(&made.parts)
+            newest.parts.as_ref().is_some_and(|(parts, _)| *parts == made.parts)
                 && newest.record.as_ref().is_some_and(|newest| made.contents.are_held_by(newest))
         };
         self.newest.as_ref().filter(|_| !draft.always).filter(is_same)
@@ -326,7 +328,7 @@ impl<'a> Save<'a> {
 
     /// The index tree of the newest checkpoint.
     fn newest_index(&self) -> Option<ObjectId> {
-        self.newest.as_ref()?.parts.as_ref()?.index
+        self.newest.as_ref()?.parts.as_ref()?.0.index
     }
 
     /// Stores the index as [`Save::stage`] does, unless staged objects would have to be copied and the

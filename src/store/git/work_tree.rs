@@ -13,8 +13,7 @@ use crate::{
         plumbing::{
             head, index,
             repo::{Repo, content_id},
-            restore_index,
-            tree::{self, read_parts},
+            restore_index, tree,
         },
     },
 };
@@ -34,12 +33,11 @@ impl GitStore {
     ///
     /// Fails if the checkpoint does not exist or is damaged.
     pub fn staged(&self, id: CheckpointId) -> Result<Option<ContentId>> {
-        if self.is_copy(id) {
+        let located = self.locate(id);
+        if located.is_copy() {
             return Ok(None);
         }
-        let earlier = self.earlier_repo_of(id);
-        let repo = earlier.as_ref().unwrap_or(&self.repo);
-        let (parts, _) = read_parts(repo, self.tree_id(repo, id)?)?;
+        let (parts, _) = self.parts(&located)?;
         Ok(parts.index.map(|id| content_id(&id)))
     }
 
@@ -58,11 +56,10 @@ impl GitStore {
     ///
     /// Fails if the checkpoint does not exist or is damaged.
     pub fn staged_entries(&self, id: CheckpointId) -> Result<Option<Vec<IndexEntry>>> {
-        let earlier = self.earlier_repo_of(id);
-        let repo = earlier.as_ref().unwrap_or(&self.repo);
-        let (parts, _) = read_parts(repo, self.tree_id(repo, id)?)?;
+        let located = self.locate(id);
+        let (parts, _) = self.parts(&located)?;
         match parts.index {
-            Some(tree) => index::kept_entries(repo, tree, parts.extra).map(Some),
+            Some(tree) => index::kept_entries(&located.repo, tree, parts.extra).map(Some),
             None => Ok(None),
         }
     }
@@ -74,7 +71,7 @@ impl GitStore {
     /// Fails if the index cannot be read or written, or if another git process has locked it. It is
     /// unchanged then.
     pub fn restore_index(&self, id: CheckpointId) -> Result<IndexOutcome> {
-        let Some(user) = self.user().filter(|_| !self.is_copy(id)) else {
+        let Some(user) = self.user().filter(|_| !self.locate(id).is_copy()) else {
             return Ok(IndexOutcome::NotKept);
         };
         restore_index::sweep(&user)?;
@@ -96,7 +93,7 @@ impl GitStore {
     pub fn settle_index(&self, to: CheckpointId, ends: [CheckpointId; 2]) -> Result<IndexOutcome> {
         let Some(user) = self.user() else { return Ok(IndexOutcome::NotKept) };
         let mut is_changed = false;
-        for end in ends.into_iter().filter(|end| !self.is_copy(*end)) {
+        for end in ends.into_iter().filter(|end| !self.locate(*end).is_copy()) {
             // One that holds no index says nothing of this one.
             let Some(then) = self.staged_entries(end)? else { continue };
             if !restore_index::differs(&user, &then) {
@@ -110,8 +107,7 @@ impl GitStore {
     /// What was staged in a checkpoint and the user's repository has no more: git keeps a blob only as long as
     /// something leads to it.
     fn blobs_lost(&self, user: &Repo, id: CheckpointId, entries: &[IndexEntry]) -> Vec<Vec<u8>> {
-        let earlier = self.earlier_repo_of(id);
-        let repo = earlier.as_ref().unwrap_or(&self.repo);
+        let repo = self.locate(id).repo;
         let blobs = entries.iter().filter(|entry| entry.mode != GITLINK);
         let lost = blobs.filter(|entry| !user.has(&entry.id));
         lost.filter_map(|entry| repo.read(&entry.id, ObjectKind::Blob).ok()).collect()
@@ -123,7 +119,7 @@ impl GitStore {
     ///
     /// Fails if the checkpoint cannot be read.
     pub fn plan_index(&self, id: CheckpointId) -> Result<IndexOutcome> {
-        let Some(user) = self.user().filter(|_| !self.is_copy(id)) else {
+        let Some(user) = self.user().filter(|_| !self.locate(id).is_copy()) else {
             return Ok(IndexOutcome::NotKept);
         };
         Ok(match self.staged_then(&user, id)? {
@@ -177,13 +173,12 @@ impl GitStore {
         user: &Repo,
         id: CheckpointId,
     ) -> Result<Result<Vec<IndexEntry>, IndexOutcome>> {
-        let earlier = self.earlier_repo_of(id);
-        let repo = earlier.as_ref().unwrap_or(&self.repo);
-        let (parts, meta) = read_parts(repo, self.tree_id(repo, id)?)?;
+        let located = self.locate(id);
+        let (parts, meta) = self.parts(&located)?;
         let Some(index) = parts.index else { return Ok(Err(IndexOutcome::NotKept)) };
-        let then = match self.record_of(id) {
-            Some(record) => record.checkpoint.head,
-            None => super::public_checkpoint(repo, id, &parts, &meta).head,
+        let then = match &located.record {
+            Some(record) => record.checkpoint.head.clone(),
+            None => super::public_checkpoint(&located.repo, id, &parts, &meta).head,
         };
         if let Some(refusal) = then.and_then(|then| restore_index::refusal(user, &then)) {
             return Ok(Err(refusal));
@@ -191,7 +186,7 @@ impl GitStore {
         if parts.extra.is_none() && self.is_staged(user, index) {
             return Ok(Err(IndexOutcome::Unchanged));
         }
-        index::kept_entries(repo, index, parts.extra).map(Ok)
+        index::kept_entries(&located.repo, index, parts.extra).map(Ok)
     }
 
     /// Whether the cache proves that the index has exactly this tree.

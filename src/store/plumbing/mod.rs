@@ -12,6 +12,7 @@ pub(in crate::store) mod modes;
 pub(in crate::store) mod names;
 pub(in crate::store) mod objects;
 pub(in crate::store) mod pack;
+pub(in crate::store) mod packed_refs;
 pub(in crate::store) mod refs;
 pub(in crate::store) mod repo;
 pub(in crate::store) mod restore_index;

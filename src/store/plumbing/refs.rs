@@ -4,12 +4,14 @@
 //! Ref files are read directly and with size limits, so the same code reads those of the user's
 //! repositories. Only our own are written. The refs of a new checkpoint go into `packed-refs`, which is one file
 //! whatever there is, and which is changed under a lock of its own; what cannot be written there is a file. Each
-//! of those has one writer, which holds the root's lock or uses a name of its own.
+//! of those has one writer, which holds the root's lock or uses a name of its own. When the list is large, new refs
+//! are files as well, and go into the list together.
 
+mod checkpoints;
 mod packed;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     io,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
@@ -17,7 +19,8 @@ use std::{
 
 use gix::{ObjectId, bstr::ByteSlice};
 
-use self::packed::{PackedList, packed, packed_line};
+pub(in crate::store) use self::checkpoints::RefPair;
+use self::packed::{PackedList, is_large, lock_list, packed, packed_line};
 pub(in crate::store) use self::packed::{has_garbage, packed_below};
 use super::repo::Repo;
 use crate::{
@@ -39,8 +42,11 @@ const ANCHORS: &str = "refs/anchors/";
 pub(in crate::store) const ADMINISTRATION: &str = "refs/anchors/administration";
 /// Two hashes and a word, with room for the longest symbolic ref.
 const REF_MAX_BYTES: u64 = 8 << 10;
+/// How many refs of checkpoints may be files beside a large list: those of 64 checkpoints.
+const LOOSE_MAX: usize = 128;
 /// With fewer ref files a second thread costs more than it saves.
 const REFS_FOR_TWO: usize = 1000;
+
 /// The refs of one worktree.
 #[derive(Clone)]
 pub(in crate::store) struct Refs {
@@ -77,7 +83,8 @@ impl Refs {
         [self.name(id), self.private_name(id)]
     }
 
-    fn anchor_name(&self) -> String {
+    /// The full name of the anchor.
+    pub(in crate::store) fn anchor_name(&self) -> String {
         format!("{ANCHORS}{}", self.worktree)
     }
 
@@ -88,10 +95,7 @@ impl Refs {
 
     /// Whether a checkpoint of this worktree has both its refs.
     pub(in crate::store) fn has(&self, repo: &Repo, id: CheckpointId) -> bool {
-        let packed = packed(repo).unwrap_or_default();
-        self.names(id).iter().all(|name| {
-            in_packed(&packed, name).is_some() || matches!(read_file(repo, name), Ok(Some(_)))
-        })
+        self.names(id).iter().all(|name| matches!(read(repo, name), Ok(Some(_))))
     }
 
     /// The tree of a checkpoint's private part, wherever its ref is.
@@ -182,7 +186,11 @@ impl Refs {
             vec![(self.name(new.id), new.tree), (self.private_name(new.id), new.private)];
         refs.extend(new.anchor.map(|anchor| (self.anchor_name(), anchor)));
         refs.extend(new.administration.map(|tree| (ADMINISTRATION.to_owned(), tree)));
-        let list = PackedList::with(repo, &refs);
+        let loose = if is_large(repo) { self.loose(repo)? } else { Vec::new() };
+        let is_listed = !is_large(repo) || loose.len() >= LOOSE_MAX;
+        let moved = if is_listed { read_files(repo, &loose)? } else { Vec::new() };
+        let entries = [&moved[..], &refs].concat();
+        let list = if is_listed { PackedList::with(repo, &entries) } else { None };
         let written = match &list {
             Some(list) => vec![list.write(repo)?],
             None => {
@@ -199,7 +207,27 @@ impl Refs {
         written.into_iter().rev().try_for_each(publish)?;
         all_at_once(&dirs.iter().collect::<Vec<_>>(), |dir| sync_dir(dir))?;
         // A file stands before what the list says. An anchor that comes back with a power cut is only not trusted.
-        list.map_or(Ok(()), |_| refs.iter().try_for_each(|(name, _)| remove_file(repo, name)))
+        let Some(_list) = list else { return Ok(()) };
+        refs.iter().try_for_each(|(name, _)| remove_file(repo, name))?;
+        // A checkpoint may have been given another private part since its file was read.
+        for (name, id) in &moved {
+            if matches!(read_file(repo, name), Ok(Some(now)) if now == *id) {
+                remove_file(repo, name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The full names of the refs of this worktree's checkpoints that are files.
+    fn loose(&self, repo: &Repo) -> Result<Vec<String>> {
+        let mut loose = Vec::new();
+        for prefix in [CHECKPOINTS, PRIVATE] {
+            let dir = format!("{prefix}{}", self.worktree);
+            let names = list_names(&repo.common_dir.join(&dir))?;
+            let ids = names.iter().filter_map(|name| checkpoint_name(name.as_encoded_bytes()));
+            loose.extend(ids.map(|id| format!("{dir}/{id}")));
+        }
+        Ok(loose)
     }
 
     /// Points the anchor at another tree.
@@ -221,13 +249,12 @@ impl Refs {
             // The anchor first, so that no cache trusts what is about to go.
             delete(repo, &[self.anchor_name()])?;
         }
-        let mut names: Vec<String> = ids.iter().flat_map(|id| self.names(*id)).collect();
-        delete(repo, &names)?;
-        names.clear();
-        for id in ids {
-            names.extend(Self::elsewhere(repo, CHECKPOINTS, *id)?);
-            names.extend(Self::elsewhere(repo, PRIVATE, *id)?);
-        }
+        let ids: HashSet<CheckpointId> = ids.iter().copied().collect();
+        let mut names = self::all(repo)?;
+        names.retain(|name| {
+            let id = name.rsplit('/').next().and_then(CheckpointId::parse);
+            is_of_checkpoint(name) && id.is_some_and(|id| ids.contains(&id))
+        });
         delete(repo, &names)
     }
 
@@ -334,7 +361,22 @@ fn publish_synced(new: PendingFile) -> Result<()> {
 
 /// Points a ref of ours at a tree; on the disk when it returns.
 pub(in crate::store) fn set(repo: &Repo, name: &str, id: ObjectId) -> Result<()> {
+    // Otherwise a file could be removed that has just taken the place of one that went into the list.
+    let _lock = lock_list(repo).ok();
     publish_synced(pending_ref(repo, name, id)?)
+}
+
+/// The targets of refs that are files; without those that are gone or malformed.
+fn read_files(repo: &Repo, names: &[String]) -> Result<Vec<(String, ObjectId)>> {
+    let mut read = Vec::new();
+    for name in names {
+        match read_file(repo, name) {
+            Ok(id) => read.extend(id.map(|id| (name.clone(), id))),
+            Err(Error::Damaged { .. }) => (),
+            Err(err) => return Err(err),
+        }
+    }
+    Ok(read)
 }
 
 /// Deletes refs of ours. A missing one is not an error.
@@ -525,3 +567,6 @@ pub(in crate::store) fn full(name: &str) -> Result<gix::refs::FullName> {
 pub(in crate::store) fn own(repo: &Repo, name: &str) -> PathBuf {
     repo.git_dir.join(name)
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,6 +21,7 @@ use gix::{
 use super::{
     borrowed::{ALTERNATES_MAX_BYTES, alternates_of, open_up},
     loose::LooseObjects,
+    packed_refs::PackedRefs,
 };
 use crate::{
     error::{Error, Result},
@@ -44,6 +45,8 @@ pub(in crate::store) struct Repo {
     /// For a private repository, the directory of borrowed objects; taken once unreadable files in
     /// it have been made readable.
     closed: Mutex<Option<PathBuf>>,
+    /// Its list of refs, as it was read last.
+    pub(super) packed_refs: PackedRefs,
 }
 
 impl Repo {
@@ -65,7 +68,9 @@ impl Repo {
     fn new(git_dir: PathBuf, common_dir: PathBuf, hash: HashKind) -> Self {
         let odb = OnceLock::new();
         let loose = OnceLock::new();
-        Self { git_dir, common_dir, hash, odb, loose, closed: Mutex::default() }
+        let closed = Mutex::default();
+        let packed_refs = PackedRefs::default();
+        Self { git_dir, common_dir, hash, odb, loose, closed, packed_refs }
     }
 
     /// The repository in `dir`, which need not exist yet.
@@ -80,7 +85,8 @@ impl Repo {
 
     /// A copy that lists packs anew, because there may be new ones.
     pub(in crate::store) fn refreshed(&self) -> Self {
-        Self::new(self.git_dir.clone(), self.common_dir.clone(), self.hash)
+        let packed_refs = self.packed_refs.clone();
+        Self { packed_refs, ..Self::new(self.git_dir.clone(), self.common_dir.clone(), self.hash) }
     }
 
     /// The object database.

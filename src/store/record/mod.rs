@@ -4,16 +4,19 @@
 pub mod identity;
 
 mod held;
+mod index;
 mod location;
 mod older;
 mod unreadable;
 mod version;
 
 use std::{
+    cmp::Reverse,
     collections::HashSet,
     ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use chrono::{DateTime, Utc};
@@ -22,6 +25,7 @@ use sha2::{Digest, Sha256};
 
 pub use held::Held;
 pub(super) use held::are_same as are_same_repositories;
+pub(super) use index::RecordIndex;
 pub use location::{RootLocation, known_location, read_location, settle, write_location};
 pub use unreadable::{
     Needs, Unreadable, gc_blocker, gc_blocker_among, give_up, is_newer, needs, quarantine_damage,
@@ -38,8 +42,8 @@ use super::Survey;
 use crate::{
     error::{Error, Result},
     fs::{
-        PendingFile, create_private_dirs, is_short_of_means, list_names, now_ns, read_small,
-        remove_if_there, replace_synced, sync_dir,
+        PendingFile, create_private_dirs, in_halves, is_short_of_means, list_names, now_ns,
+        read_small, remove_if_there, replace_synced, sync_dir,
     },
     model::{
         Cause, Checkpoint, CheckpointId, Completeness, ContentId, DefaultModes, escape::escaped,
@@ -50,6 +54,8 @@ use crate::{
 /// Enough for a hundred thousand skipped paths. It limits what a damaged length can make us
 /// allocate.
 const SIZE_MAX_BYTES: u64 = 64 << 20;
+/// With fewer records a second thread costs more than it saves.
+const RECORDS_FOR_TWO: usize = 200;
 
 /// The document of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,7 +111,8 @@ impl Record {
     ///
     /// [`Error::FormatTooNew`] or [`Error::Damaged`].
     pub(super) fn from_json(place: &str, bytes: &[u8]) -> Result<Self> {
-        let record: Self = from_json(place, bytes)?;
+        let mut record: Self = from_json(place, bytes)?;
+        record.checkpoint.sequence = record.checkpoint.id.sequence();
         match record.leads_elsewhere() {
             Some(why) => Err(Error::damaged(place, why)),
             None => Ok(record),
@@ -168,15 +175,15 @@ pub struct RecordEntry {
     /// The id in its file name.
     pub id: CheckpointId,
     /// Its content, or why it cannot be read.
-    pub record: Result<Record>,
-    /// Sequence number and time, as far as they can be read.
-    order: (u64, DateTime<Utc>),
+    pub record: Result<Arc<Record>>,
+    /// When it was taken, as far as that can be read.
+    taken_at: DateTime<Utc>,
 }
 
 impl RecordEntry {
-    /// Its sequence number; 0 if unknown.
-    pub fn sequence(&self) -> u64 {
-        self.order.0
+    fn readable(record: Arc<Record>) -> Self {
+        let Checkpoint { id, taken_at, .. } = record.checkpoint;
+        Self { id, record: Ok(record), taken_at }
     }
 
     /// The id and why the record cannot be read; `None` if it can.
@@ -187,25 +194,25 @@ impl RecordEntry {
     /// Adds what it says to a survey.
     pub(super) fn add_to(self, survey: &mut Survey) {
         survey.unreadable.extend(self.unreadable());
-        survey.needs.extend(self.record.as_ref().ok().map(Record::needs));
+        survey.needs.extend(self.record.as_ref().ok().map(|record| record.needs()));
         survey.checkpoints.push(self.into_checkpoint());
     }
 
     /// The checkpoint; a placeholder if the record cannot be read.
     pub fn into_checkpoint(self) -> Checkpoint {
         match self.record {
-            Ok(record) => record.checkpoint,
-            Err(err) => placeholder(self.id, self.order, &err.to_string()),
+            Ok(record) => Arc::unwrap_or_clone(record).checkpoint,
+            Err(err) => placeholder(self.id, self.taken_at, &err.to_string()),
         }
     }
 }
 
 /// What a list shows for a checkpoint if its record cannot be read.
-pub(super) fn placeholder(id: CheckpointId, order: (u64, DateTime<Utc>), why: &str) -> Checkpoint {
+pub(super) fn placeholder(id: CheckpointId, taken_at: DateTime<Utc>, why: &str) -> Checkpoint {
     Checkpoint {
         id,
-        sequence: order.0,
-        taken_at: order.1,
+        sequence: id.sequence(),
+        taken_at,
         reading_ns: None,
         cause: Cause::asked(Some(why.to_owned())),
         top: None,
@@ -257,24 +264,27 @@ pub(super) fn unpublished(state: &RootState, record: &Record) -> Result<PendingF
 /// [`Error::NoSuchCheckpoint`], [`Error::FormatTooNew`] or [`Error::Damaged`].
 pub fn read(state: &RootState, id: CheckpointId) -> Result<Record> {
     match read_entry(state, id)? {
-        Some(kept) => kept.record,
+        Some(kept) => kept.record.map(Arc::unwrap_or_clone),
         None => Err(Error::NoSuchCheckpoint { given: id.to_string() }),
     }
 }
 
-/// Reads every record, the newest first by sequence, then by id.
+/// Reads every record, the newest first.
 ///
 /// # Errors
 ///
 /// Fails if the directory cannot be listed. Unreadable records are part of the result.
 pub fn read_all(state: &RootState) -> Result<Vec<RecordEntry>> {
-    let mut kept = Vec::new();
-    for id in ids(state)? {
-        kept.extend(read_entry(state, id)?);
-    }
-    // Sorted by cached keys: entries are large, and a directory lists them in no order.
-    kept.sort_by_cached_key(|kept| std::cmp::Reverse((kept.sequence(), kept.id)));
-    Ok(kept)
+    read_entries(state, &ids(state)?)
+}
+
+/// Reads the records of `ids`, without those that are gone.
+fn read_entries(state: &RootState, ids: &[CheckpointId]) -> Result<Vec<RecordEntry>> {
+    let halves = in_halves(ids, ids.len() >= RECORDS_FOR_TWO, |ids| {
+        let read = ids.iter().filter_map(|id| read_entry(state, *id).transpose());
+        read.collect::<Result<Vec<RecordEntry>>>()
+    });
+    Ok(halves?.into_iter().flatten().collect())
 }
 
 /// The private repository of the newest checkpoint that has one.
@@ -283,17 +293,19 @@ pub fn read_all(state: &RootState) -> Result<Vec<RecordEntry>> {
 ///
 /// Fails if the directory cannot be listed.
 pub fn store_of(state: &RootState) -> Result<Option<String>> {
-    Ok(read_all(state)?.into_iter().find_map(|kept| kept.record.ok()?.store))
+    Ok(ids(state)?.into_iter().find_map(|id| read(state, id).ok()?.store))
 }
 
-/// The ids of all records, readable or not, in no order.
+/// The ids of all records, readable or not, the newest first. Reads none of them.
 ///
 /// # Errors
 ///
 /// Fails if the directory cannot be listed.
 pub fn ids(state: &RootState) -> Result<Vec<CheckpointId>> {
     let id_of = |name: &OsString| CheckpointId::parse(name.to_str()?.strip_suffix(".json")?);
-    Ok(list_names(&state.checkpoints())?.iter().filter_map(id_of).collect())
+    let mut ids: Vec<_> = list_names(&state.checkpoints())?.iter().filter_map(id_of).collect();
+    ids.sort_unstable_by_key(|id| Reverse((id.sequence(), *id)));
+    Ok(ids)
 }
 
 /// Removes the record of a checkpoint and returns whether there was one.
@@ -345,7 +357,7 @@ fn new_id(dir: &Path, sequence: u64, taken_at: DateTime<Utc>, salt: u64) -> Chec
     hash.update(now_ns().to_le_bytes());
     hash.update(salt.to_le_bytes());
     let bits: [u8; 8] = hash.finalize()[..8].try_into().expect("a SHA-256 has more than 8 bytes");
-    CheckpointId::from_bits(u64::from_be_bytes(bits))
+    CheckpointId::new(u64::from_be_bytes(bits), sequence)
 }
 
 fn read_entry(state: &RootState, id: CheckpointId) -> Result<Option<RecordEntry>> {
@@ -364,18 +376,17 @@ fn read_entry(state: &RootState, id: CheckpointId) -> Result<Option<RecordEntry>
                 }
                 err => err,
             });
-            return Ok(Some(RecordEntry { id, record, order: Default::default() }));
+            return Ok(Some(RecordEntry { id, record, taken_at: DateTime::default() }));
         }
     };
     let record = Record::from_json(&what, &bytes).and_then(|record| {
         let is_it = record.checkpoint.id == id;
         if is_it { Ok(record) } else { Err(Error::damaged(&what, "it names another checkpoint")) }
     });
-    let order = match &record {
-        Ok(record) => (record.checkpoint.sequence, record.checkpoint.taken_at),
-        Err(_) => guess_order(&bytes),
-    };
-    Ok(Some(RecordEntry { id, record, order }))
+    Ok(Some(match record {
+        Ok(record) => RecordEntry::readable(Arc::new(record)),
+        Err(err) => RecordEntry { id, record: Err(err), taken_at: guess_time(&bytes) },
+    }))
 }
 
 /// Whether an error means that the file is not a record and never will be.
@@ -386,16 +397,14 @@ fn is_no_record(kind: io::ErrorKind) -> bool {
     )
 }
 
-/// Every version of the format has these keys, so lists can always be sorted.
-pub(super) fn guess_order(bytes: &[u8]) -> (u64, DateTime<Utc>) {
-    order_of(&serde_json::from_slice(bytes).unwrap_or_default())
+/// When the checkpoint was taken, by a record that cannot be read otherwise: every version of the format has this key.
+pub(super) fn guess_time(bytes: &[u8]) -> DateTime<Utc> {
+    time_of(&serde_json::from_slice(bytes).unwrap_or_default())
 }
 
-fn order_of(value: &serde_json::Value) -> (u64, DateTime<Utc>) {
-    let checkpoint = &value["checkpoint"];
-    let sequence = checkpoint["sequence"].as_u64().unwrap_or(0);
-    let taken_at = checkpoint["taken_at"].as_str().and_then(|text| text.parse().ok());
-    (sequence, taken_at.unwrap_or_default())
+fn time_of(value: &serde_json::Value) -> DateTime<Utc> {
+    let taken_at = value["checkpoint"]["taken_at"].as_str().and_then(|text| text.parse().ok());
+    taken_at.unwrap_or_default()
 }
 
 /// The state directories of all roots, each once, even if a root has a second path by a bind mount.
@@ -412,7 +421,7 @@ pub fn all_roots(state: &StateDir) -> Result<Vec<RootState>> {
 pub(crate) fn parse_any(bytes: &[u8]) {
     let _damaged = Record::from_json("x", bytes);
     let _damaged = from_json::<RootLocation>("x", bytes);
-    let _order = guess_order(bytes);
+    let _time = guess_time(bytes);
 }
 
 /// Trees, each with the name of the private repository that has it.

@@ -9,8 +9,8 @@ use std::{collections::BTreeMap, fs, path::PathBuf};
 use serde_json::Value;
 
 use super::{
-    Record, RecordEntry, SIZE_MAX_BYTES, StoreKind, all_roots, order_of, path_of, placeholder,
-    read_all, read_entry,
+    Record, RecordEntry, SIZE_MAX_BYTES, StoreKind, all_roots, path_of, placeholder, read_all,
+    read_entry, time_of,
 };
 use crate::{
     error::{Error, Result},
@@ -224,7 +224,7 @@ fn quarantine_path(state: &RootState, id: CheckpointId) -> PathBuf {
 fn salvage_record(state: &RootState, id: CheckpointId) -> Option<Record> {
     let bytes = read_small(&path_of(state, id), SIZE_MAX_BYTES).ok()??;
     let mut value: Value = serde_json::from_slice(&bytes).ok()?;
-    let order = order_of(&value);
+    let taken_at = time_of(&value);
     let then = value.get("checkpoint")?;
     let is_it = then["id"] == id.to_string();
     let top = match then.get("top") {
@@ -232,7 +232,7 @@ fn salvage_record(state: &RootState, id: CheckpointId) -> Option<Record> {
         None => None,
     };
     let why = "what is left of a damaged record";
-    let checkpoint = Checkpoint { top, ..placeholder(id, order, why) };
+    let checkpoint = Checkpoint { top, ..placeholder(id, taken_at, why) };
     value["checkpoint"] = serde_json::to_value(checkpoint).ok()?;
     let bytes = serde_json::to_vec(&value).ok()?;
     Record::from_json("x", &bytes).ok().filter(|_| is_it)

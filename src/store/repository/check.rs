@@ -24,6 +24,9 @@ use crate::{
     },
 };
 
+/// Name, kind and object of each entry of a tree.
+type TreeEntries = Vec<(Vec<u8>, EntryKind, ObjectId)>;
+
 /// What is damaged, and how.
 type FaultText = (String, String);
 
@@ -55,6 +58,8 @@ struct CheckedStore {
     kept: HashSet<ObjectId>,
     /// The files of git directories that were read.
     read: HashSet<ObjectId>,
+    /// The entries of the trees that hold git directories: those that were read.
+    entries: HashMap<ObjectId, TreeEntries>,
     borrowed: BorrowDamage,
 }
 
@@ -129,13 +134,16 @@ impl RepositoryCheck<'_> {
                 let name = format!("refs/repository/{}", held.tree);
                 faults.push((name, "the ref is gone, or leads elsewhere".to_owned()));
             }
-            let entries = match administration(&store.repo, &tree) {
-                Ok(entries) => entries,
-                Err(err) => {
-                    faults.push((format!("{}/", shown(&held.path)), err));
-                    continue;
+            if !store.entries.contains_key(&tree) {
+                match administration(&store.repo, &tree) {
+                    Ok(entries) => drop(store.entries.insert(tree, entries)),
+                    Err(err) => {
+                        faults.push((format!("{}/", shown(&held.path)), err));
+                        continue;
+                    }
                 }
-            };
+            }
+            let entries = &store.entries[&tree];
             let commit = self.record.checkpoint.head.as_ref().filter(|_| is_own);
             let state = HeldState {
                 store: held.store.clone(),
@@ -144,6 +152,7 @@ impl RepositoryCheck<'_> {
                 commit: commit.and_then(|head| head.commit.clone()),
             };
             let commit = state.commit.clone();
+            let entries = entries.clone();
             let found = checked.repositories.entry(state).or_insert_with(|| {
                 self.held(store, held, entries, commit.as_deref(), &mut checked.history)
             });
@@ -165,7 +174,7 @@ impl RepositoryCheck<'_> {
         &self,
         store: &mut CheckedStore,
         held: &Held,
-        entries: Vec<(Vec<u8>, EntryKind, ObjectId)>,
+        entries: TreeEntries,
         commit: Option<&str>,
         seen: &mut history::WalkedHistory,
     ) -> (Vec<FaultText>, Vec<MissingObject>) {
@@ -223,7 +232,8 @@ impl RepositoryCheck<'_> {
         }
         let repo = private.repo();
         let kept = kept(&repo);
-        CheckedStore { private, repo, kept, read: HashSet::new(), borrowed }
+        let read = HashSet::new();
+        CheckedStore { private, repo, kept, read, entries: HashMap::new(), borrowed }
     }
 }
 
@@ -241,10 +251,7 @@ fn shown(path: &[u8]) -> String {
 /// # Errors
 ///
 /// Fails if there is none, or if the tree cannot be read.
-fn administration(
-    repo: &Repo,
-    tree: &ObjectId,
-) -> Result<Vec<(Vec<u8>, EntryKind, ObjectId)>, String> {
+fn administration(repo: &Repo, tree: &ObjectId) -> Result<TreeEntries, String> {
     let mut entries: Vec<_> = tree::entries(repo, tree).map_err(|err| err.to_string())?;
     entries.retain(|(name, _, _)| name.starts_with(b"repository"));
     if entries.is_empty() { Err("nothing is held of it".to_owned()) } else { Ok(entries) }

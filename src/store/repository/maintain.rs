@@ -35,6 +35,7 @@ use crate::{
     fs::{Lock, stat_path},
     state::StateDir,
     store::{
+        object_stamps::MergedPacks,
         plumbing::{pack::GitPackWriter, refs, repo::Repo, tree},
         record::{self, Record, TreeSet},
     },
@@ -246,6 +247,8 @@ impl Maintenance<'_> {
         }
         let old: Vec<&PathBuf> = packs[chosen].iter().map(|(_, path)| path).collect();
         let hash = self.private.repo().hash;
+        let files = old.iter().flat_map(|path| [(*path).clone(), path.with_extension("idx")]);
+        let merged = MergedPacks::new(self.state, &files.collect::<Vec<_>>());
         let merge = || -> io::Result<()> {
             let mut pack = GitPackWriter::begin(&self.private.dir().join("objects"), hash)?;
             let mut seen = HashSet::new();
@@ -260,7 +263,8 @@ impl Maintenance<'_> {
             }
             Ok(())
         };
-        merge().map_err(Error::io("put packs together in", &dir))
+        merge().map_err(Error::io("put packs together in", &dir))?;
+        merged.record()
     }
 
     /// Drops borrowed packs and loose objects that the user's gc has replaced. Objects that only

@@ -574,6 +574,11 @@ pub(in crate::store) fn private_record(repo: &Repo, part: ObjectId) -> Result<Re
     Record::from_json("record", &repo.read_checked(&part.record, ObjectKind::Blob)?)
 }
 
+/// The name of a private repository for a git directory that may be gone; `None` if there is none.
+pub(in crate::store) fn name_at(state: &StateDir, common_dir: &Path) -> Option<String> {
+    PrivateRepository::at_path(state, common_dir, None).pop().map(|private| private.name)
+}
+
 /// A path in the form of records: relative to the root, or absolute.
 pub(in crate::store) fn path_for(root: &Path, path: &Path) -> Vec<u8> {
     path.strip_prefix(root).unwrap_or(path).as_os_str().as_encoded_bytes().to_vec()

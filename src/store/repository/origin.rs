@@ -59,6 +59,14 @@ impl OriginFile {
     }
 }
 
+/// A name for the git directory at `path`: that with the number 0, unless another one that was there has it.
+fn name_for(path: &[u8], number: u64) -> String {
+    match number {
+        0 => hash_name(&[path]),
+        number => hash_name(&[path, &number.to_le_bytes()]),
+    }
+}
+
 impl PrivateRepository {
     /// The private repository for the git directory `common_dir`: found by that path, or by the
     /// directory's identity if it has moved. It need not exist yet.
@@ -88,16 +96,38 @@ impl PrivateRepository {
         of_path
     }
 
+    /// The private repositories that are recorded for a path, except the one called `own`: a repository that was made
+    /// anew with another hash function has another one.
+    pub(in crate::store) fn at_path(
+        state: &StateDir,
+        common_dir: &Path,
+        own: Option<&str>,
+    ) -> Vec<Self> {
+        let path = common_dir.as_os_str().as_encoded_bytes();
+        let mut found = Vec::new();
+        for suffix in ["", SHA256] {
+            for number in 0_u64.. {
+                let name = name_for(path, number) + suffix;
+                let private = Self::named(state, &name);
+                if own == Some(&*name) || !private.exists() {
+                    break;
+                }
+                if private.origin().as_deref() == Some(common_dir) {
+                    found.push(private);
+                    break;
+                }
+            }
+        }
+        found
+    }
+
     /// The private repository recorded for a path, or the first free name for it. One that moved
     /// away keeps its name, because records contain it.
     fn of_path(state: &StateDir, common_dir: &Path, hash: HashKind) -> Self {
         let path = common_dir.as_os_str().as_encoded_bytes();
         let mut number = 0_u64;
         loop {
-            let mut name = match number {
-                0 => hash_name(&[path]),
-                number => hash_name(&[path, &number.to_le_bytes()]),
-            };
+            let mut name = name_for(path, number);
             if hash == HashKind::Sha256 {
                 name.push_str(SHA256);
             }

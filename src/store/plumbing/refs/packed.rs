@@ -1,7 +1,8 @@
 //! The refs of a repository in one file, `packed-refs`.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -10,11 +11,12 @@ use gix::{ObjectId, bstr::ByteSlice};
 use super::super::repo::Repo;
 use crate::{
     error::Result,
-    fs::{Lock, PendingFile, read_small},
+    fs::{Lock, PendingFile, stat_path},
 };
 
-/// Enough for five million refs.
-const PACKED_MAX_BYTES: u64 = 512 << 20;
+/// The refs of some three hundred checkpoints. A larger list is written again only for every
+/// [`LOOSE_MAX`](super::LOOSE_MAX)th checkpoint.
+const REWRITTEN_MAX_BYTES: u64 = 64 << 10;
 /// What git calls refs in one file, and the same while it is written. Only the holder of [`PACKED_LOCK`] does.
 const PACKED: &str = "packed-refs";
 const PACKED_NEW: &str = "packed-refs.new";
@@ -54,9 +56,9 @@ impl PackedList {
 
     /// The list without `names`; `None` if it has none of them.
     pub(super) fn without(repo: &Repo, names: &[String]) -> Result<Option<Self>> {
+        let names: HashSet<&[u8]> = names.iter().map(String::as_bytes).collect();
         let is_one = |line: &&[u8]| {
-            let name = packed_line(line.trim_end()).map(|(_, name)| name);
-            name.is_some_and(|name| names.iter().any(|one| one.as_bytes() == name))
+            packed_line(line.trim_end()).is_some_and(|(_, name)| names.contains(name))
         };
         if !packed(repo)?.lines_with_terminator().any(|line| is_one(&line)) {
             return Ok(None);
@@ -74,13 +76,18 @@ impl PackedList {
 }
 
 /// Waits for the lock of `packed-refs`. Git has one of its own, which a killed process leaves behind.
-fn lock_list(repo: &Repo) -> Result<Lock> {
+pub(super) fn lock_list(repo: &Repo) -> Result<Lock> {
     Lock::acquire(&repo.common_dir.join(PACKED_LOCK), Instant::now() + LOCK_WAIT)
 }
 
 /// The bytes of `packed-refs`; none if there is no such file.
-pub(super) fn packed(repo: &Repo) -> Result<Vec<u8>> {
-    Ok(read_small(&repo.common_dir.join(PACKED), PACKED_MAX_BYTES)?.unwrap_or_default())
+pub(super) fn packed(repo: &Repo) -> Result<Arc<Vec<u8>>> {
+    repo.packed_refs.read(&repo.common_dir.join(PACKED))
+}
+
+/// Whether the list is so large that writing it again for each checkpoint would take longer than everything else.
+pub(super) fn is_large(repo: &Repo) -> bool {
+    stat_path(&repo.common_dir.join(PACKED)).is_ok_and(|stamp| stamp.size > REWRITTEN_MAX_BYTES)
 }
 
 /// The names of packed refs that start with `prefix`.
