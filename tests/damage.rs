@@ -420,18 +420,6 @@ fn what_is_no_file_in_the_place_of_one_is_named_and_cleared_away() {
 }
 
 #[test]
-fn a_lock_that_is_no_file_says_how_to_be_rid_of_it() {
-    for (how, name) in [(1, "objects.lock"), (2, "objects.lock"), (3, "objects.lock")] {
-        let mut world = project(World::new());
-        block(&world.state().join(name), how);
-        let refused = world.run(&["restore", "2", "--yes"]);
-        assert_eq!(refused.exit, Exit::Failed);
-        assert!(refused.stderr.contains("not a regular file"), "{}", refused.stderr);
-        assert!(refused.stderr.contains("check --repair"), "{}", refused.stderr);
-    }
-}
-
-#[test]
 fn a_lost_root_json_is_named_and_written_again() {
     for mut world in [project(World::new()), repository()] {
         let place = own_files(&world, "root.json").remove(0);

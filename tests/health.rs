@@ -150,6 +150,19 @@ fn replace_in_settings(world: &mut World, old: &str, new: &str) {
 }
 
 #[test]
+fn calls_that_are_held_in_another_place_are_told_of() {
+    let mut world = world();
+    assert_eq!(world.run(&["install", "claude-code", "--yes"]).exit, Exit::Ok);
+    let settings = home(&world).join(".claude/settings.json");
+    let mut value: Value = serde_json::from_str(&fs::read_to_string(&settings).unwrap()).unwrap();
+    value["env"] = json!({ "BEFOREHAND_HOME": "/elsewhere" });
+    write(&settings, value.to_string());
+    assert_eq!(standing(&mut world), "installed, not seen yet");
+    let told = diagnosis(&mut world, "claude code");
+    assert!(told.contains("its calls are held in /elsewhere, by `BEFOREHAND_HOME`"), "{told}");
+}
+
+#[test]
 fn a_plugin_alone_protects_and_is_no_missing_hook() {
     let mut world = world();
     let settings = home(&world).join(".claude/settings.json");

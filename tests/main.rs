@@ -83,6 +83,7 @@ mod terminal;
 mod tidy;
 mod trust;
 mod turns;
+mod undo;
 mod unreadable;
 mod unseen;
 mod upgrade;

@@ -95,7 +95,7 @@ fn a_path_is_answered_with_the_line_that_was_meant() {
             (&["diff", "src/a"], "`beforehand diff 1 -- src/a`"),
             (&["show", "src/a"], "`beforehand diff 1 -- src/a`"),
             (&["revert", "src/a"], "`beforehand revert 1 -- src/a`"),
-            (&["undo", "src/a"], "`beforehand revert 1 -- src/a`"),
+            (&["undo", "src/a"], "`beforehand undo -- src/a`"),
         ] {
             let said = refused(&mut world, args);
             assert!(said.contains(line), "{is_there} {args:?}: {said}");

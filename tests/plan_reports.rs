@@ -250,7 +250,7 @@ fn a_directory_that_stays_is_not_announced_to_go() {
     assert!(plan.contains("keep      new/sub/   something in it"), "{plan}");
     assert!(plan.contains("\n1 path would change, 2 kept\n"), "{plan}");
     let done = ours(&mut world, &["undo", "--yes"], 0).stdout;
-    assert!(done.starts_with("restored 1 path from "), "{done}");
+    assert!(done.contains("): restored 1 path from "), "{done}");
     assert!(done.contains("left: made since, and not held: new/sub/large"), "{done}");
 }
 
@@ -478,7 +478,8 @@ fn a_restore_says_the_same_number_of_paths_to_people_and_to_scripts() {
         let is_undo = args[0] == "undo";
         let there_and_back = if is_undo { "redo" } else { "undo" };
         let text = ours(&mut world, &way("--yes")[..=args.len()], 0).stdout;
-        assert!(text.starts_with("restored 2 paths"), "{args:?}: {text}");
+        let done = if is_undo { "undid the restore (just now): " } else { "" };
+        assert!(text.starts_with(&format!("{done}restored 2 paths")), "{args:?}: {text}");
         ours(&mut world, &[there_and_back, "--yes"], 0);
         let done = ours(&mut world, &way("--json"), 0).stdout;
         let done: serde_json::Value = serde_json::from_str(&done).unwrap();

@@ -159,7 +159,7 @@ fn no_other_turn_is_undone_unasked_for_one_that_cannot_be() {
     assert_eq!(world.read("a"), "the agent's");
     // Somebody who is asked sees what it would be.
     let told = ours(&mut world, &["undo", "--dry-run"], 0);
-    assert!(told.stderr.contains("skipped the turn"), "{}", told.stderr);
+    assert!(told.stderr.contains("skipped turn 1, \""), "{}", told.stderr);
     assert!(told.stdout.contains("restore   a"), "{}", told.stdout);
 }
 
@@ -285,8 +285,8 @@ fn conflict() -> World {
 fn a_plan_advises_what_its_command_has() {
     let mut world = conflict();
     let plan = ours(&mut world, &["undo", "--dry-run"], 0).stdout;
-    assert!(plan.contains("not by the agent (use --force)"), "{plan}");
-    assert!(!plan.contains("--merge") && !plan.contains("--exact"), "{plan}");
+    assert!(plan.contains("not by the agent (use --merge or --force)"), "{plan}");
+    assert!(!plan.contains("--markers") && !plan.contains("--exact"), "{plan}");
     let plan = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
     assert!(plan.contains("(use --merge or --force)") && plan.contains("(--exact"), "{plan}");
     let plan = ours(&mut world, &["restore", "1", "--dry-run", "--merge"], 0).stdout;
@@ -429,7 +429,7 @@ fn a_turn_that_took_commits_away_is_not_passed_over() {
         git(world, &world.root(), "git reset -q --soft HEAD~1");
     });
     let told = ours(&mut world, &["undo", "--yes"], 1).stderr;
-    assert!(told.contains("--head` takes it back"), "{told}");
+    assert!(told.contains("turn 1, \"") && told.contains("undo --head` moves "), "{told}");
     assert_eq!(world.read("a"), "the agent's");
     let told = ours(&mut world, &["restore", "1", "--dry-run"], 0).stdout;
     assert!(told.contains("everything else is as it was"), "{told}");

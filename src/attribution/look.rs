@@ -19,8 +19,8 @@ use crate::{
     fs::{Dir, c_name, stat_path},
     ledger::OwnWrite,
     model::{
-        Checkout, Checkpoint, CheckpointId, DirPath, Entry, Kind, Reach, RelPath, Root, ScanScope,
-        SkipReason, Skipped, Stamp,
+        Checkout, Checkpoint, CheckpointId, DirPath, Entry, Head, Kind, Reach, RelPath, Root,
+        ScanScope, SkipReason, Skipped, Stamp,
     },
     plan::{ByPath, Change},
     scan::{Scan, VictimDepth},
@@ -77,7 +77,8 @@ pub(super) fn after_edit(
         }
         lines.push(line(LogEvent::Left { path: text, state: found.map(|(state, _)| state) }));
     }
-    lines.push(line(LogEvent::Done { call: call.to_owned() }));
+    // An edit moves no branch.
+    lines.push(line(LogEvent::Done { call: call.to_owned(), moved_head: false }));
     texts.store()?;
     append(&place, &lines)?;
     Ok(held)
@@ -101,7 +102,7 @@ pub fn after_shell(
     let Some(found) = changes(since, store.as_ref(), &absent, deadline)? else { return Ok(None) };
     // Counting is for a notice; who made what must not depend on it.
     let blast = found.count(since, store.as_ref());
-    let Differences { changes, outside, unread, repositories, .. } = found;
+    let Differences { changes, outside, unread, repositories, stood, .. } = found;
     // Files that existed before come first. If a build creates more than `PATHS_MAX` files, the rest is not logged:
     // a restore keeps those, and still knows what users do to all other files afterwards.
     let (there, new): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.before.is_some());
@@ -131,7 +132,8 @@ pub fn after_shell(
             state: Some(PathState::unread(permissions)),
         });
         let others = repositories.into_iter().map(|(path, state)| LogEvent::Left { path, state });
-        let done = calls.iter().map(|call| LogEvent::Done { call: call.clone() });
+        let moved_head = stood.is_some_and(|then| has_moved(store.as_ref(), &then));
+        let done = calls.iter().map(|call| LogEvent::Done { call: call.clone(), moved_head });
         let left = left.chain(outside).chain(unread).chain(others);
         let lines: Vec<LogLine> = left.chain(done).map(line).collect();
         texts.store()?;
@@ -182,6 +184,8 @@ pub(super) struct Differences {
     repositories: Vec<(String, Option<PathState>)>,
     /// How much of what the checkpoint left out is gone, and nowhere else in the root.
     unheld: u64,
+    /// Where HEAD stood at the checkpoint.
+    stood: Option<Head>,
 }
 
 impl Differences {
@@ -241,7 +245,8 @@ pub(super) fn changes(
     let is_as_held = scan.is_unchanged() && latest.is_some_and(|(id, _)| id == since.of);
     if is_as_held && !is_outside {
         let (changes, outside) = (Vec::new(), Some(Vec::new()));
-        return Ok(Some(Differences { changes, outside, unread, repositories, unheld }));
+        let stood = held.head;
+        return Ok(Some(Differences { changes, outside, unread, repositories, unheld, stood }));
     }
     let now = store.identify(&mut scan)?;
     unread.extend(unread_in(&scan, &held.skipped));
@@ -252,7 +257,14 @@ pub(super) fn changes(
     let outside = (!is_too_much).then(|| outside_changes(&read, &then.outside, &now.outside));
     let mut changes = store::changes(store, &then, &now, ContentSource::Disk)?;
     keep_real(since.root, &held, &scan, &mut changes);
-    Ok(Some(Differences { changes, outside, unread, repositories, unheld }))
+    let stood = held.head;
+    Ok(Some(Differences { changes, outside, unread, repositories, unheld, stood }))
+}
+
+/// Whether HEAD stands elsewhere than it did.
+fn has_moved(store: &dyn Store, then: &Head) -> bool {
+    let since = store.git().and_then(|git| git.commits_since(then));
+    since.is_some_and(|since| since.count != Some(0) || since.branch != then.branch)
 }
 
 /// Scans the root, and the `victims` outside of it.

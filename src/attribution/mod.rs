@@ -155,6 +155,9 @@ pub enum LogEvent {
     Done {
         /// The call.
         call: String,
+        /// Whether HEAD stood elsewhere after it than at the checkpoint that covers it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        moved_head: bool,
     },
     /// The turn of a call is over that was not seen to end: it was refused or cut off, and runs no more. Of one
     /// that still ran, its own end comes later.
@@ -389,6 +392,30 @@ pub fn head_moved(place: &RootState, held: CheckpointId) -> Option<HeadMove> {
         }
         _ => None,
     })
+}
+
+/// Whether a call of a session that one of the checkpoints covers moved HEAD. `session` is its name in the log.
+/// `None` if none was seen to, and one of them was not looked at after its end.
+pub fn head_moved_by(
+    place: &RootState,
+    session: &str,
+    checkpoints: &BTreeSet<CheckpointId>,
+) -> Option<bool> {
+    let mut running = BTreeSet::new();
+    let mut moves = false;
+    for line in read(place).into_iter().filter(|line| line.by == session) {
+        match line.what {
+            LogEvent::Began { of, call, .. } => {
+                let of = CheckpointId::parse(&of).filter(|of| checkpoints.contains(of));
+                running.extend(of.map(|_| call));
+            }
+            LogEvent::Done { call, moved_head } => {
+                moves |= running.remove(&call) && moved_head;
+            }
+            _ => (),
+        }
+    }
+    (moves || running.is_empty()).then_some(moves)
 }
 
 /// Notes that the restore that made `held` was taken back.

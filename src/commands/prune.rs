@@ -242,8 +242,8 @@ pub(super) fn carry_out(project: &Project, plan: &PrunePlan) -> Result<Freed> {
     free(&project.state, before)
 }
 
-/// How long it waits for saves.
-const SAVES_TIME: Duration = Duration::from_secs(30);
+/// How long it waits for saves. One takes a few seconds.
+const SAVES_TIME: Duration = Duration::from_secs(20);
 /// How long it waits for maintenance, which may copy objects for minutes.
 const MAINTENANCE_TIME: Duration = Duration::from_secs(2);
 /// How often it looks whether maintenance is done.

@@ -2,7 +2,6 @@
 
 use std::{
     fs::{File, TryLockError},
-    io,
     os::unix::fs::MetadataExt,
     path::Path,
     thread,
@@ -11,7 +10,7 @@ use std::{
 
 use rustix::fs::{Mode, OFlags};
 
-use super::{PathResolver, hand_over, system::lock_holder};
+use super::{PathResolver, hand_over, is_in_the_way, set_aside, system::lock_holder};
 use crate::error::{Error, Result};
 
 /// A lock on a file of its own, exclusive unless said otherwise. Dropping it releases it, and so
@@ -87,8 +86,15 @@ fn wait_for(
     try_lock: fn(&File) -> Result<(), TryLockError>,
 ) -> Result<Lock> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = real.open(path, flags, Mode::from_raw_mode(0o600));
-    let file = file.map_err(|err| unusable(path, err))?;
+    let mode = Mode::from_raw_mode(0o600);
+    let file = match real.open(path, flags, mode) {
+        Err(_) if is_in_the_way(path) => {
+            set_aside(path)?;
+            real.open(path, flags, mode)
+        }
+        file => file,
+    };
+    let file = file.map_err(Error::io("open the lock", path))?;
     hand_over(&file, path);
     let mut pause = Duration::from_micros(200);
     loop {
@@ -102,19 +108,6 @@ fn wait_for(
         }
         pause = (pause * 2).min(PAUSE_MAX);
     }
-}
-
-/// Why a lock cannot be opened. Something that is not a regular file is damage that a repair
-/// removes.
-fn unusable(path: &Path, err: io::Error) -> Error {
-    if super::is_in_the_way(path) {
-        let what = path.display().to_string();
-        return Error::damaged(
-            what,
-            "not a regular file; `beforehand check --repair` clears it away",
-        );
-    }
-    Error::io("open the lock", path)(err)
 }
 
 #[cfg(test)]

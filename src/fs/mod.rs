@@ -35,7 +35,7 @@ pub use private::{
     is_in_the_way, is_lost, is_own, is_short_of_means, is_unsupported, list_names, may_write,
     open_options, open_regular, open_to_append, open_to_read, overwrite_by, protect_dir,
     read_small, read_start, remove_if_there, remove_left_beside, remove_tree, rename_exclusive,
-    replace, replace_by, replace_synced, replace_with, space, sync_dir,
+    replace, replace_by, replace_synced, replace_with, set_aside, space, sync_dir,
 };
 pub(crate) use sync::{all_at_once, in_halves, two_can_work};
 pub(crate) use system::{

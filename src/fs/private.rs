@@ -270,6 +270,30 @@ pub fn clear_away(path: &Path) -> Result<String> {
     }
 }
 
+/// Renames something that occupies the path of one of our files, and deletes nothing. A process that does the same
+/// at this moment may have made the file already; then that stays.
+///
+/// # Errors
+///
+/// Fails if it cannot be renamed.
+pub fn set_aside(path: &Path) -> Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    for number in 1..ASIDE_MAX {
+        let aside = path.with_file_name(format!("{name}.aside-{number}"));
+        match rename_exclusive(path, &aside) {
+            Err(err) if err.kind() == io::ErrorKind::AlreadyExists => (),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(err) => return Err(Error::io("rename", path)(err)),
+            Ok(()) if is_in_the_way(&aside) => return Ok(()),
+            Ok(()) => return rename_exclusive(&aside, path).map_err(Error::io("rename", &aside)),
+        }
+    }
+    Err(Error::io("rename", path)(io::ErrorKind::AlreadyExists.into()))
+}
+
+/// More than a person leaves in the way.
+const ASIDE_MAX: u32 = 1000;
+
 /// Syncs a directory, so that the names in it survive a power cut.
 pub fn sync_dir(path: &Path) -> Result<()> {
     File::open(path).and_then(|dir| dir.sync_all()).map_err(Error::io("sync", path))

@@ -5,6 +5,7 @@
 //! report its findings. It reads bounded parts of files, and changes nothing.
 
 mod calls;
+mod elsewhere;
 mod program;
 
 use std::{
@@ -229,7 +230,13 @@ impl<'a, 'p> Evidence<'a, 'p> {
             health.message = format!("{}; it runs another beforehand, {other}", health.message);
             health.hint = Some(install_hint(row));
         }
-        for note in [self.limits(row, query), self.other_hook(row, query)].into_iter().flatten() {
+        let elsewhere = if health.verdict == AgentVerdict::Unseen {
+            self.held_elsewhere(row, query)
+        } else {
+            None
+        };
+        let notes = [elsewhere, self.limits(row, query), self.other_hook(row, query)];
+        for note in notes.into_iter().flatten() {
             health.add(note);
         }
         health

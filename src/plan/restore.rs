@@ -22,6 +22,8 @@ pub struct Options {
     pub force: bool,
     /// Bring together what the agent did not do with what was there before it.
     pub merge: bool,
+    /// Also take back the changes that an interrupted call may have made.
+    pub unclear: bool,
 }
 
 /// What is known about the time between.
@@ -125,7 +127,10 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     fn author(&self, path: &RelPath) -> Author {
-        self.past.authors.get(path).copied().unwrap_or_default()
+        match self.past.authors.get(path).copied().unwrap_or_default() {
+            Author::Unclear if self.options.unclear => Author::Agent,
+            author => author,
+        }
     }
 
     fn step(&self, change: Change) -> PlanStep {

@@ -28,6 +28,7 @@ fn action(
         keep_new: said == "keep-new",
         force: said == "force",
         merge: said == "merge",
+        unclear: false,
     };
     let at = path("a");
     let skipped = [Skipped { path: b"a".to_vec(), reason: SkipReason::TooLarge, size: 9 }];

@@ -23,7 +23,7 @@ use crate::{
     restore_log::RestoreLog,
     scan::Scan,
     store::{
-        IndexOutcome, RepositoryStep,
+        self, IndexOutcome, RepositoryStep,
         record::Record,
         repository::{self, Ends, SetAside},
     },
@@ -104,6 +104,10 @@ impl Restore<'_> {
         let seen = |path: &RelPath| prepared.seen.get(path).copied();
         let records = records(project, [held, checkpoint.id]);
         let ends = Ends { held, records: &records };
+        for lost in &prepared.refs_again {
+            store::make_refs_again(lost)?;
+        }
+        crash::point("restore-refs");
         let removed = make_repositories(project, checkpoint.id, &ends, gone(repositories))?;
         let open = |content: &Content| self.open_content(content);
         let mut outcome = apply::run(&project.root, plan, &open, &seen, held)?;

@@ -6,6 +6,7 @@ use super::Restore;
 use crate::{
     attribution::{self, LogEvent, LogLine},
     error::{Error, Result},
+    ledger,
     model::{Checkpoint, CheckpointId, Head},
     project::Project,
     store::{HeadDistance, HeadMove, record::Record, repository},
@@ -91,6 +92,44 @@ pub(super) fn moves(restore: Restore<'_>, comes_with_repository: bool) -> Result
         // `git gc` may have removed what no branch led to any more.
         stands && git.has_commit(&back.to)
     }))
+}
+
+impl Restore<'_> {
+    /// The first checkpoint after the turn that begins with the restore's checkpoint; `None` if nothing was held
+    /// since.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the checkpoints cannot be listed.
+    pub(super) fn first_after_turn(self) -> Result<Option<Checkpoint>> {
+        let mut all = self.project.store.list()?;
+        ledger::adopt(&mut all, &ledger::uses(&self.project.state));
+        let is_its =
+            |one: &Checkpoint| one.id == self.checkpoint.id || one.is_same_turn(self.checkpoint);
+        let later = all.iter().position(is_its).unwrap_or(0);
+        Ok(later.checked_sub(1).and_then(|at| all.get(at)).cloned())
+    }
+
+    /// How the turn that begins with the restore's checkpoint moved the branch HEAD is on; `None` if it did not, if
+    /// the branch was moved again since, or if it must not be moved back.
+    pub(crate) fn head_moved_by_turn(self) -> Option<HeadMove> {
+        let git = self.project.store.git()?;
+        let then = self.checkpoint.head.as_ref()?;
+        let by = self.checkpoint.cause.by.as_ref()?;
+        let mut all = self.project.store.list().ok()?;
+        ledger::adopt(&mut all, &ledger::uses(&self.project.state));
+        all.retain(|one| one.id == self.checkpoint.id || one.is_same_turn(self.checkpoint));
+        let its = all.iter().map(|one| one.id).collect();
+        let session = attribution::session_name(by.agent, &by.session);
+        let is_known = attribution::head_moved_by(&self.project.place(), &session, &its)?;
+        let after = self.first_after_turn().ok()?.and_then(|after| after.head);
+        let is_moved_since = after
+            .is_some_and(|end| git.commits_since(&end).is_none_or(|since| since.count != Some(0)));
+        if !is_known || is_moved_since {
+            return None;
+        }
+        git.plan_head(then).ok().flatten()
+    }
 }
 
 /// The same way in the other direction.

@@ -14,7 +14,7 @@ use crate::{
     error::{Error, Result},
     fs::is_no_directory,
     model::{Cause, Checkpoint, CheckpointId, RelPath, Skipped},
-    plan::{PlanStep, RestorePlan, UndoMark},
+    plan::{Picked, PlanStep, RestorePlan, UndoMark},
     process::Process,
     project::Project,
     restore_log::{Announced, RestoreLog},
@@ -93,7 +93,7 @@ fn mark(request: &RestoreRequest, prepared: &Prepared) -> &'static str {
     if request.verb != "undo" {
         return request.verb;
     }
-    if prepared.is_part() {
+    if prepared.is_part() || request.picked != Picked::All {
         return UndoMark::IN_PART;
     }
     UndoMark { of_session: request.whole_session, has_conflicts: prepared.has_conflicts() }.text()

@@ -132,6 +132,8 @@ pub(crate) struct RestoreRequest {
     pub(crate) whole_session: bool,
     /// Where it takes the files from.
     pub(crate) source: RestoreSource,
+    /// The turn or restore that an undo takes back, in words. Escaped.
+    pub(crate) undoes: Option<String>,
 }
 
 /// Where a restore takes the files from.
@@ -169,6 +171,7 @@ impl RestoreRequest {
             repository: false,
             whole_session: false,
             source,
+            undoes: None,
         }
     }
 

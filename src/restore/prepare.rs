@@ -30,7 +30,10 @@ use crate::{
     process::Process,
     project::{LaterTurns, Project, Then},
     scan::Scan,
-    store::{HeadMove, IndexOutcome, RepositoryStep},
+    store::{
+        HeadMove, IndexOutcome, RepositoryStep,
+        repository::{self, LostRepository},
+    },
 };
 
 /// What was and what is.
@@ -59,6 +62,8 @@ struct ChangeFacts {
     built_on: BTreeMap<RelPath, BuiltOn>,
     /// What a reverted turn was seen to change. `None` if no turn is reverted.
     touched: Option<BTreeSet<RelPath>>,
+    /// The command line of a call that was interrupted, if it has one.
+    interrupted: Option<String>,
 }
 
 impl ChangeFacts {
@@ -221,7 +226,8 @@ impl Restore<'_> {
         } else {
             Merges::default()
         };
-        Ok(ChangeFacts { authorship, merges, inner, ..ChangeFacts::default() })
+        let interrupted = log.knowledge.interrupted().map(str::to_owned);
+        Ok(ChangeFacts { authorship, merges, inner, interrupted, ..ChangeFacts::default() })
     }
 
     /// The same where a turn is taken back and what came after it stays.
@@ -237,6 +243,7 @@ impl Restore<'_> {
             kept,
             built_on,
             touched: Some(touched),
+            interrupted: None,
         })
     }
 }
@@ -264,15 +271,18 @@ impl Restore<'_> {
         plan::keep_executable(&mut plan.outside.steps);
         outside_left.retain(|left| moved.values().all(|to| to != left));
         let new_unheld = self.new_unheld(&view, &facts, &plan, &moved)?;
-        let ChangeFacts { merges, mut inner, built_on, .. } = facts;
+        let ChangeFacts { merges, mut inner, built_on, interrupted, .. } = facts;
         inner.retain_in(project, &plan);
         let versions = inner.back_to.values().map(|version| version.author);
         let steps = plan.steps.iter().chain(&plan.outside.steps).map(|step| step.author);
         let sessions = authors::sessions(project, versions.chain(steps))?;
+        let mut lost = repositories.lost(self);
+        let refs_again = self.refs_again(&mut lost)?;
         Ok(Prepared {
             seen: seen_by_plan(project, &plan, &view.seen.scan),
             nested_heads: repositories.nested_heads(self),
-            lost: repositories.lost(self),
+            lost,
+            refs_again,
             losing: repositories.losing(project),
             head: self.head_plan(view.head_move, &repositories),
             repositories: repositories.steps,
@@ -287,6 +297,7 @@ impl Restore<'_> {
             damaged: view.damaged.union(&inner.damaged).copied().collect(),
             marked: merges.marked,
             built_on,
+            interrupted,
             index: self.index()?,
             ..Prepared::of(plan, view.seen.stored_scan)
         })
@@ -375,6 +386,33 @@ impl Restore<'_> {
         let stays = moves.is_none() && repositories.steps.is_empty();
         let since = stays.then(|| head::since(self.project, self.checkpoint)).flatten();
         HeadPlan { moves, since }
+    }
+
+    /// Takes the branches, tags and stashes that an undone turn deleted out of `lost`, to make them again.
+    /// Those that the first checkpoint after the turn still has were deleted later.
+    fn refs_again(self, lost: &mut Vec<LostRepository>) -> Result<Vec<LostRepository>> {
+        let Self { project, request, .. } = self;
+        let is_turn = matches!(request.source, RestoreSource::Checkpoint);
+        if request.verb != "undo" || !is_turn || lost.iter().all(LostRepository::has_all_refs) {
+            return Ok(Vec::new());
+        }
+        let mut again = lost.clone();
+        if let Some(after) = self.first_after_turn()? {
+            let record = project.record_of(after.id)?;
+            let later = repository::lost(&project.state, project.root.path(), &record);
+            for lost in &mut again {
+                lost.retain_but(&later);
+            }
+        }
+        again.retain(|lost| !lost.has_all_refs());
+        for gone in &mut again {
+            gone.staged.clear();
+        }
+        for gone in lost.iter_mut() {
+            gone.retain_but(&again);
+        }
+        lost.retain(|lost| !lost.has_all_refs() || !lost.staged.is_empty());
+        Ok(again)
     }
 
     /// What becomes of git's index, if HEAD stays where it is.

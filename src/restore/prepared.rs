@@ -37,6 +37,8 @@ pub(crate) struct Prepared {
     pub(crate) repositories: Vec<RepositoryStep>,
     /// What of repositories is gone and stays so without `--repository`.
     pub(crate) lost: Vec<repository::LostRepository>,
+    /// Branches, tags and stashes that were deleted and are made again.
+    pub(crate) refs_again: Vec<repository::LostRepository>,
     /// What goes with repositories that are replaced.
     pub(crate) losing: Vec<repository::Losing>,
     /// What was made since and is not held, for its size or number. It stays.
@@ -65,6 +67,8 @@ pub(crate) struct Prepared {
     pub(crate) index: IndexOutcome,
     /// What of a fork is brought back.
     pub(crate) brought: Option<Brought>,
+    /// The command line of a call that was interrupted, if it has one.
+    pub(crate) interrupted: Option<String>,
     /// The other sessions that made something of it.
     pub(crate) sessions: BTreeMap<SessionTag, OtherSession>,
 }
@@ -91,6 +95,7 @@ impl Prepared {
             repositories_left: Vec::new(),
             repositories: Vec::new(),
             lost: Vec::new(),
+            refs_again: Vec::new(),
             losing: Vec::new(),
             new_unheld: Vec::new(),
             moved: BTreeMap::new(),
@@ -105,6 +110,7 @@ impl Prepared {
             built_on: BTreeMap::new(),
             index: IndexOutcome::NotKept,
             brought: None,
+            interrupted: None,
             sessions: BTreeMap::new(),
         }
     }
@@ -146,6 +152,7 @@ impl Prepared {
             && self.plan.steps.iter().chain(&self.plan.outside.steps).all(is_others)
             && self.head.moves.is_none()
             && self.repositories.is_empty()
+            && self.refs_again.is_empty()
             && !self.stages();
         !is_quiet
     }
@@ -173,16 +180,21 @@ impl Prepared {
         self.plan.is_empty()
             && self.head.moves.is_none()
             && self.repositories.is_empty()
+            && self.refs_again.is_empty()
             && !self.stages()
     }
 
     /// Leaves everything as it is that is not chosen. Only files can be: branch, index and repositories
     /// stay as they are. Returns whether one of them would have changed.
     pub(crate) fn choose(&mut self, chosen: &BTreeMap<Choosable, Chosen>) -> bool {
-        let is_more = self.head.moves.is_some() || self.stages() || !self.repositories.is_empty();
+        let is_more = self.head.moves.is_some()
+            || self.stages()
+            || !self.repositories.is_empty()
+            || !self.refs_again.is_empty();
         self.head.moves = None;
         self.index = IndexOutcome::NotKept;
         self.repositories.clear();
+        self.refs_again.clear();
         self.losing.clear();
         let parts = chosen.iter().filter(|(_, chosen)| matches!(chosen, Chosen::Part(_)));
         self.parts = parts.map(|(choosable, _)| choosable.path.clone()).collect();

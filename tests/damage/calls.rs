@@ -69,6 +69,32 @@ fn a_pack_that_is_damaged_is_noticed_by_the_next_call() {
     }
 }
 
+#[test]
+fn what_is_in_the_way_of_a_file_of_ours_is_set_aside_by_the_next_call() {
+    for part in ["sessions/", "roots/", "objects.lock", "root.json"] {
+        for how in 2..5 {
+            let mut world = project(World::new());
+            let mut files = own_files(&world, part);
+            files.retain(|path| {
+                is_kind(path, "lock") || path.ends_with("lock") || part == "root.json"
+            });
+            assert_eq!(files.len(), 1, "{part}: {files:?}");
+            block(&files[0], how);
+            world.write("dir/a", "fourth\n");
+            assert_eq!(world.before_bash("t2", "rm -rf dir"), "{}", "{part} {how}");
+            beforehand::fs::remove_tree(&world.root().join("dir")).unwrap();
+            let done = world.run(&["restore", "latest", "--yes", "--force"]);
+            assert_eq!(done.exit, Exit::Ok, "{part} {how}: {}{}", done.stdout, done.stderr);
+            assert_eq!(world.read("dir/a"), "fourth\n", "{part} {how}");
+            let name = files[0].file_name().unwrap().to_str().unwrap();
+            let aside = files[0].with_file_name(format!("{name}.aside-1"));
+            // A new name is in the place of a link by itself.
+            let is_replaced = how == 2 && part == "root.json";
+            assert!(aside.symlink_metadata().is_ok() || is_replaced, "{part} {how}");
+        }
+    }
+}
+
 /// A byte flipped inside of a file changes nothing that a call compares.
 #[test]
 fn a_flipped_byte_is_found_by_maintenance_and_held_anew() {

@@ -54,6 +54,8 @@ struct OpenCall {
     of: String,
     /// What it can change; `None` for anything.
     paths: Option<Vec<RelPath>>,
+    /// The beginning of its command line.
+    summary: String,
     /// Whether the agent said that it was done.
     is_done: bool,
     /// Whether something that it started goes on in the background.
@@ -160,7 +162,7 @@ impl AgentHistory {
                 self.begun.insert(key(call), begun);
             }
             LogEvent::Ended { call, .. } => drop(self.ending.insert(line.by.clone(), call.clone())),
-            LogEvent::Done { call } => {
+            LogEvent::Done { call, .. } => {
                 self.ending.remove(&line.by);
                 self.begun.remove(&key(call));
             }
@@ -205,7 +207,7 @@ impl AgentHistory {
                 let by = Actor::Restore(*then);
                 self.see(path, Observation::known(line.at, AtPath::of(state.as_ref()), by));
             }
-            LogEvent::Began { of, call, paths, absent, .. } if ours => {
+            LogEvent::Began { of, call, paths, absent, summary, .. } if ours => {
                 self.active = true;
                 let absent = absent.iter().filter_map(|path| self.side.path(path));
                 let first: Vec<_> = absent.filter(|path| !self.seen.contains_key(path)).collect();
@@ -214,7 +216,13 @@ impl AgentHistory {
                     self.begins_after_unseen(of, since);
                 }
                 let paths = paths.as_deref().map(|paths| self.paths(paths));
-                let open = OpenCall { of: of.clone(), paths, is_done: false, in_background: false };
+                let open = OpenCall {
+                    of: of.clone(),
+                    paths,
+                    summary: summary.clone(),
+                    is_done: false,
+                    in_background: false,
+                };
                 self.open.insert(call.clone(), open);
             }
             LogEvent::Ended { call, background } if ours => {
@@ -223,7 +231,7 @@ impl AgentHistory {
                         (background.is_none(), background.is_some());
                 }
             }
-            LogEvent::Done { call } if ours => {
+            LogEvent::Done { call, .. } if ours => {
                 if self.open.get(call).is_none_or(|open| !open.in_background) {
                     self.open.remove(call);
                 }
@@ -271,7 +279,7 @@ impl AgentHistory {
                     self.seen.entry(dir.clone()).or_default().push(made);
                 }
             }
-            LogEvent::Done { call } => drop(self.makes.remove(&key(call))),
+            LogEvent::Done { call, .. } => drop(self.makes.remove(&key(call))),
             _ => (),
         }
     }
@@ -518,6 +526,12 @@ impl AgentHistory {
     /// The checkpoints right before calls that were not looked at when they were done.
     pub fn checkpoints_of_open_calls(&self) -> BTreeSet<CheckpointId> {
         self.open.values().filter_map(|open| CheckpointId::parse(&open.of)).collect()
+    }
+
+    /// The command line of a call that was interrupted; of several, the one of any.
+    pub fn interrupted(&self) -> Option<&str> {
+        let mut open = self.open.values().filter(|open| self.tells && !open.is_done);
+        open.find(|open| !open.in_background).map(|open| open.summary.as_str())
     }
 
     /// A call that may have changed what is at `path`, and was not looked at when it was done. One

@@ -64,7 +64,7 @@ impl<'a> LogReader<'a> {
             LogEvent::Ended { call, background } => {
                 self.agent_says_ended(order, call, background.is_some());
             }
-            LogEvent::Done { call } => self.call_is_done(order, call),
+            LogEvent::Done { call, .. } => self.call_is_done(order, call),
             LogEvent::CutOff { call, left_nothing } => {
                 self.call_cut_off(order, call, *left_nothing);
             }
@@ -256,7 +256,7 @@ fn caller_of(lines: &[LogLine]) -> Option<&str> {
     let first = lines.first()?;
     let together = lines.iter().take_while(|line| line.by == first.by && line.at == first.at);
     together.into_iter().find_map(|line| match &line.what {
-        LogEvent::Done { call } => Some(call.as_str()),
+        LogEvent::Done { call, .. } => Some(call.as_str()),
         _ => None,
     })
 }

@@ -29,7 +29,7 @@ use crate::{
     fs::without_dots,
     ledger,
     model::{Checkpoint, Completeness, RelPath, Selector, Skipped},
-    plan::{Options, Pick, Picked},
+    plan::{Author, Options, Pick, Picked},
     process::{Exit, Process},
     restore::{NamedState, Prepared, Restore, RestoreRequest, RestoreSource, Toward},
     restore_log,
@@ -241,6 +241,7 @@ fn request(args: &RestoreArgs, picked: Picked) -> RestoreRequest {
             keep_new: args.keep_new,
             force: args.force,
             merge: args.merge,
+            unclear: false,
         },
         markers: args.markers,
         index: !args.no_index && !args.patch && args.paths.is_empty(),
@@ -281,6 +282,10 @@ pub(crate) struct RestoreSummary {
     pub(crate) left: Vec<String>,
     /// Whether files are gone, or HEAD lacks commits, that it does not bring back.
     pub(crate) is_lost: bool,
+    /// Paths that stay because an interrupted call may have changed them, or somebody else.
+    pub(crate) unclear: Vec<PathBuf>,
+    /// The command line of such a call, if it has one.
+    pub(crate) interrupted: Option<String>,
 }
 
 /// Finds out what a restore would come to.
@@ -301,6 +306,10 @@ pub(crate) fn effect(process: &Process<'_>, restore: Restore<'_>) -> Result<Rest
         is_any: prepared.is_any(),
         left: unchanged::remaining(PlannedRestore::of(restore, prepared)),
         is_lost,
+        unclear: report::paths_of(&prepared.plan, |step| {
+            step.is_conflict() && step.author == Author::Unclear
+        }),
+        interrupted: prepared.interrupted.clone(),
     })
 }
 

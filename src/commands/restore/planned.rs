@@ -147,10 +147,13 @@ impl PlannedRestore<'_> {
     /// command and its options.
     pub(super) fn edited_words(self, author: Author) -> String {
         let request = self.restore.request;
-        let advice = match (self.takes_options(), request.options.merge, request.markers) {
+        let advice = match (self.takes_merge(), request.options.merge, request.markers) {
             (false, ..) => " (use --force)",
             (true, false, _) => " (use --merge or --force)",
-            (true, true, false) => ", and conflicts with it (use --markers or --force)",
+            (true, true, false) if self.takes_options() => {
+                ", and conflicts with it (use --markers or --force)"
+            }
+            (true, true, false) => ", and conflicts with it (use --force)",
             (true, true, true) => ", and cannot be merged (use --force)",
         };
         format!("changed since{}{advice}", self.not_by(author))
@@ -191,7 +194,13 @@ impl PlannedRestore<'_> {
         if is_advised { " (--exact removes it)" } else { "" }
     }
 
-    /// Whether the command takes `--merge` and `--exact`. A step back or forth does not.
+    /// Whether the command takes `--merge`: an undo of a turn does, but not that of a restore, nor a redo.
+    fn takes_merge(self) -> bool {
+        let is_turn = self.restore.request.undone().is_none();
+        self.takes_options() || self.restore.request.verb == "undo" && is_turn
+    }
+
+    /// Whether the command takes `--exact` and `--markers`. A step back or forth does not.
     pub(super) fn takes_options(self) -> bool {
         self.restore.request.verb == "restore"
     }

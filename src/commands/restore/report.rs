@@ -11,7 +11,7 @@ use super::{
     head,
     planned::{MISSING, PlannedRestore},
     show::{lacks_text, plan_json, words},
-    unchanged::{arguments, at_most, first, losing_lines, outside_left_text, remaining},
+    unchanged::{arguments, at_most, first, losing_lines, names, outside_left_text, remaining},
 };
 use crate::{
     apply::ApplyOutcome,
@@ -136,6 +136,7 @@ fn came_text(came: &Came<'_>, index: Option<&str>, cd_prefix: &str) -> String {
     }
     text.push('\n');
     text.push_str(&repositories_text(came));
+    text.push_str(&refs_text(prepared));
     text.push_str(&clashes_text(came));
     text.push_str(&forced_text(came, &conflicts));
     text.push_str(&kept_text(came));
@@ -152,7 +153,10 @@ fn came_text(came: &Came<'_>, index: Option<&str>, cd_prefix: &str) -> String {
         text.push_str(&format!("{line}\n"));
     }
     // What is not over is tried again or taken back, and no step of undo and redo.
-    let is_any = done > 0 || prepared.stages() || prepared.head.moves.is_some();
+    let is_any = done > 0
+        || prepared.stages()
+        || prepared.head.moves.is_some()
+        || !prepared.refs_again.is_empty();
     if came.report.held.is_some() && came.report.is_settled && is_any {
         let back = came.way_back;
         text.push_str(&format!("{back} with: {cd_prefix}beforehand {back}\n"));
@@ -192,6 +196,10 @@ fn headline(shown: PlannedRestore<'_>, done: usize, is_same: bool) -> String {
         (done, _) if shown.brings().is_some() => {
             format!("brought {} from {}", ui::count(done as u64, "path"), shown.fork_name())
         }
+        (0, true) if restore.request.undoes.is_some() && !prepared.is_empty() => {
+            let undoes = restore.request.undoes.as_deref().unwrap_or_default();
+            format!("undid {undoes}; its files are as they were {at}")
+        }
         (0, true) if !remaining(shown).is_empty() || keeps_quietly(plan) => {
             format!("everything else is as it was {at}")
         }
@@ -201,8 +209,23 @@ fn headline(shown: PlannedRestore<'_>, done: usize, is_same: bool) -> String {
         }
         (0, true) => format!("everything in the project is as it was {at}"),
         (0, false) => "nothing was restored".to_owned(),
-        (done, _) => format!("restored {} {from}", ui::count(done as u64, "path")),
+        (done, _) => {
+            let undoes = restore.request.undoes.as_deref();
+            let undoes = undoes.map(|what| format!("undid {what}: ")).unwrap_or_default();
+            format!("{undoes}restored {} {from}", ui::count(done as u64, "path"))
+        }
     }
+}
+
+/// The branches, tags and stashes that were made again, in a line.
+fn refs_text(prepared: &Prepared) -> String {
+    let mut text = String::new();
+    for lost in &prepared.refs_again {
+        let refs: Vec<String> = lost.refs.iter().map(|gone| gone.short().to_owned()).collect();
+        let named = names(&refs, lost.stashes.len()).join(", ");
+        text.push_str(&format!("made again: {named}\n"));
+    }
+    text
 }
 
 /// What became of repositories, a line each.
@@ -263,7 +286,7 @@ fn forced_text(came: &Came<'_>, conflicts: &[PathBuf]) -> String {
         steps.filter(|step| is_around(step)).map(|step| step.path.as_path()).collect();
     let forced: Vec<&Path> =
         conflicts.iter().map(PathBuf::as_path).filter(|path| !around.contains(path)).collect();
-    if forced.is_empty() || !is_advised || came.report.held.is_none() {
+    if forced.is_empty() || !is_advised {
         return String::new();
     }
     let picked = arguments(project, forced.into_iter());

@@ -22,7 +22,10 @@ use crate::{
     plan::{Action, Author, KeepReason, Picked, PlanStep},
     process::Process,
     restore::{Prepared, Restore, StepGap, bytes_now},
-    store::{RepositoryStep, StepKind},
+    store::{
+        RepositoryStep, StepKind,
+        repository::{LostRef, LostRepository},
+    },
     ui::{self, Align, DiffSide, FileDiff, LineCounts},
 };
 
@@ -33,7 +36,11 @@ pub(super) fn heading(process: &Process<'_>, restore: Restore<'_>) -> String {
     let when = ui::Clock::local(process.now).when(checkpoint.taken_at);
     let root = ui::path(project.root.path(), project.home.as_deref());
     let mut text = match request.verb {
-        "undo" => format!("undoing: back to checkpoint {id} ({when}) in {root}"),
+        "undo" => {
+            let what = request.undoes.as_deref().map(|what| format!(" {what}"));
+            let what = what.unwrap_or_default();
+            format!("undoing{what}: back to checkpoint {id} ({when}) in {root}")
+        }
         "revert" => format!(
             "reverting turn {} ({id}, {when}) in {root}; what came after it stays",
             restore.turn_number()
@@ -71,11 +78,35 @@ pub(super) fn plan(process: &mut Process<'_>, shown: PlannedRestore<'_>, json: b
     print_text(process, &format!("{heading}\n\n{text}"))
 }
 
+/// The branches and tags of some repositories, as git shows their names.
+fn short_names(lost: &[LostRepository]) -> Vec<&str> {
+    lost.iter().flat_map(|lost| &lost.refs).map(LostRef::short).collect()
+}
+
+/// The branches, tags and stashes that are made again, a row each.
+fn refs_text(prepared: &Prepared) -> String {
+    let mut text = String::new();
+    for lost in &prepared.refs_again {
+        for gone in &lost.refs {
+            let kind = if gone.name.starts_with("refs/tags/") { "tag" } else { "branch" };
+            let name = ui::escape(gone.short().as_bytes());
+            let id = gone.id.get(..7).unwrap_or_default();
+            text.push_str(&format!("  recreate  {name}   the {kind}, at {id}\n"));
+        }
+        for id in &lost.stashes {
+            let id = id.get(..7).unwrap_or_default();
+            text.push_str(&format!("  recreate  stash   the entry {id}\n"));
+        }
+    }
+    text
+}
+
 /// A plan in words, without a heading.
 pub(super) fn plan_text(shown: PlannedRestore<'_>) -> String {
     let PlannedRestore { restore: Restore { project, .. }, prepared, .. } = shown;
     let plan = &prepared.plan;
     let mut text = repositories_text(project, &prepared.repositories);
+    text.push_str(&refs_text(prepared));
     let losing = losing_lines(&prepared.losing, shown.way_back());
     if plan.steps.is_empty() && plan.outside.steps.is_empty() {
         if text.is_empty()
@@ -420,7 +451,9 @@ pub(super) fn plan_json(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, Lin
             prepared.outside_left.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "repositories_left":
             prepared.repositories_left.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
-        "lost_refs": prepared.lost.iter().flat_map(|lost| &lost.refs).collect::<Vec<_>>(),
+        "lost_refs": short_names(&prepared.lost),
+        "refs_again": short_names(&prepared.refs_again),
+        "undoes": shown.restore.request.undoes,
         "left": plan.not_covered.iter().map(crate::commands::rows::skipped_json).collect::<Vec<_>>(),
         "left_new":
             prepared.new_unheld.iter().map(crate::commands::rows::skipped_json).collect::<Vec<_>>(),

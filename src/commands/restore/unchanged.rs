@@ -145,7 +145,8 @@ fn lost_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
         let cd_prefix = project.cd_prefix();
         let back =
             format!("`{cd_prefix}beforehand restore {id} --repository{option}` brings it back");
-        let gone = names(&lost.refs, lost.stashes);
+        let refs: Vec<String> = lost.refs.iter().map(|gone| gone.short().to_owned()).collect();
+        let gone = names(&refs, lost.stashes.len());
         let is_own = lost.place == root.join(".git");
         let from = if is_own { String::new() } else { format!(" from {}", named(&lost.place)) };
         if !gone.is_empty() {
@@ -159,7 +160,7 @@ fn lost_lines(project: &Project, prepared: &Prepared) -> Vec<String> {
 }
 
 /// Branches, tags and stashes, each by a word.
-fn names(refs: &[String], stashes: usize) -> Vec<String> {
+pub(super) fn names(refs: &[String], stashes: usize) -> Vec<String> {
     let names = refs.iter().map(|name| ui::escape(name.as_bytes()).into());
     let mut names = at_most(names.collect());
     match stashes {

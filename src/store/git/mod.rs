@@ -9,6 +9,7 @@ pub(crate) mod checkout;
 mod fallback;
 #[doc(hidden)]
 pub mod fuzzing;
+mod refs_again;
 mod reset_branch;
 mod save;
 mod sink;
@@ -31,6 +32,7 @@ use gix::{ObjectId, objs::Kind as ObjectKind};
 
 pub use super::plumbing::index::IndexEntry;
 pub use branch::{NewCommit, NewFile};
+pub use refs_again::make_refs_again;
 
 use self::sink::GitSink;
 use super::{

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    fs::{create_private_dirs, read_small, replace_synced},
+    fs::{create_private_dirs, is_in_the_way, read_small, replace_synced, set_aside},
     journal::{self, LineKind},
     model::{
         Root, RootKind,
@@ -99,6 +99,9 @@ pub fn write_location(
     create_private_dirs(state.dir())?;
     if known.is_none() {
         older::mark_current(state.state());
+    }
+    if is_in_the_way(&state.location()) {
+        set_aside(&state.location())?;
     }
     replace_synced(&state.location(), &to_json(&place))
 }

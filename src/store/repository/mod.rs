@@ -41,8 +41,9 @@ pub(super) use maintain::{PACKS_MAX, has_room, is_worth_rewriting, rows, which};
 pub use maintain::{Swept, give_up_history, maintain, tidy};
 pub(in crate::store) use maintain::{Weights, sweep};
 pub use rebuild::{
-    Ends, Losing, LostRepository, Opened, RepositoryStep, SetAside, StepKind, Stood, beyond,
-    carry_out, fork, fork_sites, heads, is_reftable, lost, others, remove_unfinished, steps,
+    Ends, Losing, LostRef, LostRepository, Opened, RepositoryStep, SetAside, StepKind, Stood,
+    beyond, carry_out, fork, fork_sites, heads, is_reftable, lost, others, remove_unfinished,
+    steps,
 };
 
 use super::{

@@ -23,7 +23,7 @@ use std::{
 
 pub use self::{
     fork::{fork, fork_sites},
-    lost::{Losing, LostRepository, Stood, beyond, heads, lost},
+    lost::{Losing, LostRef, LostRepository, Stood, beyond, heads, lost},
     retire::{Ends, SetAside, remove_unfinished},
     steps::{RepositoryStep, StepKind, is_reftable, others, steps},
 };

@@ -43,13 +43,44 @@ const STASH_LOG: &str = "logs/refs/stash";
 pub struct LostRepository {
     /// Its git directory. Absolute.
     pub place: PathBuf,
-    /// Branches and tags, by their short names.
-    pub refs: Vec<String>,
-    /// How many stashes.
-    pub stashes: usize,
+    /// Branches and tags.
+    pub refs: Vec<LostRef>,
+    /// The commits of stashes, in hex, the oldest first.
+    pub stashes: Vec<String>,
     /// The git directories with a different index although HEAD has not moved: its own, and those
     /// of held submodules and linked worktrees.
     pub staged: Vec<PathBuf>,
+}
+
+/// A branch or tag that is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostRef {
+    /// Its full name.
+    pub name: String,
+    /// The object that it named, in hex.
+    pub id: String,
+}
+
+impl LostRef {
+    /// Its name as git shows it.
+    pub fn short(&self) -> &str {
+        short(&self.name)
+    }
+}
+
+impl LostRepository {
+    /// True if no branch, tag or stash is gone.
+    pub fn has_all_refs(&self) -> bool {
+        self.refs.is_empty() && self.stashes.is_empty()
+    }
+
+    /// Drops the refs that are among those of `others`, of the same repository.
+    pub fn retain_but(&mut self, others: &[Self]) {
+        for other in others.iter().filter(|other| other.place == self.place) {
+            self.refs.retain(|gone| !other.refs.iter().any(|it| it.name == gone.name));
+            self.stashes.retain(|id| !other.stashes.contains(id));
+        }
+    }
 }
 
 /// What a repository will lose when it is replaced.
@@ -146,16 +177,18 @@ fn lost_of(state: &StateDir, root: &Path, held: &Held) -> Option<LostRepository>
     let now = Repo::at(&place, root::hash_kind_of(&place));
     let there: BTreeSet<String> = refs::all(&now).ok()?.into_iter().collect();
     let is_lost = |name: &str| is_of_the_user(name) && name != STASH && !there.contains(name);
-    let names: BTreeSet<String> =
-        files.refs_if(is_lost).into_iter().map(|(name, _)| name).collect();
-    let refs: Vec<String> = names.iter().map(|name| short(name).to_owned()).collect();
+    // A loose ref comes after its packed value.
+    let ids: BTreeMap<String, ObjectId> = files.refs_if(is_lost).into_iter().collect();
+    let gone = ids.into_iter().map(|(name, id)| LostRef { name, id: id.to_string() });
+    let refs: Vec<LostRef> = gone.collect();
     let then = stashes(&files.file(STASH_LOG.as_bytes()).unwrap_or_default());
     let log = read_small(&place.join(STASH_LOG), LOG_MAX_BYTES).ok().flatten();
     let since = stashes(&log.filter(|_| there.contains(STASH)).unwrap_or_default());
-    let stashes = then.difference(&since).count();
+    let stashes = then.iter().filter(|id| !since.contains(id)).map(ObjectId::to_string).collect();
     let staged = staged_otherwise(root, held, &files, &place, now.hash);
-    let is_any = !refs.is_empty() || stashes > 0 || !staged.is_empty();
-    is_any.then_some(LostRepository { place, refs, stashes, staged })
+    let lost = LostRepository { place, refs, stashes, staged };
+    let is_any = !lost.has_all_refs() || !lost.staged.is_empty();
+    is_any.then_some(lost)
 }
 
 /// The git directories with another index than held, while HEAD has not moved. The root's own index
@@ -212,8 +245,8 @@ fn has_same_ref(files: &HeldFiles<'_>, place: &Path, common: &Path, name: &str) 
     refs::read(&now, name).ok().flatten() == then
 }
 
-/// The commits in a log of stashes.
-fn stashes(log: &[u8]) -> BTreeSet<ObjectId> {
+/// The commits in a log of stashes, the oldest first.
+fn stashes(log: &[u8]) -> Vec<ObjectId> {
     let new = |line: &[u8]| ObjectId::from_hex(line.split(|&byte| byte == b' ').nth(1)?).ok();
     log.split(|&byte| byte == b'\n').filter_map(new).collect()
 }
@@ -266,7 +299,7 @@ pub(super) fn losing(
     let log = read_small(&losing.place.join(STASH_LOG), LOG_MAX_BYTES).ok().flatten();
     let since = stashes(&log.filter(|_| there.contains_key(STASH)).unwrap_or_default());
     let before = stashes(&files.file(STASH_LOG.as_bytes()).unwrap_or_default());
-    losing.stashes = since.difference(&before).count();
+    losing.stashes = since.iter().filter(|id| !before.contains(id)).count();
     let build = Build::new(&private, &repo, held).ok()?;
     losing.is_staged = has_staged(&now) && !stages_the_same(&build, root, record, &now);
     losing.changed = changed(&files, &losing.place);
