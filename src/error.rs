@@ -28,13 +28,6 @@ pub enum Error {
         /// What the user typed.
         given: String,
     },
-    /// The name fits several checkpoints.
-    AmbiguousCheckpoint {
-        /// What the user typed.
-        given: String,
-        /// How many it fits.
-        count: usize,
-    },
     /// A file was written by a newer beforehand.
     FormatTooNew {
         /// The file, ref or object.
@@ -143,8 +136,10 @@ impl Error {
                 ),
                 _ => None,
             },
-            Self::NoSuchCheckpoint { .. } => Some("run `beforehand list` to see the checkpoints"),
-            Self::AmbiguousCheckpoint { .. } => Some("give more digits of the id"),
+            Self::NoSuchCheckpoint { .. } => Some(
+                "run `beforehand list` to see the checkpoints: a number, an id, the message of \
+                 `create -m`, and a time as in 12:00 or 2h name one",
+            ),
             Self::FormatTooNew { .. } => Some("update beforehand, then run this again"),
             Self::Damaged { .. } => Some("run `beforehand check` to see what can be restored"),
             Self::Repository { .. } => Some("until then, checkpoints go to beforehand's own store"),
@@ -166,9 +161,6 @@ impl fmt::Display for Error {
                 write!(f, "cannot {action} `{}`", escaped(path))
             }
             Self::NoSuchCheckpoint { given } => write!(f, "no checkpoint `{}`", text(given)),
-            Self::AmbiguousCheckpoint { given, count } => {
-                write!(f, "`{}` matches {count} checkpoints", text(given))
-            }
             Self::FormatTooNew { what, found, known } => {
                 write!(f, "`{what}` has format {found}, and this beforehand reads up to {known}")
             }
@@ -215,7 +207,6 @@ impl std::error::Error for Error {
         match self {
             Self::Io { source, .. } => Some(source),
             Self::NoSuchCheckpoint { .. }
-            | Self::AmbiguousCheckpoint { .. }
             | Self::FormatTooNew { .. }
             | Self::Damaged { .. }
             | Self::Repository { .. }

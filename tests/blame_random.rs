@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{
     evidence::event,
-    maintenance::thin,
+    retention::thin,
     support::{
         dice::{Dice, wished},
         temp::write,

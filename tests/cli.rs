@@ -388,7 +388,9 @@ fn a_slash_command_is_the_users_yes() {
     assert!(!world.root().join("mine").exists());
     slash(&world, "undo", "--force");
     assert!(world.root().join("mine").exists());
-    assert!(slash(&world, "undo", "2").starts_with("error: unexpected argument '2'"));
+    assert!(
+        slash(&world, "undo", "2").starts_with("error: `undo` takes back the last turn as a whole")
+    );
     let made = slash(&world, "fork", "2");
     let fork = world.root().with_file_name("shop-fork-2");
     assert!(made.contains("would fork") && made.contains("go on there with: cd "), "{made}");

@@ -4,9 +4,13 @@ use std::{fs, path::Path};
 
 use gix::objs::{Commit, Tree};
 
-use crate::support::{
-    temp::write,
-    world::{Output, World},
+use crate::{
+    repository::{packed, runs},
+    support::{
+        real::git,
+        temp::write,
+        world::{Output, World},
+    },
 };
 
 /// A repository with a branch, its commits made without git.
@@ -288,5 +292,29 @@ fn the_locks_of_a_killed_move_go_and_those_of_others_stay() {
         assert_eq!((done.exit.code(), &*done.stderr), (0, ""), "{flag}");
         assert!(locks.iter().all(|lock| !lock.exists()), "{flag}");
         assert_eq!(repo.tip(), repo.commits[if flag == "--abort" { 2 } else { 0 }], "{flag}");
+
+/// The commit is gone from the repository, and comes back with it.
+#[test]
+fn the_branch_comes_back_with_the_repository_after_a_gc() {
+    for away in [
+        "git reset -q --hard HEAD~1",
+        "git commit -qa --amend -m other",
+        "git checkout -qf -b other HEAD~1 && git branch -qD main",
+        "git checkout -qf --detach HEAD~1",
+    ] {
+        let mut world = packed();
+        world.write("a", "two\n");
+        runs(&mut world, &["create"]);
+        let there = "git rev-parse HEAD && git symbolic-ref HEAD && git status --porcelain -- a";
+        let before = git(&world, &world.root(), there);
+        let gc = "git reflog expire --expire=now --all && git gc -q --prune=now";
+        git(&world, &world.root(), &format!("{away} && {gc}"));
+        world.wait(1);
+        let args = ["restore", "latest", "--head", "--repository", "--yes", "--force"];
+        runs(&mut world, &args);
+        assert_eq!(git(&world, &world.root(), there), before, "{away}");
+        git(&world, &world.root(), "git fsck --strict");
+        world.wait(1);
+        runs(&mut world, &["undo", "--yes"]);
     }
 }

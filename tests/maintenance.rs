@@ -41,17 +41,6 @@ pub(crate) fn live(world: &mut World, days: i64) {
     }
 }
 
-/// Leaves one checkpoint of each turn, or of each session, of what has been done, as weeks do.
-pub(crate) fn thin(world: &mut World, keep_turns: bool) {
-    let old = world.env.clone();
-    world.set("BEFOREHAND_RETENTION", "1s");
-    world.set("BEFOREHAND_KEEP_TURNS", if keep_turns { "90d" } else { "1s" });
-    run_maintenance(world);
-    live(world, 1);
-    world.wait(-DAY);
-    world.env = old;
-}
-
 fn own(world: &World) -> RootState {
     StateDir::new(world.state()).root_at(&world.root())
 }
@@ -92,7 +81,7 @@ fn report(world: &World) -> Value {
     serde_json::from_slice::<Value>(&text).unwrap()["report"].clone()
 }
 
-fn is_sound(world: &mut World) {
+pub(crate) fn is_sound(world: &mut World) {
     let output = world.run(&["check", "--read-data"]);
     assert_eq!(output.exit, Exit::Ok, "{}{}", output.stdout, output.stderr);
 }
@@ -148,100 +137,6 @@ fn no_maintenance_runs_where_it_is_switched_off() {
     assert!(world.started().is_empty());
     run_maintenance(&world);
     assert_eq!(ids(&mut world).len(), 3);
-}
-
-/// A turn of an agent in two calls, with a checkpoint before each.
-fn turn_of_two_calls(world: &mut World, session: &str, turn: &str) {
-    for call in 0..2 {
-        world.wait(60);
-        world.write("a", format!("{session} {turn} {call}"));
-        let payload = json!({
-            "session_id": session, "cwd": world.root(), "prompt_id": turn,
-            "hook_event_name": "PreToolUse", "tool_name": "Bash",
-            "tool_input": { "command": "rm -rf build a" }, "tool_use_id": format!("{turn} {call}"),
-        });
-        let args = ["hook", "--agent", "claude-code"];
-        let output = world.run_in(&world.root(), &args, &payload.to_string());
-        assert_eq!(output.exit, Exit::Ok, "{}", output.stderr);
-    }
-}
-
-/// The turns in `list`, newest first.
-fn turns(world: &mut World) -> Vec<String> {
-    let told = world.run(&["list", "--json"]).stdout;
-    let told: Value = serde_json::from_str(&told).unwrap();
-    let rows = told.as_array().unwrap().iter();
-    rows.map(|row| row["turn"].as_str().unwrap().to_owned()).collect()
-}
-
-#[test]
-fn old_checkpoints_are_thinned_to_one_a_turn_and_then_to_one_a_session() {
-    for mut world in [World::new(), World::with_git()] {
-        let asked = save(&mut world, "a", 10);
-        world.set("BEFOREHAND_DEDUPE", "call");
-        for (session, turn) in [("s", "1"), ("s", "2"), ("t", "3"), ("t", "4")] {
-            turn_of_two_calls(&mut world, session, turn);
-        }
-        let all = ids(&mut world);
-        assert_eq!(all.len(), 9);
-        run_maintenance(&world);
-        live(&mut world, 14);
-        assert_eq!(ids(&mut world), all, "everything of the last days stays");
-        live(&mut world, 1);
-        // One of each turn, the newest of all, and the one that was asked for.
-        let of_turns = [0, 1, 3, 5, 7, 8].map(|n| all[n].clone());
-        assert_eq!(ids(&mut world), of_turns);
-        live(&mut world, 15);
-        assert_eq!(ids(&mut world), of_turns);
-        live(&mut world, 1);
-        let of_sessions = [0, 3, 7, 8].map(|n| all[n].clone());
-        assert_eq!(ids(&mut world), of_sessions);
-        live(&mut world, 59);
-        assert_eq!(ids(&mut world), of_sessions);
-        live(&mut world, 1);
-        assert_eq!(ids(&mut world), [all[0].clone(), asked]);
-        is_sound(&mut world);
-    }
-}
-
-#[test]
-fn forty_turns_a_day_for_two_weeks_are_all_listed() {
-    let mut world = World::new();
-    let mut expected = Vec::new();
-    for day in 0..14 {
-        for turn in 0..40 {
-            let turn = format!("{day} {turn}");
-            world.wait(60);
-            world.agent_writes(&turn, "a", &turn);
-            expected.insert(0, turn);
-        }
-        live(&mut world, 1);
-    }
-    assert_eq!(turns(&mut world), expected);
-}
-
-#[test]
-fn a_clock_that_leaps_ahead_and_back_drops_nothing() {
-    let mut world = World::new();
-    for turn in 0..4 {
-        world.agent_writes(&turn.to_string(), "a", &turn.to_string());
-    }
-    let all = ids(&mut world);
-    live(&mut world, 3);
-    world.wait(3000 * DAY);
-    run_maintenance(&world);
-    assert_eq!(world.run(&["prune"]).exit, Exit::Ok);
-    world.wait(-3000 * DAY);
-    live(&mut world, 3);
-    assert_eq!(ids(&mut world), all);
-    // Staying ahead, it is believed by and by.
-    world.wait(3000 * DAY);
-    run_maintenance(&world);
-    live(&mut world, 2);
-    assert_eq!(ids(&mut world), all);
-    live(&mut world, 29);
-    let kept = [all[0].clone(), all[3].clone()];
-    assert_eq!(ids(&mut world), kept, "the newest, and its session's first");
 }
 
 #[test]
@@ -470,8 +365,6 @@ fn the_leavings_of_the_dead_are_reclaimed() {
         state.join("maintenance.json.tmp-1-2"),
         own.dir().join("cache.tmp-12-0"),
         own.checkpoints().join("x.json.tmp-12-0"),
-        state.join("sessions/0123.lock"),
-        state.join("sessions/0123.json"),
     ];
     for path in &litter {
         write(path, "{}");
@@ -481,10 +374,18 @@ fn the_leavings_of_the_dead_are_reclaimed() {
     let young = state.join("sessions/4567.json.tmp-12-1");
     write(&young, "{}");
     age(&young, 0);
+    let session = ["sessions/0123.lock", "sessions/0123.json"].map(|name| state.join(name));
+    for path in &session {
+        write(path, "{}");
+    }
     run_maintenance(&world);
     for path in &litter {
         assert!(!path.exists(), "{}", path.display());
     }
+    assert!(session.iter().all(|path| path.exists()), "its time begins now");
+    live(&mut world, 15);
+    assert!(session.iter().all(|path| !path.exists()), "no checkpoint is of that session");
+    write(&young, "{}");
     assert!(young.exists(), "it may still be written");
     assert!(!state.join("gone-0123").exists());
     assert_eq!(count(&state.join("sessions")), 3, "the ledger of a session that lives");

@@ -19,9 +19,12 @@ const NAMED_MAX: usize = 20;
 /// printed and nothing is stored.
 #[derive(clap::Args)]
 pub(crate) struct CreateArgs {
-    /// A message, shown in the list
+    /// A message, shown in the list; every command takes it as the name of the checkpoint
     #[arg(short, long, value_name = "MESSAGE")]
     pub(crate) message: Option<String>,
+    /// A message, as with --message
+    #[arg(value_name = "NAME", conflicts_with = "message")]
+    pub(crate) name: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -36,8 +39,9 @@ pub(crate) fn run(process: &mut Process<'_>, args: &CreateArgs) -> Result<Exit> 
             "change to a project's own directory",
         ));
     }
-    let take = |always| project.hold(process, Cause::asked(args.message.clone()), always);
-    let mut saved = take(args.message.is_some())?;
+    let message = args.message.as_ref().or(args.name.as_ref());
+    let take = |always| project.hold(process, Cause::asked(message.cloned()), always);
+    let mut saved = take(message.is_some())?;
     if !saved.is_new && saved.checkpoint.cause.reason == Reason::Net {
         // One that was taken in the background is in no list; this one shall be.
         saved = take(true)?;

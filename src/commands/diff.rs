@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{
     Project,
     compare::{Comparison, Differing},
-    print, print_json, restore, say, table_text,
+    meant_a_path, print, print_json, restore, say, table_text,
 };
 use crate::{
     error::{Error, Result},
@@ -32,9 +32,9 @@ const FILE_TIME: Duration = Duration::from_millis(500);
 #[derive(clap::Args, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct DiffArgs {
-    /// The checkpoint: a number from `beforehand list`, a step of a turn as in 2.3, `latest`, or the start
-    /// of an id
-    #[arg(value_name = "CHECKPOINT")]
+    /// The checkpoint: a number from `beforehand list`, a step of a turn as in 2.3, `latest`, the start of
+    /// an id, a message of `create -m`, or a time, which names the last state at or before it
+    #[arg(value_name = "CHECKPOINT", default_value = "1")]
     pub(crate) from: String,
     /// Compare with this one instead of with the current files
     #[arg(value_name = "CHECKPOINT")]
@@ -62,7 +62,8 @@ pub(crate) fn run(process: &mut Process<'_>, args: &DiffArgs) -> Result<Exit> {
     if args.step {
         return of_step(process, project, args, &picked);
     }
-    let from = NamedState::find(process, &project, &args.from)?;
+    let found = NamedState::find(process, &project, &args.from);
+    let from = found.map_err(|err| meant_a_path(&project, &args.from, err, "diff"))?;
     let to = args.to.as_ref().map(|to| NamedState::find(process, &project, to)).transpose()?;
     let states: Vec<&NamedState> = std::iter::once(&from).chain(&to).collect();
     let project = project.holding(states.iter().flat_map(|state| state.contents()).collect());

@@ -70,6 +70,7 @@ impl KnownRoot {
         let store = store::open(&root, &state, settings.store)?;
         let home = process.home();
         let (scope, cwd) = (ScanScope::Whole, real_cwd(process));
-        Ok(Project { root, scope, settings, state, store, home, cwd, is_gone: false })
+        let now = process.now;
+        Ok(Project { root, scope, settings, state, store, home, cwd, now, is_gone: false })
     }
 }

@@ -42,7 +42,8 @@ const COUNT_TIME: Duration = Duration::from_millis(400);
 
 /// List the checkpoints of this project, a row for each turn, the newest first.
 ///
-/// Number N is the state before that turn changed anything: `beforehand restore N` goes back there.
+/// Number N is the state before that turn changed anything: `beforehand restore N` goes back there. So
+/// does its id, its time (the last state at or before it), and the message of `create -m`, in quotes.
 /// The newest row is counted for a terminal and for `--json`, but not for a pipe: that needs a scan.
 #[derive(clap::Args, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
@@ -547,7 +548,7 @@ fn table(
         table.row([
             number.into(),
             Cell::new(&line.checkpoint().id.to_string()[..listed.digits], Paint::Bold),
-            clock.when(label.at).into(),
+            clock.named(label.at).into(),
             what.into(),
             counts.map(Counts::words).unwrap_or_default().into(),
         ]);
@@ -630,7 +631,7 @@ impl RootSection {
         for label in self.checkpoints.iter().map(CheckpointLabel::alone) {
             let id = Cell::new(&label.checkpoint.id.to_string()[..self.digits], Paint::Bold);
             let what = described(&label, &label.badges(home), args.shows_calls());
-            table.row([id, clock.when(label.at).into(), what.into()]);
+            table.row([id, clock.named(label.at).into(), what.into()]);
         }
         let gone = if self.known.gone { " — gone" } else { "" };
         let path = ui::path(&self.known.path, home);

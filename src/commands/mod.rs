@@ -108,6 +108,18 @@ pub(crate) fn print_json(process: &mut Process<'_>, view: &str, body: Value) -> 
     print(process, &format!("{}\n", ui::escape_json(&text)))
 }
 
+/// An error for a name that is no checkpoint. If it is a path, it names the line that applies `command`
+/// to that path.
+fn meant_a_path(project: &Project, given: &str, err: Error, command: &str) -> Error {
+    match (&err, project.path_named(given)) {
+        (Error::NoSuchCheckpoint { .. }, Some(path)) => Error::other(
+            format!("`{}` is a path, and no checkpoint", ui::escape(given.as_bytes())),
+            format!("`beforehand {command} 1 -- {path}`"),
+        ),
+        (_, _) => err,
+    }
+}
+
 /// A moment, for scripts.
 fn json_time(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use super::{
-    Project, origin,
+    Project, meant_a_path, origin,
     restore::{Consent, carry_out, picked},
 };
 use crate::{
@@ -110,7 +110,8 @@ fn find(
             format!("nothing was changed; `beforehand revert {turn}` takes back the whole turn"),
         ));
     }
-    let found = find_checkpoint(project, given)?;
+    let found = find_checkpoint(project, given);
+    let found = found.map_err(|err| meant_a_path(project, given, err, "revert"))?;
     let (id, uses) = (found.id.short(), ledger::uses(&project.state));
     let rows = rows(project.store.list()?, &uses);
     let has = |steps: &[Checkpoint]| steps.iter().position(|step| step.id == found.id);

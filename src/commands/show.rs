@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{
     Project, json_time,
     list::{ListArgs, ListView},
-    named_line, print_json, print_text, rows,
+    meant_a_path, named_line, print_json, print_text, rows,
     rows::{CheckpointLabel, agent_name, agent_title, on_one_line, skipped_json},
     steps::ShownStep,
 };
@@ -32,8 +32,8 @@ const SESSION_CHARS: usize = 8;
 /// Show what one checkpoint is and holds.
 #[derive(clap::Args)]
 pub(crate) struct ShowArgs {
-    /// The checkpoint: a number from `beforehand list`, a step of a turn as in 2.3, `latest`, or the start
-    /// of an id
+    /// The checkpoint: a number from `beforehand list`, a step of a turn as in 2.3, `latest`, the start of
+    /// an id, a message of `create -m`, or a time, which names the last state at or before it
     #[arg(value_name = "CHECKPOINT")]
     pub(crate) checkpoint: String,
     /// Print JSON
@@ -51,7 +51,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ShowArgs) -> Result<Exit> {
     };
     let checkpoint = match &step {
         Some(step) => step.base.clone(),
-        None => project.find(&args.checkpoint)?,
+        None => found(&project, &args.checkpoint)?,
     };
     let listed = ListView::of(&project, &ListArgs::default())?;
     let rows = rows(vec![checkpoint.clone()], &ledger::uses(&project.state));
@@ -69,6 +69,10 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ShowArgs) -> Result<Exit> {
         print_text(process, &text)?;
     }
     Ok(Exit::Ok)
+}
+
+fn found(project: &Project, given: &str) -> Result<Checkpoint> {
+    project.find(given).map_err(|err| meant_a_path(project, given, err, "diff"))
 }
 
 fn as_json(project: &Project, label: &CheckpointLabel<'_>) -> Value {

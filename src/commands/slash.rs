@@ -243,7 +243,7 @@ fn grant(process: &mut Process<'_>, name: Name, wish: SlashRequest) -> String {
             inside(process, |inner| diff::run(inner, &args)).all()
         }
         SlashRequest::Create(message) => {
-            let args = create::CreateArgs { message, json: false };
+            let args = create::CreateArgs { message, name: None, json: false };
             let said = inside(process, |inner| create::run(inner, &args));
             if said.done { format!("checkpoint {}", said.all()) } else { said.all() }
         }

@@ -208,7 +208,7 @@ fn table<'r>(
         let unseen = if row.step.is_done { "" } else { "not seen" };
         table.row([
             Cell::new(&number(turn, &row.step), Paint::Bold),
-            clock.when(row.step.at).into(),
+            clock.named(row.step.at).into(),
             words(&row.step).into(),
             row.changed(turn, counts).unwrap_or_else(|| unseen.to_owned()).into(),
             row.held().into(),

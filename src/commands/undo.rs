@@ -47,6 +47,9 @@ pub(crate) struct UndoArgs {
     /// Choose what to undo hunk by hunk, as `git restore -p` does
     #[arg(short, long, conflicts_with_all = ["yes", "json"])]
     pub(crate) patch: bool,
+    /// A path without the dashes, for the line that was meant
+    #[arg(value_name = "PATH", hide = true)]
+    pub(crate) path: Option<String>,
     /// Undo only the last change of these files and directories, or of paths that match these patterns
     #[arg(last = true, value_name = "PATH", conflicts_with_all = ["head", "whole_session"])]
     pub(crate) paths: Vec<PathBuf>,
@@ -86,6 +89,15 @@ struct UndoTarget {
 
 pub(crate) fn undo(process: &mut Process<'_>, args: &UndoArgs) -> Result<Exit> {
     let project = Project::open(process, args.how.root.as_deref())?.into_present()?;
+    if let Some(given) = &args.path {
+        let hint = match project.path_named(given) {
+            Some(path) => format!("`beforehand undo -- {path}` takes back its last change"),
+            None => {
+                format!("`beforehand revert {}` is about another turn", ui::quote(given.as_bytes()))
+            }
+        };
+        return Err(Error::usage("`undo` takes back the last turn as a whole", hint));
+    }
     let mut checkpoints = steps(&project)?;
     ledger::adopt(&mut checkpoints, &ledger::uses(&project.state));
     let picked = picked(process, &project, &args.paths)?;

@@ -87,6 +87,8 @@ fn own_bytes_in(dir: &Path, depth: usize) -> u64 {
 pub fn now_ns() -> i64 {
     // Not through `rustix`: its direct vDSO call fails under valgrind, which counts our
     // instructions.
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+    match std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |ns| -ns),
+    }
 }

@@ -10,19 +10,38 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
     Use, file_of,
-    wire::{Lazily, LedgerFile, LedgerWire, SIZE_MAX_BYTES, look, parse, read},
+    wire::{Lazily, LedgerFile, LedgerWire, OLDER, SIZE_MAX_BYTES, look, parse, read, read_all},
 };
 use crate::{
-    fs::{is_lost, read_small},
+    error::Result,
+    fs::{is_lost, read_small, remove_if_there},
     model::{Cause, Checkpoint, CheckpointId, Reason},
     state::StateDir,
 };
 
 /// Every use of a checkpoint that any session's ledger knows of, newest first.
 pub fn uses(state: &StateDir) -> Vec<Use> {
-    let mut uses: Vec<Use> = all(state).flat_map(LedgerWire::into_uses).collect();
+    let ledgers = ledgers(state).into_iter().filter_map(|path| read_all(&path));
+    let mut uses: Vec<Use> = ledgers.flat_map(LedgerWire::into_uses).collect();
     uses.sort_by_key(|used| std::cmp::Reverse(used.at));
     uses
+}
+
+/// Whether a turn in the ledger at `path` uses one of `checkpoints`, as far as the ledger can be read.
+pub fn names_any(path: &Path, checkpoints: &BTreeSet<CheckpointId>) -> bool {
+    let uses = read_all(path).map(LedgerWire::into_uses).unwrap_or_default();
+    uses.iter().any(|used| checkpoints.contains(&used.checkpoint))
+}
+
+/// Removes a ledger and the files beside it, except its lock.
+///
+/// # Errors
+///
+/// Fails if one cannot be removed.
+pub fn remove(path: &Path) -> Result<()> {
+    remove_if_there(path)?;
+    remove_if_there(&path.with_extension(OLDER))?;
+    Ok(())
 }
 
 /// The newest use of each checkpoint, of `uses` with the newest first.

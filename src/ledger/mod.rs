@@ -13,8 +13,8 @@ mod wire;
 
 pub(crate) use all::parse_any;
 pub use all::{
-    adopt, covered_since, damaged, is_used_elsewhere, newest_uses, running, server, transcript,
-    uses,
+    adopt, covered_since, damaged, is_used_elsewhere, names_any, newest_uses, remove, running,
+    server, transcript, uses,
 };
 pub use announced::Announcement;
 pub use refused::{RefusedIn, has_called, refused};
@@ -48,8 +48,9 @@ use wire::{
 
 /// The newest format; see `docs/FORMAT.md`.
 const VERSION: u32 = 1;
-/// Longer than any session; an older one names checkpoints that retention has dropped.
-const TURNS_MAX: usize = 200;
+/// The file of a session is written anew by every call that changes it, so it has no more uses than
+/// this; see [`wire::move_older`].
+const USES_MAX: usize = 200;
 /// One line of a prompt, for the list.
 const PROMPT_CHARS_MAX: usize = 120;
 
@@ -336,7 +337,6 @@ impl Ledger {
             position: used.by.position,
         };
         self.wire.uses.push(new.into());
-        keep_last(&mut self.wire.uses, TURNS_MAX);
         self.wire.transcript = used.by.transcript.as_deref().map(PathBytes::of);
         self.changed = true;
     }
@@ -366,6 +366,9 @@ impl Ledger {
             return Ok(());
         }
         self.wire.mend();
+        if self.wire.uses.len() > USES_MAX {
+            wire::move_older(&self.path, &mut self.wire.uses, USES_MAX / 2)?;
+        }
         let bytes = self.wire.to_bytes().expect("strings and numbers always serialize");
         replace(&self.path, &bytes)
     }
@@ -442,4 +445,51 @@ fn digest(path: &Path, stamp: &Stamp) -> Option<String> {
     let mut bytes = Vec::new();
     file.take(DIGEST_MAX_BYTES).read_to_end(&mut bytes).ok()?;
     Some(hex(&Sha256::digest(&bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::model::{Agent, SessionId};
+
+    #[test]
+    fn every_use_of_a_long_session_stays_known() {
+        const USES: u64 = 450;
+        let dir = std::env::temp_dir().join(format!("beforehand-ledger-{}", std::process::id()));
+        let state = StateDir::new(dir.clone());
+        let by = |turn: &TurnId| By {
+            agent: Agent::ClaudeCode,
+            session: SessionId("s".to_owned()),
+            turn: Some(turn.clone()),
+            subagent: None,
+            prompt: None,
+            transcript: None,
+            position: None,
+        };
+        for n in 0..USES {
+            let deadline = Instant::now() + Duration::from_secs(60);
+            let mut ledger = Ledger::open(&state, "claude-code", "s", deadline).unwrap();
+            let turn = TurnId(n.to_string());
+            ledger.begin_turn(Some(&turn), None);
+            ledger.cover(&Use {
+                checkpoint: CheckpointId::from_bits(n),
+                root: PathBuf::from("/project"),
+                by: by(&turn),
+                at: DateTime::from_timestamp(i64::try_from(n).unwrap(), 0).unwrap(),
+                tool: None,
+                summary: None,
+            });
+            ledger.close().unwrap();
+        }
+        let known: Vec<CheckpointId> = uses(&state).iter().map(|used| used.checkpoint).collect();
+        let all: Vec<CheckpointId> = (0..USES).rev().map(CheckpointId::from_bits).collect();
+        assert_eq!(known, all);
+        let LedgerFile::Ours(wire) = look(&file_of(&state, "claude-code", "s")) else {
+            panic!("it cannot be read")
+        };
+        assert!(wire.uses.len() <= USES_MAX, "{}", wire.uses.len());
+        crate::fs::remove_tree(&dir).unwrap();
+    }
 }

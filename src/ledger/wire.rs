@@ -4,7 +4,8 @@ use std::{
     cell::OnceCell,
     collections::BTreeMap,
     ffi::OsString,
-    fmt, io,
+    fmt,
+    io::{self, Write},
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
 };
@@ -18,7 +19,8 @@ use serde_json::value::RawValue;
 
 use super::{Doubts, Use, VERSION};
 use crate::{
-    fs::{PathResolver, Small, read_small, read_start},
+    error::{Error, Result},
+    fs::{PathResolver, Small, hand_over, open_to_append, read_small, read_start},
     model::{By, CheckpointId, SessionId, TurnId, hex, unhex},
     process::Ancestor,
 };
@@ -353,6 +355,43 @@ impl LedgerWire {
     }
 }
 
+/// Moves all but the `keep` newest uses to the end of the file beside the ledger at `path`. Nothing but
+/// the list of turns needs them. If the ledger is not written after that, they are in both files.
+///
+/// # Errors
+///
+/// Fails if the file cannot be written.
+pub(super) fn move_older(path: &Path, uses: &mut Vec<Lazily<WireUse>>, keep: usize) -> Result<()> {
+    let older_path = path.with_extension(OLDER);
+    // A line that a killed process left unfinished must not swallow the next one.
+    let mut bytes = vec![b'\n'];
+    for older in uses.drain(..uses.len().saturating_sub(keep)) {
+        serde_json::to_writer(&mut bytes, &older).expect("strings and numbers always serialize");
+        bytes.push(b'\n');
+    }
+    let file = open_to_append(&older_path, true).map_err(Error::io("write", &older_path))?;
+    hand_over(&file, &older_path);
+    let mut file = file;
+    file.write_all(&bytes).and_then(|()| file.sync_data()).map_err(Error::io("write", &older_path))
+}
+
+/// Reads a ledger with the uses that are in the file beside it, the oldest first.
+pub(super) fn read_all(path: &Path) -> Option<LedgerWire> {
+    let mut wire = read(path)?;
+    // A file that cannot be read costs the turns in it their rows, and no checkpoint.
+    let older = read_small(&path.with_extension(OLDER), SIZE_MAX_BYTES).ok().flatten();
+    let older = older.unwrap_or_default();
+    let lines = older.split(|byte| *byte == b'\n');
+    let mut uses: Vec<Lazily<WireUse>> =
+        lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    uses.append(&mut wire.uses);
+    wire.uses = uses;
+    Some(wire)
+}
+
+/// The extension of the file with the older uses of a session.
+pub(super) const OLDER: &str = "uses";
+
 /// The outcome of reading the file of a ledger.
 pub(super) enum LedgerFile {
     Nothing,
@@ -382,7 +421,7 @@ pub(super) fn look_by(real: &PathResolver, path: &Path) -> LedgerFile {
     }
 }
 
-fn to_found(read: crate::error::Result<Option<Vec<u8>>>) -> LedgerFile {
+fn to_found(read: Result<Option<Vec<u8>>>) -> LedgerFile {
     match read {
         Ok(Some(bytes)) => parse(&bytes),
         Ok(None) => LedgerFile::Nothing,

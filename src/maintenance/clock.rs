@@ -38,6 +38,10 @@ pub struct MaintenanceState {
     doubted: bool,
     /// By the name of each root's directory.
     roots: BTreeMap<String, RootHistory>,
+    /// By the name of each session's ledger that names no checkpoint: when it was changed last, in
+    /// nanoseconds since 1970, and the time on this clock at which that was first seen.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    ledgers: BTreeMap<String, (i64, u64)>,
     /// What it did.
     pub report: Option<MaintenanceReport>,
     /// What the last `prune` of the user's did.
@@ -88,13 +92,13 @@ pub struct MaintenanceReport {
 
 impl Default for MaintenanceState {
     fn default() -> Self {
-        let (version, roots) = (VERSION, BTreeMap::new());
         Self {
-            version,
+            version: VERSION,
             at: None,
             lived: 0,
             doubted: false,
-            roots,
+            roots: BTreeMap::new(),
+            ledgers: BTreeMap::new(),
             report: None,
             pruned: None,
             verified: String::new(),
@@ -233,6 +237,23 @@ impl MaintenanceState {
         known.retain(|name, _| names.contains(name));
         let since = names.into_iter().map(|name| *known.entry(name).or_insert(lived));
         since.map(|since| Duration::from_secs(lived.saturating_sub(since))).collect()
+    }
+
+    /// Notes the ledgers that name no checkpoint, each with the time of its last change, and returns for
+    /// how long each has been so.
+    pub fn unneeded(&mut self, ledgers: &BTreeMap<String, i64>) -> BTreeMap<String, Duration> {
+        let mut seen = BTreeMap::new();
+        for (name, changed) in ledgers {
+            let known = self.ledgers.get(name).filter(|(known, _)| known == changed);
+            let since = known.map_or(self.lived, |(_, since)| *since);
+            seen.insert(name.clone(), (*changed, since));
+        }
+        self.ledgers = seen;
+        let mut ages = BTreeMap::new();
+        for (name, (_, since)) in &self.ledgers {
+            ages.insert(name.clone(), Duration::from_secs(self.lived.saturating_sub(*since)));
+        }
+        ages
     }
 
     /// Forgets roots that have no state directory any more.

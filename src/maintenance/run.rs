@@ -187,9 +187,12 @@ impl Round<'_, '_> {
             }
             self.report.unmet.extend(unmet(self.state, &self.settings));
             self.remove_orphans(&inventories);
-            stale_files::drop_old(
-                self.state, &inventories, &self.settings, &self.memory, self.process.now,
-            )?;
+            let now = self.process.now;
+            stale_files::drop_old(self.state, &inventories, &self.memory, now)?;
+            if is_complete {
+                let memory = &mut self.memory;
+                stale_files::drop_ledgers(self.state, &inventories, &self.settings, memory)?;
+            }
             // A failure costs no data: packs stay unmerged and objects stay borrowed until the next
             // run.
             let _later = maintain_stores(self.process, self.state);

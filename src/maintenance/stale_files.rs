@@ -2,9 +2,9 @@
 //! old sessions, and state directories of roots without checkpoints.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -15,6 +15,7 @@ use crate::{
     attribution,
     error::{Error, Result},
     fs::{Lock, list_names, remove_if_there, remove_tree, stat_path},
+    ledger,
     model::{Checkpoint, Settings},
     plan,
     state::{RootState, StateDir},
@@ -75,21 +76,17 @@ pub(super) fn remove_orphan(state: &StateDir, root: &RootState) -> Result<()> {
     remove_tree(&gone).map_err(Error::io("remove", &gone))
 }
 
-/// Drops ledgers, caches and attribution logs that are older than every checkpoint. Does nothing
-/// while the clock is in doubt.
+/// Drops caches and attribution logs that are older than every checkpoint. Does nothing while the
+/// clock is in doubt.
 pub(super) fn drop_old(
     state: &StateDir,
     inventories: &[RootInventory],
-    settings: &Settings,
     memory: &MaintenanceState,
     now: DateTime<Utc>,
 ) -> Result<()> {
     if memory.is_in_doubt() {
         return Ok(());
     }
-    let retention = inventories.iter().map(|inventory| inventory.settings.retention);
-    let retention = retention.max().unwrap_or_default().max(settings.retention);
-    drop_ledgers(state, retention, now)?;
     for inventory in inventories {
         let is_idle = inventory.idle().is_some_and(|idle| idle > inventory.settings.retention);
         if is_idle {
@@ -125,19 +122,45 @@ pub(super) fn drop_old(
     Ok(())
 }
 
-/// Drops the ledgers of sessions that have been idle for longer than `stays`.
-fn drop_ledgers(state: &StateDir, stays: Duration, now: DateTime<Utc>) -> Result<()> {
+/// Drops the ledgers of sessions that name no checkpoint any more, when that has been so for the
+/// retention time. Without its ledger, nobody knows which turns use a checkpoint.
+pub(super) fn drop_ledgers(
+    state: &StateDir,
+    inventories: &[RootInventory],
+    settings: &Settings,
+    memory: &mut MaintenanceState,
+) -> Result<()> {
+    let mut checkpoints = BTreeSet::new();
+    for inventory in inventories {
+        checkpoints.extend(inventory.checkpoints.iter().map(|checkpoint| checkpoint.id));
+        checkpoints.extend(inventory.unreadable.keys());
+        checkpoints.extend(record::quarantined(&inventory.own)?);
+    }
+    let retention = inventories.iter().map(|inventory| inventory.settings.retention);
+    let retention = retention.max().unwrap_or_default().max(settings.retention);
     let dir = state.sessions();
     let names = list_names(&dir)?;
-    let stems: BTreeSet<PathBuf> =
-        names.iter().map(|name| dir.join(Path::new(name).with_extension(""))).collect();
+    let stems: BTreeSet<String> = names
+        .iter()
+        .filter_map(|name| Some(Path::new(name).file_stem()?.to_str()?.to_owned()))
+        .collect();
+    let mut unneeded = BTreeMap::new();
     for stem in stems {
-        let (ledger, lock) = (stem.with_extension("json"), stem.with_extension("lock"));
-        let is_old =
-            is_older(&lock, stays, now) && (!ledger.exists() || is_older(&ledger, stays, now));
+        let ledger = dir.join(&stem).with_extension("json");
+        if !ledger::names_any(&ledger, &checkpoints) {
+            let changed = [&ledger, &ledger.with_extension("lock")]
+                .map(|path| stat_path(path).map_or(0, |stamp| stamp.mtime_ns));
+            unneeded.insert(stem, changed[0].max(changed[1]));
+        }
+    }
+    for (stem, age) in memory.unneeded(&unneeded) {
+        let ledger = dir.join(stem).with_extension("json");
+        let lock = ledger.with_extension("lock");
         // If the lock is held, its process is still at work.
-        if is_old && let Ok(_lock) = Lock::acquire(&lock, Instant::now()) {
-            remove_if_there(&ledger)?;
+        if age > retention
+            && let Ok(_lock) = Lock::acquire(&lock, Instant::now())
+        {
+            ledger::remove(&ledger)?;
             remove_if_there(&lock)?;
         }
     }

@@ -95,8 +95,10 @@ pub enum Selector {
     Number(u32, u32),
     /// `latest~n`, the nth newest by sequence; 0 is the newest.
     Latest(u32),
-    /// Every id that begins so. Between 4 and 16 hex digits.
+    /// Every id that begins so, or a name. Between 4 and 16 hex digits.
     Prefix(String),
+    /// A message that `create` was given, or a time.
+    Words(String),
 }
 
 impl FromStr for Selector {
@@ -112,18 +114,11 @@ impl FromStr for Selector {
         if let Some(number) = number(given) {
             return Ok(number);
         }
-        let given = given.to_ascii_lowercase();
-        let is_prefix = (4..=CheckpointId::DIGITS).contains(&given.len())
-            && given.starts_with(|c| matches!(c, 'a'..='f'))
-            && given.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        if !is_prefix {
-            return Err(
-                "expected a number from `beforehand list`, `latest`, `latest~N`, or at least 4 \
-                 digits of an id"
-                    .to_owned(),
-            );
-        }
-        Ok(Self::Prefix(given))
+        let lower = given.to_ascii_lowercase();
+        let is_prefix = (4..=CheckpointId::DIGITS).contains(&lower.len())
+            && lower.starts_with(|c| matches!(c, 'a'..='f'))
+            && lower.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        Ok(if is_prefix { Self::Prefix(lower) } else { Self::Words(given.to_owned()) })
     }
 }
 
@@ -417,9 +412,11 @@ mod tests {
     fn a_typo_of_latest_is_not_a_prefix() {
         assert_eq!("latest~2".parse(), Ok(Selector::Latest(2)));
         assert_eq!("a3f1".parse(), Ok(Selector::Prefix("a3f1".to_owned())));
-        for bad in ["latets", "", "0", "a3f", "1.0", "12ab34", "-1", "a3f1a3f1a3f1a3f1a"] {
-            assert!(bad.parse::<Selector>().is_err(), "{bad}");
+        for other in ["latets", "", "0", "a3f", "1.0", "12ab34", "-1", "a3f1a3f1a3f1a3f1a", "12:00"]
+        {
+            assert_eq!(other.parse(), Ok(Selector::Words(other.to_owned())));
         }
+        assert!("latest~x".parse::<Selector>().is_err());
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod choose;
 mod diff;
 mod history;
 mod left_out;
+mod moment;
 mod picked;
 mod prune;
 mod restore;
@@ -15,6 +16,7 @@ pub use choose::{Choosable, Chosen};
 pub use diff::{Change, DirectoryReader, changes, entry_at, is_same};
 pub use history::{UndoMark, redo_target, session_target, undo_target, undone};
 pub use left_out::ByPath;
+pub use moment::moment;
 pub use picked::{Pick, Picked};
 pub use prune::{
     Chunk, Pin, Pins, PruneLimits, PrunePlan, Retention, RetentionInput, Tier, Why, ages,

@@ -21,7 +21,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
     sync::{Arc, atomic::AtomicBool},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use chrono::{DateTime, Utc};
@@ -370,7 +370,7 @@ pub fn with_os<T>(f: impl FnOnce(&mut Process<'_>) -> T) -> T {
         args,
         cwd: env::current_dir().ok(),
         env: env::vars_os().collect(),
-        now: Utc::now(),
+        now: utc_of(SystemTime::now()),
         started,
         stdin: &mut stdin,
         stdout: &mut stdout,
@@ -379,6 +379,15 @@ pub fn with_os<T>(f: impl FnOnce(&mut Process<'_>) -> T) -> T {
         aside: &OsAside,
     });
     f(&mut process)
+}
+
+/// A time of the system clock, which can be before 1970: `Utc::now` would panic.
+fn utc_of(time: SystemTime) -> DateTime<Utc> {
+    let ns = match time.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |ns| -ns),
+    };
+    DateTime::from_timestamp_nanos(ns)
 }
 
 /// Takes the owner's own permissions out of the umask: a file made without them could not be opened
@@ -458,5 +467,18 @@ impl Exit {
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_can_stand_before_1970() {
+        let epoch = SystemTime::UNIX_EPOCH;
+        let seconds = Duration::from_secs(5000);
+        assert_eq!(utc_of(epoch + seconds).timestamp(), 5000);
+        assert_eq!(utc_of(epoch - seconds).timestamp(), -5000);
     }
 }

@@ -12,11 +12,11 @@ use std::{
 use crate::{
     config as settings,
     error::{Error, Result},
-    fs::PathResolver,
+    fs::{PathResolver, without_dots},
     ledger::{self, Use, adopt, newest_uses},
     model::{
-        Cause, Checkout, Checkpoint, ContentId, Reach, Reason, Root, ScanScope, Selector, Settings,
-        TurnKey,
+        Cause, Checkout, Checkpoint, ContentId, Reach, Reason, RelPath, Root, ScanScope, Selector,
+        Settings, TurnKey,
     },
     plan,
     process::Process,
@@ -30,7 +30,7 @@ use crate::{
     },
     ui,
 };
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Local, Utc};
 
 pub(crate) use checkpoint_tree::{LaterTurns, Then};
 
@@ -50,6 +50,8 @@ pub(crate) struct Project {
     pub(crate) home: Option<PathBuf>,
     /// Where the command runs, without symlinks.
     pub(crate) cwd: Option<PathBuf>,
+    /// The present time, for times that a person names.
+    pub(crate) now: DateTime<Utc>,
     /// Whether the directory is gone. The store then only reads; see `restore`.
     pub(crate) is_gone: bool,
 }
@@ -89,7 +91,8 @@ impl Project {
             let settings = settings::load(process, Some(root.path())).settings;
             let store = store::open(&root, &state, settings.store)?;
             let (scope, is_gone) = (ScanScope::Whole, !root.path().is_dir());
-            return Ok(Self { root, scope, settings, state, store, home, cwd, is_gone });
+            let now = process.now;
+            return Ok(Self { root, scope, settings, state, store, home, cwd, now, is_gone });
         }
         let surroundings = Surroundings { home: home.as_deref(), state: Some(&state), real: &real };
         let found = real.of(&start).ok().and_then(|start| {
@@ -103,7 +106,8 @@ impl Project {
         let loaded = settings::load_by(process, Some(root.path()), &real);
         let (state, settings) = (loaded.state()?, loaded.settings);
         let store = store::open_looked_at(&root, dirs, &state, settings.store)?;
-        Ok(Self { root, scope, settings, state, store, home, cwd, is_gone: false })
+        let now = process.now;
+        Ok(Self { root, scope, settings, state, store, home, cwd, now, is_gone: false })
     }
 
     /// The same for a caller that saves: as the directory is now, whatever it was.
@@ -172,7 +176,7 @@ impl Project {
                 "run `beforehand list` to see the checkpoints",
             )
         })?;
-        pick(self.store.list()?, &selector, &self.state, given)
+        self.pick(self.store.list()?, &selector, given)
     }
 
     /// The root as it is now, and `victims` in any case, whatever their size, but not what is
@@ -266,36 +270,110 @@ fn known_root(start: &Path, state: &StateDir) -> Option<PathBuf> {
     start.ancestors().find(|dir| state.root_at(dir).location().exists()).map(Path::to_owned)
 }
 
-fn pick(
-    mut checkpoints: Vec<Checkpoint>,
-    selector: &Selector,
-    state: &StateDir,
-    given: &str,
-) -> Result<Checkpoint> {
-    let none = || Error::NoSuchCheckpoint { given: given.to_owned() };
-    let uses = ledger::uses(state);
-    adopt(&mut checkpoints, &uses);
-    match selector {
-        Selector::Latest(n) => {
-            checkpoints.into_iter().filter(is_counted).nth(*n as usize).ok_or_else(none)
-        }
-        Selector::Number(row, step) => {
-            let rows = rows(checkpoints, &uses);
-            let row = rows.into_iter().nth(*row as usize - 1).ok_or_else(none)?;
-            // Others than the first are found by the log of calls.
-            row.checkpoints.into_iter().next().filter(|_| *step == 1).ok_or_else(none)
-        }
-        Selector::Prefix(prefix) => {
-            let fits = |checkpoint: &Checkpoint| checkpoint.id.to_string().starts_with(prefix);
-            let mut fitting: Vec<Checkpoint> = checkpoints.into_iter().filter(fits).collect();
-            match fitting.len() {
-                1 => Ok(fitting.remove(0)),
-                0 => Err(none()),
-                count => Err(Error::AmbiguousCheckpoint { given: given.to_owned(), count }),
+/// Finds checkpoints by their names.
+impl Project {
+    fn pick(
+        &self,
+        mut checkpoints: Vec<Checkpoint>,
+        selector: &Selector,
+        given: &str,
+    ) -> Result<Checkpoint> {
+        let none = || Error::NoSuchCheckpoint { given: given.to_owned() };
+        let uses = ledger::uses(&self.state);
+        adopt(&mut checkpoints, &uses);
+        match selector {
+            Selector::Latest(n) => {
+                checkpoints.into_iter().filter(is_counted).nth(*n as usize).ok_or_else(none)
             }
+            Selector::Number(row, step) => {
+                let rows = rows(checkpoints, &uses);
+                let row = rows.into_iter().nth(*row as usize - 1).ok_or_else(none)?;
+                // Others than the first are found by the log of calls.
+                row.checkpoints.into_iter().next().filter(|_| *step == 1).ok_or_else(none)
+            }
+            Selector::Prefix(prefix) => {
+                checkpoints.retain(|checkpoint| {
+                    checkpoint.id.to_string().starts_with(prefix) || is_named(checkpoint, given)
+                });
+                only(checkpoints, given)
+            }
+            Selector::Words(_) => match plan::moment(given, self.now, &Local) {
+                Some(time) if !checkpoints.iter().any(|one| is_named(one, given)) => {
+                    self.last_before(checkpoints, time, given)
+                }
+                Some(_) | None => {
+                    checkpoints.retain(|one| is_named(one, given));
+                    only(checkpoints, given)
+                }
+            },
+        }
+    }
+
+    /// The last state at or before a time.
+    fn last_before(
+        &self,
+        checkpoints: Vec<Checkpoint>,
+        time: DateTime<Utc>,
+        given: &str,
+    ) -> Result<Checkpoint> {
+        let oldest = checkpoints.iter().map(|checkpoint| checkpoint.taken_at).min();
+        let before = checkpoints.into_iter().filter(|checkpoint| checkpoint.taken_at <= time);
+        before.max_by_key(|it| (it.taken_at, it.sequence)).ok_or_else(|| {
+            let given = ui::escape(given.as_bytes());
+            let hint = match oldest {
+                Some(oldest) => {
+                    format!("the oldest is from {}", ui::Clock::local(self.now).exact(oldest))
+                }
+                None => "an agent's hook takes them, and `beforehand create`".to_owned(),
+            };
+            Error::other(format!("no checkpoint from {given} or before"), hint)
+        })
+    }
+
+    /// Whether `given` is a path of the project, now or in the newest checkpoint. Returns it as an
+    /// argument.
+    pub(crate) fn path_named(&self, given: &str) -> Option<String> {
+        let at = without_dots(&self.cwd.as_deref()?.join(given));
+        let below = self.root.relative(&at).ok()?;
+        let is_there = std::fs::symlink_metadata(&at).is_ok() || self.newest_has(&below);
+        is_there.then(|| self.argument(below.as_path()))
+    }
+
+    /// Whether the newest checkpoint has something at a path, as far as it can be read.
+    fn newest_has(&self, path: &RelPath) -> bool {
+        let Ok(all) = self.store.list() else { return false };
+        let Some(newest) = all.first() else { return false };
+        let Ok(tree) = self.store.tree(newest.id) else { return false };
+        matches!(store::entry_at(self.store.as_ref(), &tree, path), Ok(Some(_)))
+    }
+}
+
+/// Whether `create` was given this message.
+fn is_named(checkpoint: &Checkpoint, given: &str) -> bool {
+    let cause = &checkpoint.cause;
+    cause.reason == Reason::Asked && cause.summary.as_deref() == Some(given)
+}
+
+/// The only one of these; an error that names them if there are more.
+fn only(mut checkpoints: Vec<Checkpoint>, given: &str) -> Result<Checkpoint> {
+    match checkpoints.len() {
+        1 => Ok(checkpoints.remove(0)),
+        0 => Err(Error::NoSuchCheckpoint { given: given.to_owned() }),
+        count => {
+            let ids: Vec<String> =
+                checkpoints.iter().take(IDS_MAX).map(|one| one.id.to_string()).collect();
+            let more = if count > IDS_MAX { ", …" } else { "" };
+            let ids = ids.join(", ");
+            Err(Error::other(
+                format!("`{}` matches {count} checkpoints", ui::escape(given.as_bytes())),
+                format!("name one of them, the newest first: {ids}{more}"),
+            ))
         }
     }
 }
+
+/// As many ids as fit on two lines.
+const IDS_MAX: usize = 8;
 
 /// One row of the list: a turn, or a checkpoint a person asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]

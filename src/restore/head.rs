@@ -58,9 +58,13 @@ impl HeadPlan {
 }
 
 /// How the branch moves: back, if the user says so; and if a restore that moved it is taken back,
-/// to where it stood before that.
-pub(super) fn moves(restore: Restore<'_>) -> Result<Option<HeadMove>> {
+/// to where it stood before that. A repository that comes back as a whole has its branch and HEAD with
+/// it, and the commit, which the present one may have lost.
+pub(super) fn moves(restore: Restore<'_>, comes_with_repository: bool) -> Result<Option<HeadMove>> {
     let Restore { project, checkpoint, request } = restore;
+    if request.head && comes_with_repository {
+        return Ok(None);
+    }
     if request.head {
         let refuse = |why: &str| {
             let hint = "without --head the files alone are restored";

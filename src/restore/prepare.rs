@@ -102,17 +102,20 @@ impl Restore<'_> {
     }
 
     fn prepare_checkpoint(self, process: &Process<'_>) -> Result<Prepared> {
-        let mut view = self.view(process, self.checkpoint_tree()?, BTreeSet::new())?;
+        let repositories = Repositories::of(self)?;
+        let mut view =
+            self.view(process, self.checkpoint_tree()?, BTreeSet::new(), &repositories)?;
         let facts = self.facts(&mut view)?;
-        self.plan_all(view, facts, Repositories::of(self)?)
+        self.plan_all(view, facts, repositories)
     }
 
     fn prepare_step(self, process: &Process<'_>, step: &StepState) -> Result<Prepared> {
         let changed_outside = step.outside.paths.iter().map(RelPath::at_top).collect();
-        let mut view = self.view(process, step.then.clone(), changed_outside)?;
+        let repositories = Repositories::of(self)?;
+        let mut view = self.view(process, step.then.clone(), changed_outside, &repositories)?;
         let facts = ChangeFacts { kept: step.kept(), ..self.facts(&mut view)? };
         step.add_gaps(self.project, &view.seen.now, &mut view.seen.changes);
-        let mut prepared = self.plan_all(view, facts, Repositories::of(self)?)?;
+        let mut prepared = self.plan_all(view, facts, repositories)?;
         prepared.of_step = step.files(self.project, &prepared.plan);
         // Where HEAD was before a step between two checkpoints is not known.
         prepared.head.since = None;
@@ -121,18 +124,21 @@ impl Restore<'_> {
 
     /// Takes back a restore to `of`.
     fn prepare_undone(self, process: &Process<'_>, of: CheckpointId) -> Result<Prepared> {
-        let view = self.view_of_undone(process, of)?;
+        let repositories = Repositories::of(self)?;
+        let view = self.view_of_undone(process, of, &repositories)?;
         let RootComparison { changes, skipped, .. } = &view.seen;
         let authorship = authors::attribute_restore(self, of, PathSide::Root, changes, skipped)?;
         let facts = ChangeFacts { authorship, ..ChangeFacts::default() };
-        self.plan_all(view, facts, Repositories::of(self)?)
+        self.plan_all(view, facts, repositories)
     }
 
     /// Takes a turn back, while what came after it stays.
     fn prepare_revert(self, process: &Process<'_>, turn: &RevertedTurn) -> Result<Prepared> {
-        let mut view = self.view(process, self.checkpoint_tree()?, BTreeSet::new())?;
+        let repositories = Repositories::left_alone(self);
+        let mut view =
+            self.view(process, self.checkpoint_tree()?, BTreeSet::new(), &repositories)?;
         let facts = self.facts_of_revert(&mut view, turn)?;
-        let mut prepared = self.plan_all(view, facts, Repositories::left_alone(self))?;
+        let mut prepared = self.plan_all(view, facts, repositories)?;
         // Repositories and HEAD stay as they are, and that is said.
         let stay = Repositories::of(self).unwrap_or_default();
         prepared.nested_heads = stay.nested_heads(self);
@@ -151,9 +157,15 @@ impl Restore<'_> {
     }
 
     /// Compares what was with what is now, also at the paths `elsewhere`.
-    fn view(self, process: &Process<'_>, then: Then, elsewhere: BTreeSet<PathBuf>) -> Result<View> {
+    fn view(
+        self,
+        process: &Process<'_>,
+        then: Then,
+        elsewhere: BTreeSet<PathBuf>,
+        repositories: &Repositories,
+    ) -> Result<View> {
         let Self { project, checkpoint, request } = self;
-        let head_move = head::moves(self)?;
+        let head_move = head::moves(self, repositories.has_root_of(project))?;
         let Then { tree: then, damaged } = then;
         let mut outside = outside::paths(project, checkpoint, &then);
         outside.extend(elsewhere);
@@ -173,9 +185,14 @@ impl Restore<'_> {
 
     /// The same before a restore to `of`. What that put there is looked at too, and other roots below this
     /// one: it left them alone, or made them.
-    fn view_of_undone(self, process: &Process<'_>, of: CheckpointId) -> Result<View> {
+    fn view_of_undone(
+        self,
+        process: &Process<'_>,
+        of: CheckpointId,
+        repositories: &Repositories,
+    ) -> Result<View> {
         let Self { project, checkpoint, .. } = self;
-        let head_move = head::moves(self)?;
+        let head_move = head::moves(self, repositories.has_root_of(project))?;
         let Then { tree: then, damaged } = self.checkpoint_tree()?;
         let outside = outside::paths(project, checkpoint, &then);
         let restored = authors::target_tree(project, of)?;

@@ -72,6 +72,12 @@ impl Repositories {
         Ok(Self { record: Some(record), steps, elsewhere, of_others })
     }
 
+    /// Whether all of the repository of the root comes back.
+    pub(super) fn has_root_of(&self, project: &Project) -> bool {
+        let git_dir = project.root.path().join(".git");
+        self.steps.iter().any(|step| step.is_all_of(&git_dir) && !step.is_removal())
+    }
+
     /// Where those are that would come back.
     pub(super) fn places(&self) -> Vec<PathBuf> {
         let steps = self.steps.iter().filter(|step| !step.is_removal());

@@ -123,6 +123,15 @@ impl<Tz: TimeZone<Offset: Display>> Clock<Tz> {
         }
     }
 
+    /// When something was, as commands take it for a name: the time on the clock for a day, then with
+    /// the date.
+    pub fn named(&self, then: DateTime<Utc>) -> String {
+        match (self.now - then).to_std() {
+            Ok(past) if past.as_secs() < DAY => self.format(then, "%H:%M"),
+            Ok(_) | Err(_) => self.format(then, "%Y-%m-%d %H:%M"),
+        }
+    }
+
     /// The exact local time: `2026-11-20 14:02:11`.
     pub fn exact(&self, then: DateTime<Utc>) -> String {
         self.format(then, "%Y-%m-%d %H:%M:%S")

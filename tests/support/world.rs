@@ -368,6 +368,8 @@ impl World {
         // Local time is another one elsewhere.
         let moment = regex::Regex::new(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?").unwrap();
         text = moment.replace_all(&text, "DATE TIME").into_owned();
+        let time = regex::Regex::new(r"(?m)(^|\s)\d\d:\d\d(\s|$)").unwrap();
+        text = time.replace_all(&text, "${1}HH:MM${2}").into_owned();
         for id in ids_in(&text) {
             if !self.ids.iter().any(|known| known.starts_with(&id)) {
                 self.ids.push(id.clone());

@@ -11,16 +11,16 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Project, print, print_json, print_text, rows::agent_name, say};
+use super::{Project, print, print_json, print_text, rows::agent_name, say, steps::turn_number};
 use crate::{
     error::{Error, Result},
     fs::open_options,
     ledger,
-    model::{RelPath, RootKind, Selector},
+    model::{RelPath, RootKind},
     process::{Exit, Process},
     restore::{
         FileChange, FileHistory, GitFile, HistoryTurn, LeftOfSeries, SeriesFiles, SeriesPart,
-        TurnSeries, elsewhere,
+        TurnSeries, elsewhere, step_named,
     },
     scan::{ExportRules, GitAuthor, NotExported},
     snapshot,
@@ -78,7 +78,6 @@ fn nested(project: &Project) -> Result<BTreeSet<RelPath>> {
 }
 
 pub(crate) fn run(process: &mut Process<'_>, args: &ExportArgs) -> Result<Exit> {
-    let range = turn_range(&args.turns)?;
     if args.branch.is_none() && args.patches.is_none() {
         return Err(Error::usage(
             "no place to write to",
@@ -86,6 +85,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ExportArgs) -> Result<Exit> 
         ));
     }
     let project = Project::open(process, None)?;
+    let range = turn_range(&project, &args.turns)?;
     let repository = project.store.git();
     if let Some(branch) = &args.branch {
         refuse_branch(&project, repository, branch)?;
@@ -112,19 +112,23 @@ pub(crate) fn run(process: &mut Process<'_>, args: &ExportArgs) -> Result<Exit> 
 }
 
 /// The numbers of the newest and the oldest turn, in whatever order they are given.
-fn turn_range(text: &str) -> Result<(usize, usize)> {
-    let number = |text: &str| match text.parse::<Selector>() {
-        Ok(Selector::Number(row, 1)) if !text.contains('.') => Some(row as usize),
-        _ => None,
-    };
+fn turn_range(project: &Project, text: &str) -> Result<(usize, usize)> {
+    let (one, other) = range_ends(text)?;
+    let one = turn_number(project, Some(one))?;
+    let other = turn_number(project, Some(other))?;
+    Ok((one.min(other), one.max(other)))
+}
+
+/// The names of both ends of a range.
+fn range_ends(text: &str) -> Result<(&str, &str)> {
     let (one, other) = text.split_once("..").unwrap_or((text, text));
-    match (number(one), number(other)) {
-        (Some(one), Some(other)) => Ok((one.min(other), one.max(other))),
-        (_, _) => Err(Error::usage(
+    if [one, other].iter().any(|it| it.is_empty() || step_named(it).is_some()) {
+        return Err(Error::usage(
             format!("`{}` names no turns", ui::escape(text.as_bytes())),
             "numbers from `beforehand list`, as in `5..2`",
-        )),
+        ));
     }
+    Ok((one, other))
 }
 
 fn refuse_branch(project: &Project, repository: Option<&GitStore>, branch: &str) -> Result<()> {
@@ -170,9 +174,6 @@ fn turns_in(
     history: &FileHistory<'_>,
     (newest, oldest): (usize, usize),
 ) -> Result<Vec<usize>> {
-    for number in [newest, oldest] {
-        project.find(&number.to_string())?;
-    }
     let numbered = |number: usize| history.turns.iter().position(|it| it.number == Some(number));
     let turns: Vec<usize> = (newest..=oldest).rev().filter_map(numbered).collect();
     if turns.is_empty() {
@@ -508,12 +509,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_names_its_turns_in_either_order() {
-        let range = |text: &str| turn_range(text).ok();
-        let all = ["5..2", "2..5", "3", "3..3"].map(range);
-        assert_eq!(all, [Some((2, 5)), Some((2, 5)), Some((3, 3)), Some((3, 3))]);
-        for bad in ["", "..", "a..b", "0..0", "5...2", "3.1", "latest"] {
-            assert_eq!(range(bad), None, "{bad}");
+    fn a_range_has_two_ends() {
+        let ends = |text| range_ends(text).ok();
+        assert_eq!(ends("5..2"), Some(("5", "2")));
+        assert_eq!(ends("3"), Some(("3", "3")));
+        assert_eq!(ends("yesterday..latest"), Some(("yesterday", "latest")));
+        for bad in ["", "..", "5..", "3.1", "2..3.1"] {
+            assert_eq!(ends(bad), None, "{bad}");
         }
     }
 

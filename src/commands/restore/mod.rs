@@ -21,7 +21,9 @@ pub(crate) use unchanged::unheld_lines;
 
 use std::path::PathBuf;
 
-use super::{Project, error_text, known_roots, origin, print_text, recover, say, say_text};
+use super::{
+    Project, error_text, known_roots, meant_a_path, origin, print_text, recover, say, say_text,
+};
 use crate::{
     error::{Error, Result},
     fs::without_dots,
@@ -44,8 +46,8 @@ use report::Came;
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
 #[derive(clap::Args, Clone, Default)]
 pub(crate) struct RestoreArgs {
-    /// The checkpoint: a number from `beforehand list`, a step of a turn as in 2.3, `latest`, or the start
-    /// of an id
+    /// The checkpoint: a number from `beforehand list`, a step of a turn as in 2.3, `latest`, the start of
+    /// an id, a message of `create -m`, or a time, which names the last state at or before it
     #[arg(value_name = "CHECKPOINT", required_unless_present_any = ["resume", "abort"])]
     pub(crate) checkpoint: Option<String>,
     /// Finish an interrupted restore
@@ -90,7 +92,7 @@ pub(crate) struct RestoreArgs {
     /// Also move the branch back, if none of the commits made since was pushed
     #[arg(long, conflicts_with = "into")]
     pub(crate) head: bool,
-    /// Also restore the repository: branches, stashes, reflogs and configuration
+    /// Also restore the repository: HEAD, branches, stashes, reflogs and configuration
     #[arg(long, conflicts_with = "into")]
     pub(crate) repository: bool,
     /// Do not restore git's index
@@ -124,7 +126,7 @@ pub(crate) fn run(process: &mut Process<'_>, args: &RestoreArgs) -> Result<Exit>
             project = match elsewhere(process, &project, given, args, none) {
                 Err(none @ Error::NoSuchCheckpoint { .. }) => {
                     origin::say_if_known(process, &project);
-                    return Err(none);
+                    return Err(meant_a_path(&project, given, none, "restore"));
                 }
                 found => found?,
             };
