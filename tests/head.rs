@@ -292,6 +292,8 @@ fn the_locks_of_a_killed_move_go_and_those_of_others_stay() {
         assert_eq!((done.exit.code(), &*done.stderr), (0, ""), "{flag}");
         assert!(locks.iter().all(|lock| !lock.exists()), "{flag}");
         assert_eq!(repo.tip(), repo.commits[if flag == "--abort" { 2 } else { 0 }], "{flag}");
+    }
+}
 
 /// The commit is gone from the repository, and comes back with it.
 #[test]
