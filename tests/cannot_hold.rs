@@ -169,7 +169,6 @@ const REASONS: &[Reason] = &[
     Reason {
         name: "a directory is where the session's lock should be",
         make: |world| ledger(world, "lock").iter().for_each(|it| fs::create_dir(it).unwrap()),
-        outcome: NOT_SAVED,
         ..PLAIN
     },
     Reason {

@@ -423,6 +423,9 @@ fn a_kept_conversation_goes_with_the_last_checkpoint_of_its_session_or_for_want_
 
     let mut world = two_turns();
     ends(&mut world);
+    for tier in ["TURNS", "SESSIONS"] {
+        world.set(&format!("BEFOREHAND_KEEP_{tier}"), "14d");
+    }
     world.wait(30 * 86_400);
     for _ in 0..40 {
         maintain(&mut world);

@@ -209,7 +209,7 @@ fn the_work_of_another_session_is_told_as_such() {
             "keep both made since, then changed (--force removes it)",
             "keep mine not made by the agent",
             "keep new made by another session",
-            "keep shared changed since, by another session (use --force)",
+            "keep shared changed since, by another session (use --merge or --force)",
         ]
     );
     let told = ours(&mut world, &["undo", "--session", "s", "--dry-run", "--json"], 0).stdout;
