@@ -281,13 +281,13 @@ fn the_locks_of_a_killed_move_go_and_those_of_others_stay() {
             .unwrap();
         assert_eq!(killed.status.code(), None);
         let locks = [repo.git("HEAD.lock"), repo.git(&format!("{branch}.lock"))];
-        fs::write(&locks[0], "").unwrap();
-        fs::write(&locks[1], format!("{}\n", "1".repeat(40))).unwrap();
+        write(&locks[0], "");
+        write(&locks[1], format!("{}\n", "1".repeat(40)));
         let refused = repo.world.run(&["restore", "--continue"]);
         assert_ne!(refused.exit.code(), 0, "another program moves the branch");
         assert!(locks[1].exists());
-        fs::write(&locks[0], "").unwrap();
-        fs::write(&locks[1], format!("{}\n", repo.commits[0])).unwrap();
+        write(&locks[0], "");
+        write(&locks[1], format!("{}\n", repo.commits[0]));
         let done = repo.world.run(&["restore", flag]);
         assert_eq!((done.exit.code(), &*done.stderr), (0, ""), "{flag}");
         assert!(locks.iter().all(|lock| !lock.exists()), "{flag}");

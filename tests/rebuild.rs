@@ -455,7 +455,7 @@ fn a_replaced_repository_of_which_a_killed_restore_deleted_a_part_goes_whole() {
         };
         let [old] = &left(&world)[..] else { panic!("{:?}", left(&world)) };
         std::fs::remove_file(old.join("HEAD")).unwrap();
-        std::fs::remove_dir_all(old.join("refs")).unwrap();
+        beforehand::fs::remove_tree(&old.join("refs")).unwrap();
         runs(&mut world, &["restore", then]);
         assert_eq!((left(&world), set_aside(&world.root())), (vec![], vec![]), "{then}");
         let side = git(&world, &world.root(), "git branch --list side");
