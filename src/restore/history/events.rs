@@ -171,17 +171,20 @@ impl FileHistory<'_> {
         let last = sights.iter().rfind(|sight| sight.order < caller.began);
         let is_last = |own: &Sight| last.is_some_and(|last| last.order == own.order);
         let is_outside = self.side == PathSide::Outside && held.is_none();
+        // A checkpoint that was taken since may have been read until after the call.
+        let since = last.map_or(order, |last| last.order.max(order));
+        let taken = self.checkpoints.iter().zip(&self.orders).rev();
+        let mut later =
+            taken.filter(|(_, at)| (since..=caller.began).contains(*at) && **at > order);
+        let late = later.next();
+        if let Some((one, _)) = late
+            && let Some(found) = self.held_while_read(path, caller, one)
+        {
+            return Some(found);
+        }
         let Some(own) = own.filter(|own| own.order >= order || is_outside && is_last(own)) else {
-            let since = last.map_or(order, |last| last.order.max(order));
-            let taken = self.checkpoints.iter().zip(&self.orders).rev();
-            let mut later = taken
-                .filter(|(_, at)| (since..=caller.began).contains(*at) && **at > order)
-                .map(|(one, _)| one);
-            return match later.next() {
-                // It may have been read until after the call.
-                Some(one) => self.held_while_read(path, caller, one),
-                None => held.filter(|_| since == order),
-            };
+            // Something was left there since, and the checkpoint does not have it.
+            return held.filter(|_| since == order && late.is_none());
         };
         let there = VersionEntry::seen(&own.there);
         // Of a large file it is not known whether it was looked at.
