@@ -102,9 +102,10 @@ impl Restore<'_> {
     }
 
     fn prepare_checkpoint(self, process: &Process<'_>) -> Result<Prepared> {
+        // To read the tree brings back a lost record, which names the repositories.
+        let then = self.checkpoint_tree()?;
         let repositories = Repositories::of(self)?;
-        let mut view =
-            self.view(process, self.checkpoint_tree()?, BTreeSet::new(), &repositories)?;
+        let mut view = self.view(process, then, BTreeSet::new(), &repositories)?;
         let facts = self.facts(&mut view)?;
         self.plan_all(view, facts, repositories)
     }
@@ -124,8 +125,9 @@ impl Restore<'_> {
 
     /// Takes back a restore to `of`.
     fn prepare_undone(self, process: &Process<'_>, of: CheckpointId) -> Result<Prepared> {
+        let then = self.checkpoint_tree()?;
         let repositories = Repositories::of(self)?;
-        let view = self.view_of_undone(process, of, &repositories)?;
+        let view = self.view_of_undone(process, then, of, &repositories)?;
         let RootComparison { changes, skipped, .. } = &view.seen;
         let authorship = authors::attribute_restore(self, of, PathSide::Root, changes, skipped)?;
         let facts = ChangeFacts { authorship, ..ChangeFacts::default() };
@@ -134,9 +136,9 @@ impl Restore<'_> {
 
     /// Takes a turn back, while what came after it stays.
     fn prepare_revert(self, process: &Process<'_>, turn: &RevertedTurn) -> Result<Prepared> {
+        let then = self.checkpoint_tree()?;
         let repositories = Repositories::left_alone(self);
-        let mut view =
-            self.view(process, self.checkpoint_tree()?, BTreeSet::new(), &repositories)?;
+        let mut view = self.view(process, then, BTreeSet::new(), &repositories)?;
         let facts = self.facts_of_revert(&mut view, turn)?;
         let mut prepared = self.plan_all(view, facts, repositories)?;
         // Repositories and HEAD stay as they are, and that is said.
@@ -188,12 +190,13 @@ impl Restore<'_> {
     fn view_of_undone(
         self,
         process: &Process<'_>,
+        then: Then,
         of: CheckpointId,
         repositories: &Repositories,
     ) -> Result<View> {
         let Self { project, checkpoint, .. } = self;
         let head_move = head::moves(self, repositories.has_root_of(project))?;
-        let Then { tree: then, damaged } = self.checkpoint_tree()?;
+        let Then { tree: then, damaged } = then;
         let outside = outside::paths(project, checkpoint, &then);
         let restored = authors::target_tree(project, of)?;
         let mut named = outside.clone();
