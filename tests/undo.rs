@@ -86,6 +86,55 @@ fn a_commit_of_the_user_after_a_turn_is_not_the_turns() {
     assert_eq!((world.read("a"), heads(&world)), ("first\n".into(), after));
 }
 
+/// The commits of the turn cannot be taken from below the user's, and a turn that moved nothing takes none away.
+#[test]
+fn a_commit_of_the_user_on_top_keeps_those_of_the_turn_and_is_never_taken_away() {
+    let mut world = repository();
+    run(&mut world, "two", "git commit -qam x", |world| {
+        git(world, &world.root(), "git commit -qam by-the-agent");
+    });
+    git(&world, &world.root(), "git commit -q --allow-empty -m by-the-user");
+    let after = heads(&world);
+    for args in [&["undo", "--yes"][..], &["undo", "--head", "--yes"]] {
+        let told = ours(&mut world, args, 1).stderr;
+        assert!(told.contains("turn 1, \"") && told.contains("HEAD was moved again"), "{told}");
+        assert_eq!((world.read("a"), heads(&world)), ("second\n".into(), after.clone()));
+    }
+    run(&mut world, "three", "touch k", |world| world.write("k", ""));
+    git(&world, &world.root(), "git commit -q --allow-empty -m by-the-user");
+    let after = heads(&world);
+    ours(&mut world, &["undo", "--head", "--yes"], 0);
+    assert_eq!((world.root().join("k").exists(), heads(&world)), (false, after));
+}
+
+/// What cannot be made again is named and never said to be there.
+#[test]
+fn a_ref_that_cannot_be_made_again_is_named() {
+    let mut world = repository();
+    let root = world.root();
+    run(&mut world, "two", "git branch -D side; git stash drop; rm a", |world| {
+        git(world, &world.root(), "git branch -qD side");
+        git(world, &world.root(), "git stash drop -q && git gc -q --prune=now");
+        fs::remove_file(world.root().join("a")).unwrap();
+    });
+    write(&root.join(".git/refs/heads/side.lock"), "");
+    let told = ours(&mut world, &["undo", "--yes"], 1);
+    assert!(told.stderr.contains("not made again: side"), "{}", told.stderr);
+    assert!(!told.stdout.contains("made again"), "{}", told.stdout);
+    assert!(told.stdout.contains("gone since: 1 stash"), "{}", told.stdout);
+    assert_eq!(world.read("a"), "second\n", "the files come back all the same");
+    fs::remove_file(root.join(".git/refs/heads/side.lock")).unwrap();
+    // A branch below that name takes its place.
+    let mut world = repository();
+    run(&mut world, "two", "git branch -D side; git branch side/x", |world| {
+        git(world, &world.root(), "git branch -qD side && git branch side/x");
+        world.write("a", "third\n");
+    });
+    let told = ours(&mut world, &["undo", "--yes"], 1);
+    assert!(told.stderr.contains("not made again: side"), "{}", told.stderr);
+    assert_eq!(world.read("a"), "second\n");
+}
+
 #[test]
 fn branches_tags_and_stashes_that_a_turn_deleted_are_made_again() {
     let mut world = repository();

@@ -350,7 +350,7 @@ mod tests {
     }
 
     fn numbered(at: i64) -> LogLine {
-        let what = LogEvent::Done { call: format!("{at:0>90}"), moved_head: false };
+        let what = LogEvent::Done { call: format!("{at:0>90}"), moved_head: None };
         LogLine { at, by: "s".to_owned(), what }
     }
 

@@ -78,7 +78,7 @@ pub(super) fn after_edit(
         lines.push(line(LogEvent::Left { path: text, state: found.map(|(state, _)| state) }));
     }
     // An edit moves no branch.
-    lines.push(line(LogEvent::Done { call: call.to_owned(), moved_head: false }));
+    lines.push(line(LogEvent::Done { call: call.to_owned(), moved_head: None }));
     texts.store()?;
     append(&place, &lines)?;
     Ok(held)
@@ -132,8 +132,10 @@ pub fn after_shell(
             state: Some(PathState::unread(permissions)),
         });
         let others = repositories.into_iter().map(|(path, state)| LogEvent::Left { path, state });
-        let moved_head = stood.is_some_and(|then| has_moved(store.as_ref(), &then));
-        let done = calls.iter().map(|call| LogEvent::Done { call: call.clone(), moved_head });
+        let moved_head = stood.and_then(|then| moved_to(store.as_ref(), &then));
+        let done = calls
+            .iter()
+            .map(|call| LogEvent::Done { call: call.clone(), moved_head: moved_head.clone() });
         let left = left.chain(outside).chain(unread).chain(others);
         let lines: Vec<LogLine> = left.chain(done).map(line).collect();
         texts.store()?;
@@ -261,10 +263,10 @@ pub(super) fn changes(
     Ok(Some(Differences { changes, outside, unread, repositories, unheld, stood }))
 }
 
-/// Whether HEAD stands elsewhere than it did.
-fn has_moved(store: &dyn Store, then: &Head) -> bool {
-    let since = store.git().and_then(|git| git.commits_since(then));
-    since.is_some_and(|since| since.count != Some(0) || since.branch != then.branch)
+/// The commit that HEAD stands at, if it stands elsewhere than it did.
+fn moved_to(store: &dyn Store, then: &Head) -> Option<String> {
+    let now = store.git()?.head()?;
+    ((&now.branch, &now.commit) != (&then.branch, &then.commit)).then_some(now.commit)?
 }
 
 /// Scans the root, and the `victims` outside of it.

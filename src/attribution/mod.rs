@@ -155,9 +155,9 @@ pub enum LogEvent {
     Done {
         /// The call.
         call: String,
-        /// Whether HEAD stood elsewhere after it than at the checkpoint that covers it.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        moved_head: bool,
+        /// The commit of HEAD after it, if HEAD stood elsewhere at the checkpoint that covers it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        moved_head: Option<String>,
     },
     /// The turn of a call is over that was not seen to end: it was refused or cut off, and runs no more. Of one
     /// that still ran, its own end comes later.
@@ -394,15 +394,15 @@ pub fn head_moved(place: &RootState, held: CheckpointId) -> Option<HeadMove> {
     })
 }
 
-/// Whether a call of a session that one of the checkpoints covers moved HEAD. `session` is its name in the log.
-/// `None` if none was seen to, and one of them was not looked at after its end.
+/// The commit that HEAD stood at after the last call of a session that moved it, of those calls that the checkpoints
+/// cover. `session` is its name in the log.
 pub fn head_moved_by(
     place: &RootState,
     session: &str,
     checkpoints: &BTreeSet<CheckpointId>,
-) -> Option<bool> {
+) -> Option<String> {
     let mut running = BTreeSet::new();
-    let mut moves = false;
+    let mut moved = None;
     for line in read(place).into_iter().filter(|line| line.by == session) {
         match line.what {
             LogEvent::Began { of, call, .. } => {
@@ -410,12 +410,13 @@ pub fn head_moved_by(
                 running.extend(of.map(|_| call));
             }
             LogEvent::Done { call, moved_head } => {
-                moves |= running.remove(&call) && moved_head;
+                let is_its = running.remove(&call);
+                moved = moved_head.filter(|_| is_its).or(moved);
             }
             _ => (),
         }
     }
-    (moves || running.is_empty()).then_some(moves)
+    moved
 }
 
 /// Notes that the restore that made `held` was taken back.

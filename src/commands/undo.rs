@@ -36,7 +36,7 @@ pub(crate) struct UndoArgs {
     #[arg(long)]
     pub(crate) merge: bool,
     /// Also move the branch back to where it stood before the turn; its commits stay in the reflog
-    #[arg(long)]
+    #[arg(long, conflicts_with = "whole_session")]
     pub(crate) head: bool,
     /// Undo the last turn of this session: its id, or the first characters of it
     #[arg(long, value_name = "SESSION")]
@@ -83,8 +83,8 @@ struct UndoTarget {
     effect: RestoreSummary,
     /// The number of the turn in the list.
     turn: Option<usize>,
-    /// How the turn moved the branch, if that can be taken back.
-    head_move: Option<HeadMove>,
+    /// How the turn moved HEAD, if it did; the error says why that cannot be taken back.
+    head_move: Option<Result<HeadMove, String>>,
 }
 
 pub(crate) fn undo(process: &mut Process<'_>, args: &UndoArgs) -> Result<Exit> {
@@ -120,7 +120,12 @@ pub(crate) fn undo(process: &mut Process<'_>, args: &UndoArgs) -> Result<Exit> {
     if can_ask && target.effect.is_any {
         ask_about_interrupted(process, &mut target);
     }
-    if let Some(head_move) = target.head_move.clone().filter(|_| !args.head) {
+    if let Some(Err(why)) = target.head_move.as_ref().filter(|_| !target.effect.is_any) {
+        return Err(head_stays(&project, &target, why));
+    }
+    if args.head && target.head_move.as_ref().is_some_and(Result::is_ok) {
+        target.request.head = true;
+    } else if let Some(Ok(head_move)) = target.head_move.clone() {
         let question = format!("{}. Move it back too?", head_words(&target, &head_move));
         if can_ask && ui::ask(process, &question) {
             target.request.head = true;
@@ -212,6 +217,22 @@ fn only_commits(project: &Project, target: &UndoTarget, head_move: &HeadMove) ->
     )
 }
 
+/// The error for a turn whose only effect is on HEAD, and that cannot be taken back.
+fn head_stays(project: &Project, target: &UndoTarget, why: &str) -> Error {
+    let what = target.request.undoes.as_deref().unwrap_or("the turn");
+    let earlier = target.turn.map_or_else(|| "N".to_owned(), |turn| (turn + 1).to_string());
+    let cd_prefix = project.cd_prefix();
+    let why = ui::escape(why.as_bytes());
+    Error::other(
+        format!(
+            "{what} moved HEAD, and changed nothing else that is left to undo; HEAD stays: {why}"
+        ),
+        format!(
+            "nothing was changed; `{cd_prefix}beforehand restore {earlier}` goes back to before the turn before it"
+        ),
+    )
+}
+
 /// All that a session did, which begins with a checkpoint.
 fn of_session(
     process: &Process<'_>,
@@ -230,7 +251,6 @@ fn with_args(request: RestoreRequest, args: &UndoArgs) -> RestoreRequest {
     RestoreRequest {
         options: Options { merge: args.merge, ..request.options },
         index: request.index && !args.patch && args.paths.is_empty(),
-        head: args.head && matches!(request.source, RestoreSource::Checkpoint),
         ..request
     }
 }

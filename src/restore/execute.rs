@@ -25,7 +25,7 @@ use crate::{
     store::{
         self, IndexOutcome, RepositoryStep,
         record::Record,
-        repository::{self, Ends, SetAside},
+        repository::{self, Ends, LostRepository, SetAside},
     },
     ui,
 };
@@ -42,6 +42,8 @@ pub(crate) struct RestoreReport {
     pub(crate) is_settled: bool,
     /// Whether the branch was to move and did not, because it had just moved.
     pub(crate) head_stayed: bool,
+    /// Branches, tags and stashes that could not be made again.
+    pub(crate) refs_left: Vec<LostRepository>,
 }
 
 impl Restore<'_> {
@@ -66,6 +68,7 @@ impl Restore<'_> {
                 held: None,
                 is_settled: true,
                 head_stayed: false,
+                refs_left: Vec::new(),
             });
         }
         let held = self.begin(process, prepared, stored_scan)?;
@@ -104,9 +107,8 @@ impl Restore<'_> {
         let seen = |path: &RelPath| prepared.seen.get(path).copied();
         let records = records(project, [held, checkpoint.id]);
         let ends = Ends { held, records: &records };
-        for lost in &prepared.refs_again {
-            store::make_refs_again(lost)?;
-        }
+        let refs_left = prepared.refs_again.iter().map(store::make_refs_again);
+        let refs_left = refs_left.filter(|left| !left.has_all_refs()).collect();
         crash::point("restore-refs");
         let removed = make_repositories(project, checkpoint.id, &ends, gone(repositories))?;
         let open = |content: &Content| self.open_content(content);
@@ -142,7 +144,7 @@ impl Restore<'_> {
         if is_settled {
             RestoreLog::end(&project.place())?;
         }
-        Ok(RestoreReport { outcome, index, held: Some(held), is_settled, head_stayed })
+        Ok(RestoreReport { outcome, index, held: Some(held), is_settled, head_stayed, refs_left })
     }
 
     /// Moves the branch, if it is to move. Whether it had to stay.

@@ -110,9 +110,9 @@ impl Restore<'_> {
         Ok(later.checked_sub(1).and_then(|at| all.get(at)).cloned())
     }
 
-    /// How the turn that begins with the restore's checkpoint moved the branch HEAD is on; `None` if it did not, if
-    /// the branch was moved again since, or if it must not be moved back.
-    pub(crate) fn head_moved_by_turn(self) -> Option<HeadMove> {
+    /// How the turn that begins with the restore's checkpoint moved HEAD; `None` if no call of it was seen to. The
+    /// error says why HEAD cannot be moved back.
+    pub(crate) fn head_moved_by_turn(self) -> Option<Result<HeadMove, String>> {
         let git = self.project.store.git()?;
         let then = self.checkpoint.head.as_ref()?;
         let by = self.checkpoint.cause.by.as_ref()?;
@@ -121,14 +121,16 @@ impl Restore<'_> {
         all.retain(|one| one.id == self.checkpoint.id || one.is_same_turn(self.checkpoint));
         let its = all.iter().map(|one| one.id).collect();
         let session = attribution::session_name(by.agent, &by.session);
-        let is_known = attribution::head_moved_by(&self.project.place(), &session, &its)?;
-        let after = self.first_after_turn().ok()?.and_then(|after| after.head);
-        let is_moved_since = after
-            .is_some_and(|end| git.commits_since(&end).is_none_or(|since| since.count != Some(0)));
-        if !is_known || is_moved_since {
+        let end = attribution::head_moved_by(&self.project.place(), &session, &its)?;
+        let now = git.head()?;
+        if now == *then {
+            // It was taken back.
             return None;
         }
-        git.plan_head(then).ok().flatten()
+        if now.commit.as_ref() != Some(&end) {
+            return Some(Err("HEAD was moved again since".to_owned()));
+        }
+        git.plan_head(then).transpose()
     }
 }
 

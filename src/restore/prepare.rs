@@ -31,7 +31,7 @@ use crate::{
     project::{LaterTurns, Project, Then},
     scan::Scan,
     store::{
-        HeadMove, IndexOutcome, RepositoryStep,
+        self, HeadMove, IndexOutcome, RepositoryStep,
         repository::{self, LostRepository},
     },
 };
@@ -410,7 +410,9 @@ impl Restore<'_> {
         again.retain(|lost| !lost.has_all_refs());
         for gone in &mut again {
             gone.staged.clear();
+            store::retain_with_objects(gone);
         }
+        again.retain(|lost| !lost.has_all_refs());
         for gone in lost.iter_mut() {
             gone.retain_but(&again);
         }

@@ -62,7 +62,7 @@ fn left(by: &str, path: &str, sha: &str) -> LogLine {
 }
 
 fn done(by: &str, call: &str) -> LogLine {
-    line(by, LogEvent::Done { call: call.to_owned(), moved_head: false })
+    line(by, LogEvent::Done { call: call.to_owned(), moved_head: None })
 }
 
 #[test]
@@ -163,9 +163,8 @@ fn what_two_sessions_may_have_made_at_once_is_unclear() {
     let ended = |by: &str, call: &str| {
         line(by, LogEvent::Ended { call: call.to_owned(), background: None })
     };
-    let done = |by: &str, call: &str| {
-        line(by, LogEvent::Done { call: call.to_owned(), moved_head: false })
-    };
+    let done =
+        |by: &str, call: &str| line(by, LogEvent::Done { call: call.to_owned(), moved_head: None });
     // The other call began when: while the agent's ran, or after what it left was seen.
     for (began_at, paths, expected) in [
         (220, None, Author::Unclear),

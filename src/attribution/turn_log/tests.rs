@@ -43,7 +43,7 @@ fn left(at: i64, by: &str, path: &str) -> LogLine {
 }
 
 fn done(at: i64, by: &str, call: &str) -> LogLine {
-    line(at, by, LogEvent::Done { call: call.to_owned(), moved_head: false })
+    line(at, by, LogEvent::Done { call: call.to_owned(), moved_head: None })
 }
 
 fn doers(log: &TurnLog, path: &str) -> Vec<Doer> {

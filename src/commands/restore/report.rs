@@ -21,7 +21,7 @@ use crate::{
     plan::{Action, KeepReason, PlanStep, RestorePlan},
     process::{Exit, Process},
     restore::{Prepared, Restore, RestoreReport},
-    store::{RepositoryStep, StepKind},
+    store::{RepositoryStep, StepKind, repository::LostRepository},
     ui,
 };
 
@@ -62,6 +62,19 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
     if !came.report.is_settled {
         say(process, TRY_AGAIN);
     }
+    for left in &came.report.refs_left {
+        let refs: Vec<String> = left.refs.iter().map(|gone| gone.short().to_owned()).collect();
+        let named = names(&refs, left.stashes.len()).join(", ");
+        let id = came.shown.restore.checkpoint.id.short();
+        let cd_prefix = project.cd_prefix();
+        say(
+            process,
+            &format!(
+                "warning: not made again: {named}: its name is taken, or the repository is locked; \
+                 `{cd_prefix}beforehand restore {id} --repository` brings it back"
+            ),
+        );
+    }
     if came.report.head_stayed {
         say(process, "warning: branch not moved: HEAD changed during the restore");
         return Ok(Exit::Failed);
@@ -69,7 +82,9 @@ pub(super) fn report(process: &mut Process<'_>, came: Came<'_>, json: bool) -> R
     if let Some(Err(err)) = came.report.index {
         return Err(err);
     }
-    let is_whole = came.report.outcome.missed.is_empty() && barred.is_empty();
+    let is_whole = came.report.outcome.missed.is_empty()
+        && barred.is_empty()
+        && came.report.refs_left.is_empty();
     let Prepared { plan, others_versions, others_left, damaged, marked, .. } = came.shown.prepared;
     let is_exact = came.shown.restore.request.options.exact;
     let is_inner = !(is_exact || others_versions.is_empty() && others_left.is_empty());
@@ -136,7 +151,7 @@ fn came_text(came: &Came<'_>, index: Option<&str>, cd_prefix: &str) -> String {
     }
     text.push('\n');
     text.push_str(&repositories_text(came));
-    text.push_str(&refs_text(prepared));
+    text.push_str(&refs_text(prepared, &came.report.refs_left));
     text.push_str(&clashes_text(came));
     text.push_str(&forced_text(came, &conflicts));
     text.push_str(&kept_text(came));
@@ -218,9 +233,14 @@ fn headline(shown: PlannedRestore<'_>, done: usize, is_same: bool) -> String {
 }
 
 /// The branches, tags and stashes that were made again, in a line.
-fn refs_text(prepared: &Prepared) -> String {
+fn refs_text(prepared: &Prepared, left: &[LostRepository]) -> String {
     let mut text = String::new();
     for lost in &prepared.refs_again {
+        let mut lost = lost.clone();
+        lost.retain_but(left);
+        if lost.has_all_refs() {
+            continue;
+        }
         let refs: Vec<String> = lost.refs.iter().map(|gone| gone.short().to_owned()).collect();
         let named = names(&refs, lost.stashes.len()).join(", ");
         text.push_str(&format!("made again: {named}\n"));

@@ -15,35 +15,35 @@ use crate::{error::Result, root};
 
 const STASH: &str = "refs/stash";
 
-/// Makes the refs of a repository again: each that has its object and whose name is free. Returns the names of
-/// those that it made, a stash by the name `refs/stash`.
-///
-/// # Errors
-///
-/// Fails if the repository cannot be written. Refs that were made before stay.
-pub fn make_refs_again(lost: &LostRepository) -> Result<Vec<String>> {
+/// Makes the refs of a repository again whose names are free. Returns those that could not be made.
+pub fn make_refs_again(lost: &LostRepository) -> LostRepository {
     let repo = Repo::at(&lost.place, root::hash_kind_of(&lost.place));
-    let mut made = Vec::new();
-    for gone in &lost.refs {
-        let Ok(id) = ObjectId::from_hex(gone.id.as_bytes()) else { continue };
-        let is_free = refs::read(&repo, &gone.name)?.is_none();
-        if is_free && repo.has(&id) && make(&repo, &gone.name, id, PreviousValue::MustNotExist)? {
-            made.push(gone.name.clone());
-        }
-    }
-    for id in lost.stashes.iter().filter_map(|id| ObjectId::from_hex(id.as_bytes()).ok()) {
-        if !repo.has(&id) {
-            continue;
-        }
-        let expected = match refs::read(&repo, STASH)? {
-            Some(top) => PreviousValue::MustExistAndMatch(Target::Object(top)),
-            None => PreviousValue::MustNotExist,
-        };
-        if make(&repo, STASH, id, expected)? {
-            made.push(STASH.to_owned());
-        }
-    }
-    Ok(made)
+    let mut left = lost.clone();
+    left.refs.retain(|gone| !make_ref(&repo, &gone.name, &gone.id).unwrap_or(false));
+    left.stashes.retain(|id| !make_stash(&repo, id).unwrap_or(false));
+    left
+}
+
+/// Leaves out the refs with objects that the repository has no more.
+pub fn retain_with_objects(lost: &mut LostRepository) {
+    let repo = Repo::at(&lost.place, root::hash_kind_of(&lost.place));
+    let has = |id: &str| ObjectId::from_hex(id.as_bytes()).is_ok_and(|id| repo.has(&id));
+    lost.refs.retain(|gone| has(&gone.id));
+    lost.stashes.retain(|id| has(id));
+}
+
+fn make_ref(repo: &Repo, name: &str, id: &str) -> Result<bool> {
+    let Ok(id) = ObjectId::from_hex(id.as_bytes()) else { return Ok(false) };
+    make(repo, name, id, PreviousValue::MustNotExist)
+}
+
+fn make_stash(repo: &Repo, id: &str) -> Result<bool> {
+    let Ok(id) = ObjectId::from_hex(id.as_bytes()) else { return Ok(false) };
+    let expected = match refs::read(repo, STASH)? {
+        Some(top) => PreviousValue::MustExistAndMatch(Target::Object(top)),
+        None => PreviousValue::MustNotExist,
+    };
+    make(repo, STASH, id, expected)
 }
 
 /// Points a ref at an object, with its reflog; false if git changed the ref at the same moment.

@@ -148,6 +148,11 @@ impl GitStore {
         }
     }
 
+    /// Where HEAD stands; `None` if there is no repository.
+    pub fn head(&self) -> Option<Head> {
+        self.user().map(|user| head::read(&user))
+    }
+
     /// Whether the user's repository has a commit.
     pub fn has_commit(&self, commit: &str) -> bool {
         let id = ObjectId::from_hex(commit.as_bytes()).ok();
