@@ -81,8 +81,6 @@ struct UndoTarget {
     checkpoint: Checkpoint,
     request: RestoreRequest,
     effect: RestoreSummary,
-    /// The number of the turn in the list.
-    turn: Option<usize>,
     /// How the turn moved HEAD, if it did; the error says why that cannot be taken back.
     head_move: Option<Result<HeadMove, String>>,
 }
@@ -207,12 +205,11 @@ fn only_commits(project: &Project, target: &UndoTarget, head_move: &HeadMove) ->
     let to = head_move.to.get(..7).unwrap_or_default();
     let cd_prefix = project.cd_prefix();
     let branch = short_branch(head_move);
-    let earlier = target.turn.map_or_else(|| "N".to_owned(), |turn| (turn + 1).to_string());
     Error::other(
         format!("{}, and changed nothing else that is left to undo", head_words(target, head_move)),
         format!(
-            "nothing was changed; `{cd_prefix}beforehand undo --head` moves {branch} back to {to}; \
-             `{cd_prefix}beforehand restore {earlier}` goes back to before the turn before it"
+            "nothing was changed; `{cd_prefix}beforehand undo --head` moves {branch} back to {to}; {}",
+            further_words(project)
         ),
     )
 }
@@ -220,17 +217,19 @@ fn only_commits(project: &Project, target: &UndoTarget, head_move: &HeadMove) ->
 /// The error for a turn whose only effect is on HEAD, and that cannot be taken back.
 fn head_stays(project: &Project, target: &UndoTarget, why: &str) -> Error {
     let what = target.request.undoes.as_deref().unwrap_or("the turn");
-    let earlier = target.turn.map_or_else(|| "N".to_owned(), |turn| (turn + 1).to_string());
-    let cd_prefix = project.cd_prefix();
     let why = ui::escape(why.as_bytes());
     Error::other(
         format!(
             "{what} moved HEAD, and changed nothing else that is left to undo; HEAD stays: {why}"
         ),
-        format!(
-            "nothing was changed; `{cd_prefix}beforehand restore {earlier}` goes back to before the turn before it"
-        ),
+        format!("nothing was changed; {}", further_words(project)),
     )
+}
+
+/// The command that goes past a turn that stays.
+fn further_words(project: &Project) -> String {
+    let cd_prefix = project.cd_prefix();
+    format!("`{cd_prefix}beforehand restore N` goes back to before turn N of `beforehand list`")
 }
 
 /// All that a session did, which begins with a checkpoint.
@@ -243,7 +242,7 @@ fn of_session(
     let undoes = Some("all that the session did".to_owned());
     let of_turn = request(first, "undo", &args.how, Picked::All);
     let request = RestoreRequest { whole_session: true, undoes, ..of_turn };
-    target(process, project, first.clone(), with_args(request, args), None)
+    target(process, project, first.clone(), with_args(request, args))
 }
 
 /// A request with the flags of the command.
@@ -261,14 +260,13 @@ fn target(
     project: &Project,
     checkpoint: Checkpoint,
     request: RestoreRequest,
-    turn: Option<usize>,
 ) -> Result<UndoTarget> {
     let restore = Restore { project, checkpoint: &checkpoint, request: &request };
     let effect = effect(process, restore)?;
     let is_turn = matches!(request.source, RestoreSource::Checkpoint);
     let is_whole = is_turn && request.picked == Picked::All && !request.whole_session;
     let head_move = if is_whole { restore.head_moved_by_turn() } else { None };
-    Ok(UndoTarget { checkpoint, request, effect, turn, head_move })
+    Ok(UndoTarget { checkpoint, request, effect, head_move })
 }
 
 /// Where the next undo goes back to: before the last turn or restore with an effect that is still there, or the
@@ -283,18 +281,18 @@ fn last_with_effect(
 ) -> Result<Option<UndoTarget>> {
     let UndoArgs { how, session, .. } = args;
     let is_interrupted = is_interrupted(project)?;
+    let turns = rows(project.store.list()?, &ledger::uses(&project.state));
     let mut passed = Vec::new();
     loop {
         let next =
             plan::undo_target(checkpoints, &passed, session.as_deref(), args.goes_again()).cloned();
         let Some(next) = next else { return Ok(None) };
         let of_next = request(&next, "undo", how, picked.clone());
-        let turns = rows(project.store.list()?, &ledger::uses(&project.state));
         let row =
             turns.iter().position(|row| row.checkpoints.iter().any(|step| step.id == next.id));
         let undoes = Some(title(process, &next, row.map(|at| (at + 1, &turns[at]))));
         let of_next = with_args(RestoreRequest { undoes, ..of_next }, args);
-        let found = target(process, project, next, of_next, row.map(|at| at + 1))?;
+        let found = target(process, project, next, of_next)?;
         // What an interrupted restore has done so far is taken back before anything else.
         if is_interrupted || found.effect.is_any || found.head_move.is_some() {
             return Ok(Some(found));

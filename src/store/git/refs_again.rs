@@ -9,7 +9,7 @@ use super::{
     super::repository::LostRepository,
     refs,
     repo::Repo,
-    reset_branch::{WAIT, check_place, ref_edit, sync_lock, user_refs},
+    reset_branch::{WAIT, check_place, commit_synced, ref_edit, user_refs},
 };
 use crate::{error::Result, root};
 
@@ -59,15 +59,5 @@ fn make(repo: &Repo, name: &str, id: ObjectId, expected: PreviousValue) -> Resul
     let Ok(prepared) = store.transaction().prepare(Some(edit), WAIT, WAIT) else {
         return Ok(false);
     };
-    sync_lock(&repo.common_dir.join(name))?;
-    let time = format!("{} +0000", crate::fs::now_ns() / 1_000_000_000);
-    let who = gix::actor::SignatureRef {
-        name: "beforehand".into(),
-        email: "beforehand@localhost".into(),
-        time: &time,
-    };
-    prepared.commit(Some(who)).map_err(|err| repo.error(&err))?;
-    let path = repo.common_dir.join(name);
-    path.parent().map_or(Ok(()), crate::fs::sync_dir)?;
-    Ok(true)
+    commit_synced(repo, prepared, name).map(|()| true)
 }

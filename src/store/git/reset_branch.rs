@@ -15,6 +15,7 @@ use gix::{
     objs::Kind,
     refs::{
         Target,
+        file::Transaction,
         store::WriteReflog,
         transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog},
     },
@@ -104,7 +105,18 @@ pub(super) fn execute(repo: &Repo, head_move: &HeadMove, why: &str) -> Result<bo
         Err(_) if head::read(repo).commit != now.commit => return Ok(false),
         Err(err) => return Err(repo.error(&err)),
     };
-    sync_lock(&repo.common_dir.join(&head_move.branch))?;
+    commit_synced(repo, prepared, &head_move.branch).map(|()| true)
+}
+
+/// Commits a change of a ref, with beforehand as the committer in its reflog. The ref is on the disk when this
+/// returns.
+///
+/// # Errors
+///
+/// Fails if the repository cannot be written.
+pub(super) fn commit_synced(repo: &Repo, prepared: Transaction<'_, '_>, name: &str) -> Result<()> {
+    let path = repo.common_dir.join(name);
+    sync_lock(&path)?;
     let time = format!("{} +0000", crate::fs::now_ns() / 1_000_000_000);
     let who = gix::actor::SignatureRef {
         name: "beforehand".into(),
@@ -112,9 +124,7 @@ pub(super) fn execute(repo: &Repo, head_move: &HeadMove, why: &str) -> Result<bo
         time: &time,
     };
     prepared.commit(Some(who)).map_err(|err| repo.error(&err))?;
-    let above = repo.common_dir.join(&head_move.branch);
-    above.parent().map_or(Ok(()), crate::fs::sync_dir)?;
-    Ok(true)
+    path.parent().map_or(Ok(()), crate::fs::sync_dir)
 }
 
 /// Removes the locks that a move of the branch took and was killed with. A lock of a running git is not touched:
