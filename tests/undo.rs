@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     evidence::{begins, event, ours, project, run, writes},
     reports::prompts,
+    repository::dies_at,
     support::{
         real::git,
         temp::write,
@@ -152,9 +153,26 @@ fn branches_tags_and_stashes_that_a_turn_deleted_are_made_again() {
     }
     let told = ours(&mut world, &["undo", "--yes"], 0).stdout;
     assert!(told.contains("made again: side, v1, 1 stash"), "{told}");
-    assert_eq!((world.read("a"), heads(&world)), ("second\n".into(), before));
+    assert_eq!((world.read("a"), heads(&world)), ("second\n".into(), before.clone()));
     assert_eq!(git(&world, &root, "git stash list").lines().count(), 1);
     git(&world, &root, "git fsck --strict");
+    // There and back again. The stash is a list, of which nothing is taken: that is said.
+    let told = ours(&mut world, &["redo", "--yes"], 0).stdout;
+    assert!(told.contains("removed: side, v1\n") && told.contains("stays: 1 stash"), "{told}");
+    let refs = git(&world, &root, "git for-each-ref --format='%(refname)'");
+    assert!(!refs.contains("side") && !refs.contains("v1"), "{refs}");
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert_eq!(heads(&world), before);
+    ours(&mut world, &["redo", "--yes"], 0);
+    ours(&mut world, &["undo", "--yes"], 0);
+    assert_eq!(heads(&world), before);
+    // A branch that a worktree has checked out, or that moved, is never removed.
+    git(&world, &root, "git checkout -q side && git tag -f v1 main~0");
+    let there = heads(&world);
+    let told = ours(&mut world, &["redo", "--yes"], 0).stdout;
+    assert!(told.contains("stays: side"), "{told}");
+    assert_eq!(heads(&world), there);
+    git(&world, &root, "git checkout -q -");
     // A branch of that name that was made since stays as it is.
     run(&mut world, "three", "git branch -D side", |world| {
         git(world, &world.root(), "git branch -qD side");
@@ -244,4 +262,25 @@ fn an_undo_names_its_restore_and_takes_another_project() {
     assert_eq!(done.exit.code(), 0, "{}{}", done.stdout, done.stderr);
     assert!(done.stdout.starts_with("undid the restore ("), "{}", done.stdout);
     assert_eq!(world.read("a"), "one");
+}
+
+/// Killed right after it made refs again, an undo is finished or taken back as a whole.
+#[test]
+fn a_killed_undo_leaves_no_refs_behind_when_it_is_taken_back() {
+    for then in ["--abort", "--continue"] {
+        let mut world = repository();
+        let root = world.root();
+        let before = heads(&world);
+        run(&mut world, "two", "git branch -D side; rm a", |world| {
+            git(world, &world.root(), "git branch -qD side");
+            fs::remove_file(world.root().join("a")).unwrap();
+        });
+        let after = heads(&world);
+        assert!(dies_at(&world, &["undo", "--yes"], "restore-refs"), "it is never reached");
+        assert_eq!(heads(&world), before);
+        ours(&mut world, &["restore", then], 0);
+        let is_back = then == "--continue";
+        assert_eq!(heads(&world), if is_back { before } else { after }, "{then}");
+        assert_eq!(root.join("a").exists(), is_back, "{then}");
+    }
 }

@@ -20,7 +20,7 @@ mod turn_log;
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::{self, Read},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use memchr::memmem;
@@ -189,6 +189,21 @@ pub enum LogEvent {
         from: String,
         /// Where it stands since.
         to: String,
+    },
+    /// A restore makes and removes branches, tags and stashes of a repository. Noted before it does.
+    Refs {
+        /// The before-restore checkpoint.
+        held: String,
+        /// The git directory; see [`PathSide::text`].
+        place: String,
+        /// The names and objects of the refs that it makes.
+        made: Vec<(String, String)>,
+        /// The names and objects of the refs that it removes.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        removed: Vec<(String, String)>,
+        /// The commits of stashes that it makes.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        stashes: Vec<String>,
     },
     /// A restore was taken back before it was done: it is no step that could be undone.
     Void {
@@ -392,6 +407,33 @@ pub fn head_moved(place: &RootState, held: CheckpointId) -> Option<HeadMove> {
         }
         _ => None,
     })
+}
+
+/// The refs that a restore made and removed in a repository.
+pub struct RefsChange {
+    /// The git directory. Absolute.
+    pub place: PathBuf,
+    /// The names and objects of the refs that it made.
+    pub made: Vec<(String, String)>,
+    /// The names and objects of the refs that it removed.
+    pub removed: Vec<(String, String)>,
+    /// The commits of stashes that it made.
+    pub stashes: Vec<String>,
+}
+
+/// The refs that the restore with the before-restore checkpoint `held` made and removed, by repository.
+pub fn refs_changed(place: &RootState, held: CheckpointId) -> Vec<RefsChange> {
+    let id = held.to_string();
+    let mut changes = Vec::new();
+    for line in read(place) {
+        if let LogEvent::Refs { held, place, made, removed, stashes } = line.what
+            && held == id
+            && let Some(place) = PathSide::Outside.path(&place)
+        {
+            changes.push(RefsChange { place: place.at_top(), made, removed, stashes });
+        }
+    }
+    changes
 }
 
 /// The commit that HEAD stood at after the last call of a session that moved it, of those calls that the checkpoints

@@ -7,8 +7,12 @@ use std::{
 };
 
 use super::{
-    Restore, RestoreRequest, RestoreSource, comparison::is_out_of_reach, head, hold, model_note,
-    prepared::Prepared, repositories::keeps_own,
+    Restore, RestoreRequest, RestoreSource,
+    comparison::is_out_of_reach,
+    head, hold, model_note,
+    prepared::Prepared,
+    refs::{self, RefsPlan},
+    repositories::keeps_own,
 };
 use crate::{
     apply::{self, ApplyOutcome, Missed},
@@ -23,7 +27,7 @@ use crate::{
     restore_log::RestoreLog,
     scan::Scan,
     store::{
-        self, IndexOutcome, RepositoryStep,
+        IndexOutcome, RepositoryStep,
         record::Record,
         repository::{self, Ends, LostRepository, SetAside},
     },
@@ -44,6 +48,8 @@ pub(crate) struct RestoreReport {
     pub(crate) head_stayed: bool,
     /// Branches, tags and stashes that could not be made again.
     pub(crate) refs_left: Vec<LostRepository>,
+    /// Branches, tags and stashes that were to be removed and stay.
+    pub(crate) refs_stay: Vec<LostRepository>,
 }
 
 impl Restore<'_> {
@@ -69,6 +75,7 @@ impl Restore<'_> {
                 is_settled: true,
                 head_stayed: false,
                 refs_left: Vec::new(),
+                refs_stay: Vec::new(),
             });
         }
         let held = self.begin(process, prepared, stored_scan)?;
@@ -107,8 +114,8 @@ impl Restore<'_> {
         let seen = |path: &RelPath| prepared.seen.get(path).copied();
         let records = records(project, [held, checkpoint.id]);
         let ends = Ends { held, records: &records };
-        let refs_left = prepared.refs_again.iter().map(store::make_refs_again);
-        let refs_left = refs_left.filter(|left| !left.has_all_refs()).collect();
+        let RefsPlan { again: refs_left, gone: refs_stay } =
+            refs::execute(project, prepared, held)?;
         crash::point("restore-refs");
         let removed = make_repositories(project, checkpoint.id, &ends, gone(repositories))?;
         let open = |content: &Content| self.open_content(content);
@@ -144,7 +151,8 @@ impl Restore<'_> {
         if is_settled {
             RestoreLog::end(&project.place())?;
         }
-        Ok(RestoreReport { outcome, index, held: Some(held), is_settled, head_stayed, refs_left })
+        let held = Some(held);
+        Ok(RestoreReport { outcome, index, held, is_settled, head_stayed, refs_left, refs_stay })
     }
 
     /// Moves the branch, if it is to move. Whether it had to stay.

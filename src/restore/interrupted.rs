@@ -19,7 +19,7 @@ use super::{
     },
     head,
     hold::drop_announced,
-    outside,
+    outside, refs,
     repositories::keeps_own,
 };
 use crate::{
@@ -230,6 +230,7 @@ fn settle(
     let mut outcome = apply::run(&project.root, &plan, &open, &seen, log.held)?;
     removed.join(&mut outcome);
     open_no_more(project, log, &plan);
+    refs::settle(project, log.held, toward);
     move_head(project, log, toward)?;
     make_repositories(project, to, &ends, made(&steps))?.join(&mut outcome);
     let stages = log.index && keeps_own(project, &steps);

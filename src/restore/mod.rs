@@ -20,6 +20,7 @@ mod others_versions;
 mod outside;
 mod prepare;
 mod prepared;
+mod refs;
 mod repositories;
 mod revert;
 mod version;

@@ -30,10 +30,7 @@ use crate::{
     process::Process,
     project::{LaterTurns, Project, Then},
     scan::Scan,
-    store::{
-        self, HeadMove, IndexOutcome, RepositoryStep,
-        repository::{self, LostRepository},
-    },
+    store::{HeadMove, IndexOutcome, RepositoryStep},
 };
 
 /// What was and what is.
@@ -280,12 +277,13 @@ impl Restore<'_> {
         let steps = plan.steps.iter().chain(&plan.outside.steps).map(|step| step.author);
         let sessions = authors::sessions(project, versions.chain(steps))?;
         let mut lost = repositories.lost(self);
-        let refs_again = self.refs_again(&mut lost)?;
+        let refs = self.plan_refs(&mut lost)?;
         Ok(Prepared {
             seen: seen_by_plan(project, &plan, &view.seen.scan),
             nested_heads: repositories.nested_heads(self),
             lost,
-            refs_again,
+            refs_again: refs.again,
+            refs_gone: refs.gone,
             losing: repositories.losing(project),
             head: self.head_plan(view.head_move, &repositories),
             repositories: repositories.steps,
@@ -389,35 +387,6 @@ impl Restore<'_> {
         let stays = moves.is_none() && repositories.steps.is_empty();
         let since = stays.then(|| head::since(self.project, self.checkpoint)).flatten();
         HeadPlan { moves, since }
-    }
-
-    /// Takes the branches, tags and stashes that an undone turn deleted out of `lost`, to make them again.
-    /// Those that the first checkpoint after the turn still has were deleted later.
-    fn refs_again(self, lost: &mut Vec<LostRepository>) -> Result<Vec<LostRepository>> {
-        let Self { project, request, .. } = self;
-        let is_turn = matches!(request.source, RestoreSource::Checkpoint);
-        if request.verb != "undo" || !is_turn || lost.iter().all(LostRepository::has_all_refs) {
-            return Ok(Vec::new());
-        }
-        let mut again = lost.clone();
-        if let Some(after) = self.first_after_turn()? {
-            let record = project.record_of(after.id)?;
-            let later = repository::lost(&project.state, project.root.path(), &record);
-            for lost in &mut again {
-                lost.retain_but(&later);
-            }
-        }
-        again.retain(|lost| !lost.has_all_refs());
-        for gone in &mut again {
-            gone.staged.clear();
-            store::retain_with_objects(gone);
-        }
-        again.retain(|lost| !lost.has_all_refs());
-        for gone in lost.iter_mut() {
-            gone.retain_but(&again);
-        }
-        lost.retain(|lost| !lost.has_all_refs() || !lost.staged.is_empty());
-        Ok(again)
     }
 
     /// What becomes of git's index, if HEAD stays where it is.

@@ -39,6 +39,8 @@ pub(crate) struct Prepared {
     pub(crate) lost: Vec<repository::LostRepository>,
     /// Branches, tags and stashes that were deleted and are made again.
     pub(crate) refs_again: Vec<repository::LostRepository>,
+    /// Branches and tags that are removed, because the restore that is taken back made them.
+    pub(crate) refs_gone: Vec<repository::LostRepository>,
     /// What goes with repositories that are replaced.
     pub(crate) losing: Vec<repository::Losing>,
     /// What was made since and is not held, for its size or number. It stays.
@@ -96,6 +98,7 @@ impl Prepared {
             repositories: Vec::new(),
             lost: Vec::new(),
             refs_again: Vec::new(),
+            refs_gone: Vec::new(),
             losing: Vec::new(),
             new_unheld: Vec::new(),
             moved: BTreeMap::new(),
@@ -153,6 +156,7 @@ impl Prepared {
             && self.head.moves.is_none()
             && self.repositories.is_empty()
             && self.refs_again.is_empty()
+            && self.refs_gone.is_empty()
             && !self.stages();
         !is_quiet
     }
@@ -181,6 +185,7 @@ impl Prepared {
             && self.head.moves.is_none()
             && self.repositories.is_empty()
             && self.refs_again.is_empty()
+            && self.refs_gone.is_empty()
             && !self.stages()
     }
 
@@ -190,11 +195,13 @@ impl Prepared {
         let is_more = self.head.moves.is_some()
             || self.stages()
             || !self.repositories.is_empty()
-            || !self.refs_again.is_empty();
+            || !self.refs_again.is_empty()
+            || !self.refs_gone.is_empty();
         self.head.moves = None;
         self.index = IndexOutcome::NotKept;
         self.repositories.clear();
         self.refs_again.clear();
+        self.refs_gone.clear();
         self.losing.clear();
         let parts = chosen.iter().filter(|(_, chosen)| matches!(chosen, Chosen::Part(_)));
         self.parts = parts.map(|(choosable, _)| choosable.path.clone()).collect();

@@ -38,7 +38,7 @@ use crate::{
 };
 
 pub use copy::CopyStore;
-pub use git::{GitStore, make_refs_again, retain_with_objects};
+pub use git::{GitStore, make_refs_again, remove_refs, retain_unchanged, retain_with_objects};
 pub use naming::{ContentSource, changes, with_stored_id};
 pub use record::{Held, Needs, Unreadable};
 pub use repository::{Opened, RepositoryStep, StepKind, maintain, tidy};

@@ -244,6 +244,7 @@ impl AgentHistory {
             | LogEvent::Done { .. }
             | LogEvent::CutOff { .. }
             | LogEvent::Head { .. }
+            | LogEvent::Refs { .. }
             | LogEvent::Void { .. } => (),
         }
     }

@@ -74,7 +74,10 @@ impl<'a> LogReader<'a> {
             LogEvent::Merged { path, held, sha } => {
                 self.restore_wrote(order, Some(held), path, AtPath::File(sha.clone()));
             }
-            LogEvent::Head { .. } | LogEvent::Void { .. } | LogEvent::Lost { .. } => (),
+            LogEvent::Head { .. }
+            | LogEvent::Refs { .. }
+            | LogEvent::Void { .. }
+            | LogEvent::Lost { .. } => (),
         }
     }
 

@@ -151,7 +151,9 @@ fn came_text(came: &Came<'_>, index: Option<&str>, cd_prefix: &str) -> String {
     }
     text.push('\n');
     text.push_str(&repositories_text(came));
-    text.push_str(&refs_text(prepared, &came.report.refs_left));
+    text.push_str(&refs_text("made again", &prepared.refs_again, &came.report.refs_left));
+    text.push_str(&refs_text("removed", &prepared.refs_gone, &came.report.refs_stay));
+    text.push_str(&refs_text("made again before, and stays", &came.report.refs_stay, &[]));
     text.push_str(&clashes_text(came));
     text.push_str(&forced_text(came, &conflicts));
     text.push_str(&kept_text(came));
@@ -171,7 +173,8 @@ fn came_text(came: &Came<'_>, index: Option<&str>, cd_prefix: &str) -> String {
     let is_any = done > 0
         || prepared.stages()
         || prepared.head.moves.is_some()
-        || !prepared.refs_again.is_empty();
+        || !prepared.refs_again.is_empty()
+        || !prepared.refs_gone.is_empty();
     if came.report.held.is_some() && came.report.is_settled && is_any {
         let back = came.way_back;
         text.push_str(&format!("{back} with: {cd_prefix}beforehand {back}\n"));
@@ -232,10 +235,11 @@ fn headline(shown: PlannedRestore<'_>, done: usize, is_same: bool) -> String {
     }
 }
 
-/// The branches, tags and stashes that were made again, in a line.
-fn refs_text(prepared: &Prepared, left: &[LostRepository]) -> String {
+/// The branches, tags and stashes to which something was done, but for those that are `left`: a line for each
+/// repository.
+fn refs_text(done: &str, refs: &[LostRepository], left: &[LostRepository]) -> String {
     let mut text = String::new();
-    for lost in &prepared.refs_again {
+    for lost in refs {
         let mut lost = lost.clone();
         lost.retain_but(left);
         if lost.has_all_refs() {
@@ -243,7 +247,7 @@ fn refs_text(prepared: &Prepared, left: &[LostRepository]) -> String {
         }
         let refs: Vec<String> = lost.refs.iter().map(|gone| gone.short().to_owned()).collect();
         let named = names(&refs, lost.stashes.len()).join(", ");
-        text.push_str(&format!("made again: {named}\n"));
+        text.push_str(&format!("{done}: {named}\n"));
     }
     text
 }

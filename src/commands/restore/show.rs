@@ -83,12 +83,12 @@ fn short_names(lost: &[LostRepository]) -> Vec<&str> {
     lost.iter().flat_map(|lost| &lost.refs).map(LostRef::short).collect()
 }
 
-/// The branches, tags and stashes that are made again, a row each.
+/// The branches, tags and stashes that are made again, and those that go, a row each.
 fn refs_text(prepared: &Prepared) -> String {
     let mut text = String::new();
     for lost in &prepared.refs_again {
         for gone in &lost.refs {
-            let kind = if gone.name.starts_with("refs/tags/") { "tag" } else { "branch" };
+            let kind = gone.kind();
             let name = ui::escape(gone.short().as_bytes());
             let id = gone.id.get(..7).unwrap_or_default();
             text.push_str(&format!("  recreate  {name}   the {kind}, at {id}\n"));
@@ -96,6 +96,15 @@ fn refs_text(prepared: &Prepared) -> String {
         for id in &lost.stashes {
             let id = id.get(..7).unwrap_or_default();
             text.push_str(&format!("  recreate  stash   the entry {id}\n"));
+        }
+    }
+    for gone in &prepared.refs_gone {
+        for gone in &gone.refs {
+            let name = ui::escape(gone.short().as_bytes());
+            text.push_str(&format!(
+                "  remove    {name}   the {}, made again before\n",
+                gone.kind()
+            ));
         }
     }
     text
@@ -453,6 +462,7 @@ pub(super) fn plan_json(shown: PlannedRestore<'_>, lines: &BTreeMap<RelPath, Lin
             prepared.repositories_left.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "lost_refs": short_names(&prepared.lost),
         "refs_again": short_names(&prepared.refs_again),
+        "refs_gone": short_names(&prepared.refs_gone),
         "undoes": shown.restore.request.undoes,
         "left": plan.not_covered.iter().map(crate::commands::rows::skipped_json).collect::<Vec<_>>(),
         "left_new":

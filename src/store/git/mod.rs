@@ -32,7 +32,7 @@ use gix::{ObjectId, objs::Kind as ObjectKind};
 
 pub use super::plumbing::index::IndexEntry;
 pub use branch::{NewCommit, NewFile};
-pub use refs_again::{make_refs_again, retain_with_objects};
+pub use refs_again::{make_refs_again, remove_refs, retain_unchanged, retain_with_objects};
 
 use self::sink::GitSink;
 use super::{

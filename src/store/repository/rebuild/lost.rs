@@ -62,6 +62,11 @@ pub struct LostRef {
 }
 
 impl LostRef {
+    /// It in a word: branch or tag.
+    pub fn kind(&self) -> &'static str {
+        if self.name.starts_with("refs/tags/") { "tag" } else { "branch" }
+    }
+
     /// Its name as git shows it.
     pub fn short(&self) -> &str {
         short(&self.name)
@@ -69,6 +74,11 @@ impl LostRef {
 }
 
 impl LostRepository {
+    /// One at a place, from which nothing is gone.
+    pub fn none(place: &Path) -> Self {
+        Self { place: place.to_owned(), refs: Vec::new(), stashes: Vec::new(), staged: Vec::new() }
+    }
+
     /// True if no branch, tag or stash is gone.
     pub fn has_all_refs(&self) -> bool {
         self.refs.is_empty() && self.stashes.is_empty()
