@@ -602,3 +602,18 @@ fn what_the_user_did_to_a_file_that_was_moved_away_and_back_stays() {
         assert_eq!(world.read("a"), text);
     }
 }
+
+/// An agent that reports no ends of calls is looked at before its next call: until then its call may run.
+#[test]
+fn the_turn_of_an_agent_that_reports_no_ends_is_taken_back() {
+    for mut world in [World::new(), World::with_git()] {
+        world.write("a", "first\n");
+        for (turn, text) in [("one", "second\n"), ("one", "third\n"), ("two", "third\n")] {
+            world.wait(1);
+            world.before_bash(turn, "make");
+            world.write("a", text);
+        }
+        revert(&mut world, &["2"], 0);
+        assert_eq!(world.read("a"), "first\n");
+    }
+}

@@ -384,6 +384,22 @@ pub struct Checkpoint {
 }
 
 #[cfg(test)]
+impl By {
+    /// The author of a call in a turn of the session `s`, for a test.
+    pub fn sample(agent: Agent, turn: &str) -> Self {
+        Self {
+            agent,
+            session: SessionId("s".to_owned()),
+            turn: Some(TurnId(turn.to_owned())),
+            subagent: None,
+            prompt: None,
+            transcript: None,
+            position: None,
+        }
+    }
+}
+
+#[cfg(test)]
 impl Checkpoint {
     /// One that holds nothing, for a test.
     pub fn sample(bits: u64, sequence: u64, taken_at: DateTime<Utc>) -> Self {

@@ -228,7 +228,7 @@ mod tests {
     use chrono::DateTime;
 
     use super::*;
-    use crate::model::{Cause, TurnId};
+    use crate::model::Cause;
 
     const UNDO: &str = "undo";
     const CONFLICTS_KEPT: &str = "undo (conflicts kept)";
@@ -242,15 +242,7 @@ mod tests {
     }
 
     fn turn(sequence: u64, turn: &str) -> Checkpoint {
-        let by = By {
-            agent: Agent::ClaudeCode,
-            session: SessionId("s".to_owned()),
-            turn: Some(TurnId(turn.to_owned())),
-            subagent: None,
-            prompt: None,
-            transcript: None,
-            position: None,
-        };
+        let by = By::sample(Agent::ClaudeCode, turn);
         let reason = Reason::Call;
         checkpoint(sequence, Cause { reason, by: Some(by), tool: None, summary: None, of: None })
     }

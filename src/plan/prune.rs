@@ -360,7 +360,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::{By, Cause, TurnId};
+    use crate::model::{By, Cause};
 
     const DAY: u64 = 24 * 60 * 60;
 
@@ -431,17 +431,9 @@ mod tests {
                     1 => Cause::before_restore(CheckpointId::from_bits(1)),
                     2 => Cause { reason: Reason::Net, ..Cause::asked(None) },
                     _ => {
-                        let turn = Some(TurnId(format!("{session} {turn} {}", age / 50)));
+                        let turn = format!("{session} {turn} {}", age / 50);
                         let session = SessionId(format!("{session} {}", age / 400));
-                        let by = By {
-                            agent: Agent::Codex,
-                            session,
-                            turn,
-                            subagent: None,
-                            prompt: None,
-                            transcript: None,
-                            position: None,
-                        };
+                        let by = By { session, ..By::sample(Agent::Codex, &turn) };
                         Cause { reason: Reason::Call, by: Some(by), ..Cause::asked(None) }
                     }
                 };
@@ -530,15 +522,7 @@ mod tests {
     #[test]
     fn the_oldest_may_go_first_and_last_what_a_person_asked_for() {
         let of_turn = |sequence, turn: &str| {
-            let by = By {
-                agent: Agent::Codex,
-                session: SessionId("s".to_owned()),
-                turn: Some(TurnId(turn.to_owned())),
-                subagent: None,
-                prompt: None,
-                transcript: None,
-                position: None,
-            };
+            let by = By::sample(Agent::Codex, turn);
             let cause = Cause { reason: Reason::Call, by: Some(by), ..Cause::asked(None) };
             checkpoint(sequence, 100 - sequence, cause)
         };
@@ -571,17 +555,10 @@ mod tests {
 
     #[test]
     fn a_session_that_is_over_leaves_its_newest() {
-        let by = |session: &str| By {
-            agent: Agent::Codex,
-            session: SessionId(session.to_owned()),
-            turn: None,
-            subagent: None,
-            prompt: None,
-            transcript: None,
-            position: None,
-        };
-        let of = |sequence, session| {
-            checkpoint(sequence, 0, Cause { by: Some(by(session)), ..Cause::asked(None) })
+        let of = |sequence, session: &str| {
+            let session = SessionId(session.to_owned());
+            let by = By { session, turn: None, ..By::sample(Agent::Codex, "") };
+            checkpoint(sequence, 0, Cause { by: Some(by), ..Cause::asked(None) })
         };
         let all = [of(6, "b"), of(5, "a"), of(4, "a"), asked(3, 0), of(2, "b"), of(1, "a")];
         let ages = ages(&all, now());
